@@ -1,0 +1,204 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The reasons a server gives for saying no. A [*StatusError] matches exactly one of them through errors.Is, or none
+// when its reason is not a standard one and its code says nothing either.
+// See https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/.
+var (
+	ErrBadRequest           = errors.New("bad request")
+	ErrUnauthorized         = errors.New("unauthorized")
+	ErrForbidden            = errors.New("forbidden")
+	ErrNotFound             = errors.New("not found")
+	ErrMethodNotAllowed     = errors.New("method not allowed")
+	ErrNotAcceptable        = errors.New("not acceptable")
+	ErrAlreadyExists        = errors.New("already exists")
+	ErrConflict             = errors.New("conflict")
+	ErrGone                 = errors.New("gone")
+	ErrExpired              = errors.New("expired") // the resource version or continue token is too old
+	ErrTooLarge             = errors.New("request too large")
+	ErrUnsupportedMediaType = errors.New("unsupported media type")
+	ErrInvalid              = errors.New("invalid")
+	ErrTooManyRequests      = errors.New("too many requests")
+	ErrInternal             = errors.New("internal error")
+	ErrServerTimeout        = errors.New("server timeout")
+	ErrTimeout              = errors.New("timeout")
+	ErrUnavailable          = errors.New("service unavailable")
+	ErrStoreRead            = errors.New("storage read error")
+)
+
+// StatusError is an answer of the server that is not a success. It says what the server said; whatever the client adds
+// (the verb, the object) is wrapped around it.
+type StatusError struct {
+	// Status is the server's answer. For an answer that was not a Status object, Code is the HTTP status code and
+	// Message the start of the body.
+	Status metav1.Status
+
+	// RetryAfter is how long the server asks to wait, zero when it does not ask.
+	RetryAfter time.Duration
+}
+
+// Error returns "not found" when the object asked for is what is missing, else the server's reason with its message.
+func (e *StatusError) Error() string {
+	reason := "status " + fmt.Sprint(e.Status.Code)
+	if s := e.sentinel(); s != nil {
+		reason = s.Error()
+	}
+	msg := strings.TrimSpace(e.Status.Message)
+	d := e.Status.Details
+	if msg == "" || e.sentinel() == ErrNotFound && d != nil && d.Name != "" && strings.HasSuffix(msg, "not found") {
+		return reason
+	}
+	return reason + ": server said: " + msg
+}
+
+// Is makes errors.Is match the sentinel of the server's reason.
+func (e *StatusError) Is(target error) bool {
+	s := e.sentinel()
+	return s != nil && s == target
+}
+
+// sentinel follows the rule that the reason decides, and the code only when the reason is not a known one.
+func (e *StatusError) sentinel() error {
+	switch e.Status.Reason {
+	case metav1.StatusReasonBadRequest:
+		return ErrBadRequest
+	case metav1.StatusReasonUnauthorized:
+		return ErrUnauthorized
+	case metav1.StatusReasonForbidden:
+		return ErrForbidden
+	case metav1.StatusReasonNotFound:
+		return ErrNotFound
+	case metav1.StatusReasonMethodNotAllowed:
+		return ErrMethodNotAllowed
+	case metav1.StatusReasonNotAcceptable:
+		return ErrNotAcceptable
+	case metav1.StatusReasonAlreadyExists:
+		return ErrAlreadyExists
+	case metav1.StatusReasonConflict:
+		return ErrConflict
+	case metav1.StatusReasonGone:
+		return ErrGone
+	case metav1.StatusReasonExpired:
+		return ErrExpired
+	case metav1.StatusReasonRequestEntityTooLarge:
+		return ErrTooLarge
+	case metav1.StatusReasonUnsupportedMediaType:
+		return ErrUnsupportedMediaType
+	case metav1.StatusReasonInvalid:
+		return ErrInvalid
+	case metav1.StatusReasonTooManyRequests:
+		return ErrTooManyRequests
+	case metav1.StatusReasonInternalError:
+		return ErrInternal
+	case metav1.StatusReasonServerTimeout:
+		return ErrServerTimeout
+	case metav1.StatusReasonTimeout:
+		return ErrTimeout
+	case metav1.StatusReasonServiceUnavailable:
+		return ErrUnavailable
+	case metav1.StatusReasonStoreReadError:
+		return ErrStoreRead
+	}
+	return sentinelOfCode(e.Status.Code)
+}
+
+func sentinelOfCode(code int32) error {
+	switch code {
+	case 400:
+		return ErrBadRequest
+	case 401:
+		return ErrUnauthorized
+	case 403:
+		return ErrForbidden
+	case 404:
+		return ErrNotFound
+	case 405:
+		return ErrMethodNotAllowed
+	case 406:
+		return ErrNotAcceptable
+	case 409:
+		return ErrConflict
+	case 410:
+		return ErrExpired
+	case 413:
+		return ErrTooLarge
+	case 415:
+		return ErrUnsupportedMediaType
+	case 422:
+		return ErrInvalid
+	case 429:
+		return ErrTooManyRequests
+	case 500:
+		return ErrInternal
+	case 503:
+		return ErrUnavailable
+	case 504:
+		return ErrTimeout
+	}
+	return nil
+}
+
+// RetryAfter returns how long the server asked to wait before the request is tried again.
+func RetryAfter(err error) (time.Duration, bool) {
+	se, ok := errors.AsType[*StatusError](err)
+	if !ok {
+		return 0, false
+	}
+	if se.RetryAfter > 0 {
+		return se.RetryAfter, true
+	}
+	if d := se.Status.Details; d != nil && d.RetryAfterSeconds > 0 {
+		return time.Duration(d.RetryAfterSeconds) * time.Second, true
+	}
+	return 0, false
+}
+
+// IsRetryable reports whether the same request may well succeed when it is sent again later: the server was too busy
+// or not there, or the connection broke. A conflict is not retryable: the object must be read again first. Whether
+// sending twice does harm is for the caller to know.
+func IsRetryable(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if se, ok := errors.AsType[*StatusError](err); ok {
+		if _, asked := RetryAfter(err); asked {
+			return true
+		}
+		switch se.sentinel() {
+		case ErrTooManyRequests, ErrInternal, ErrServerTimeout, ErrTimeout, ErrUnavailable:
+			return true
+		}
+		return se.Status.Code >= 500
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return true
+	}
+	return isNetworkError(err)
+}
+
+// isNetworkError recognises *net.OpError and its relatives by their shape, since this package knows no sockets.
+func isNetworkError(err error) bool {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		err = ue.Err // it has the shape whatever it wraps
+	}
+	_, ok := errors.AsType[interface {
+		error
+		Temporary() bool
+		Timeout() bool
+	}](err)
+	return ok
+}

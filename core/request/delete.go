@@ -1,0 +1,107 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"net/url"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// DeletionPropagation is what a delete does to the objects that the deleted one owns.
+type DeletionPropagation = metav1.DeletionPropagation
+
+// The ways of propagation, see https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
+const (
+	Background = metav1.DeletePropagationBackground
+	Foreground = metav1.DeletePropagationForeground
+	Orphan     = metav1.DeletePropagationOrphan
+)
+
+// DeleteOptions are the options of a delete.
+type DeleteOptions struct {
+	// GracePeriod is how long the object may take to end, in whole seconds; new(time.Duration(0)) means at once.
+	// Default: the kind's own.
+	GracePeriod *time.Duration
+
+	// Propagation says what becomes of the objects that this one owns. Default: the kind's own.
+	Propagation DeletionPropagation
+
+	// UID and ResourceVersion make the delete fail with a conflict when the object is another one by now.
+	UID             types.UID
+	ResourceVersion string
+
+	DryRun bool // go through everything but the storing
+}
+
+// Delete builds the request that deletes an object.
+func Delete(t Target, o *DeleteOptions) (*Request, error) {
+	path, err := t.path(needObject)
+	if err != nil {
+		return nil, err
+	}
+	return deletion(t, "delete", path, url.Values{}, o)
+}
+
+// DeleteCollection builds the request that deletes every object that the list options select.
+func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, error) {
+	path, err := t.path(needParent)
+	if err != nil {
+		return nil, err
+	}
+	if o != nil && (o.UID != "" || o.ResourceVersion != "") {
+		return nil, invalid("DeleteOptions.UID", "and ResourceVersion mean one object; they go with no collection")
+	}
+	q := url.Values{}
+	if l != nil {
+		if err := l.check(); err != nil {
+			return nil, err
+		}
+		l.encode(q)
+	}
+	return deletion(t, "deletecollection", path, q, o)
+}
+
+func deletion(t Target, verb, path string, q url.Values, o *DeleteOptions) (*Request, error) {
+	req := &Request{Verb: verb, Method: "DELETE", Path: path, Query: q, Accept: t.accept()}
+	if o == nil {
+		return req, nil
+	}
+	body := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
+	if o.GracePeriod != nil {
+		if *o.GracePeriod < 0 || *o.GracePeriod%time.Second != 0 {
+			return nil, invalid("DeleteOptions.GracePeriod", "%v is not a number of whole seconds", *o.GracePeriod)
+		}
+		body.GracePeriodSeconds = new(int64(*o.GracePeriod / time.Second))
+	}
+	switch o.Propagation {
+	case "":
+	case Background, Foreground, Orphan:
+		body.PropagationPolicy = &o.Propagation
+	default:
+		return nil, invalid("DeleteOptions.Propagation", "%q is none of Background, Foreground, Orphan", o.Propagation)
+	}
+	if o.UID != "" || o.ResourceVersion != "" {
+		body.Preconditions = &metav1.Preconditions{}
+		if o.UID != "" {
+			body.Preconditions.UID = &o.UID
+		}
+		if o.ResourceVersion != "" {
+			body.Preconditions.ResourceVersion = &o.ResourceVersion
+		}
+	}
+	if o.DryRun {
+		body.DryRun = []string{metav1.DryRunAll}
+	}
+	data, err := wire.MarshalJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	req.Body, req.ContentType = data, wire.MediaTypeJSON
+	return req, nil
+}

@@ -1,0 +1,155 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// FieldValidation is what the server does about unknown and duplicate fields in a body.
+type FieldValidation string
+
+// The ways of field validation, see https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation.
+const (
+	ValidationStrict FieldValidation = "Strict" // refuse them
+	ValidationWarn   FieldValidation = "Warn"   // drop them with a warning; the server's default
+	ValidationIgnore FieldValidation = "Ignore" // drop them
+)
+
+// CreateOptions are the options of a create.
+type CreateOptions struct {
+	DryRun          bool            // go through everything but the storing
+	FieldManager    string          // who is said to own the fields; default: from the user agent
+	FieldValidation FieldValidation // default: the server's
+}
+
+// UpdateOptions are the options of an update.
+type UpdateOptions struct {
+	DryRun          bool            // go through everything but the storing
+	FieldManager    string          // who is said to own the fields; default: from the user agent
+	FieldValidation FieldValidation // default: the server's
+}
+
+// PatchOptions are the options of a patch.
+type PatchOptions struct {
+	DryRun          bool            // go through everything but the storing
+	FieldManager    string          // who is said to own the fields; default: from the user agent
+	FieldValidation FieldValidation // default: the server's
+}
+
+// ApplyOptions are the options of a server-side apply. It has no field validation: an apply is always strict.
+type ApplyOptions struct {
+	FieldManager string // who owns the applied fields; required
+	Force        bool   // take fields over that others own; controllers set it for what they alone decide
+	DryRun       bool   // go through everything but the storing
+}
+
+// Create builds the request that creates an object. For a subresource, such as a binding, the target has a name.
+func Create(t Target, obj core.Object, o *CreateOptions) (*Request, error) {
+	n := needParent
+	if t.Subresource != "" {
+		n = needObject
+	}
+	q := url.Values{}
+	if o != nil {
+		if err := encodeWrite(q, "CreateOptions.", o.DryRun, o.FieldManager, o.FieldValidation); err != nil {
+			return nil, err
+		}
+	}
+	return withObject(t, n, "create", "POST", q, obj)
+}
+
+// Update builds the request that replaces an object.
+func Update(t Target, obj core.Object, o *UpdateOptions) (*Request, error) {
+	q := url.Values{}
+	if o != nil {
+		if err := encodeWrite(q, "UpdateOptions.", o.DryRun, o.FieldManager, o.FieldValidation); err != nil {
+			return nil, err
+		}
+	}
+	return withObject(t, needObject, "update", "PUT", q, obj)
+}
+
+// Apply builds the request that applies an object by server-side apply: the fields that obj sets become the field
+// manager's, see https://kubernetes.io/docs/reference/using-api/server-side-apply/.
+func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
+	if o == nil || o.FieldManager == "" {
+		return nil, invalid("ApplyOptions.FieldManager", "is empty; say who owns the applied fields")
+	}
+	if len(obj.GetManagedFields()) > 0 {
+		return nil, invalid("metadata.managedFields", "must be empty in an apply; build the object anew, with only the fields you own")
+	}
+	q := url.Values{}
+	if err := encodeWrite(q, "ApplyOptions.", o.DryRun, o.FieldManager, ""); err != nil {
+		return nil, err
+	}
+	if o.Force {
+		q.Set("force", "true")
+	}
+	path, err := t.path(needObject)
+	if err != nil {
+		return nil, err
+	}
+	if err := matchObject(t, obj); err != nil {
+		return nil, err
+	}
+	body, err := wire.MarshalApply(obj, t.Resource)
+	if err != nil {
+		return nil, err
+	}
+	return &Request{
+		Verb: "apply", Method: "PATCH", Path: path, Query: q,
+		Accept: t.accept(), ContentType: "application/apply-patch+yaml", Body: body,
+	}, nil
+}
+
+func withObject(t Target, n need, verb, method string, q url.Values, obj core.Object) (*Request, error) {
+	path, err := t.path(n)
+	if err != nil {
+		return nil, err
+	}
+	if err := matchObject(t, obj); err != nil {
+		return nil, err
+	}
+	body, err := wire.Marshal(obj, t.Resource, t.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	return &Request{
+		Verb: verb, Method: method, Path: path, Query: q,
+		Accept: t.accept(), ContentType: t.Encoding.MediaType(), Body: body,
+	}, nil
+}
+
+// matchObject refuses an object that says it lives elsewhere than the target.
+func matchObject(t Target, obj core.Object) error {
+	if ns := obj.GetNamespace(); ns != "" && ns != t.Namespace {
+		return invalid("metadata.namespace", "is %q, but the request goes to namespace %q", ns, t.Namespace)
+	}
+	if t.Name != "" && obj.GetName() != t.Name {
+		return invalid("metadata.name", "is %q, but the request goes to %q", obj.GetName(), t.Name)
+	}
+	return nil
+}
+
+func encodeWrite(q url.Values, prefix string, dryRun bool, manager string, validation FieldValidation) error {
+	if dryRun {
+		q.Set("dryRun", "All")
+	}
+	if len(manager) > 128 || strings.ContainsFunc(manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return invalid(prefix+"FieldManager", "%q must have at most 128 printable characters", manager)
+	}
+	set(q, "fieldManager", manager)
+	switch validation {
+	case "", ValidationStrict, ValidationWarn, ValidationIgnore:
+		set(q, "fieldValidation", string(validation))
+		return nil
+	}
+	return invalid(prefix+"FieldValidation", "%q is none of Strict, Warn, Ignore", validation)
+}

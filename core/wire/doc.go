@@ -1,0 +1,36 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire turns bytes of an API server into objects and back.
+//
+// Use it to write a client, a cache or a test server; everything that encodes or decodes in this SDK goes through it,
+// so an engine changes in one place. It knows two encodings, [JSON] and [Protobuf], chosen by content type.
+//
+//	for item, err := range wire.List(body, contentType, nil) {
+//		…
+//		err = item.Decode(pod)
+//	}
+//
+// # Packed objects
+//
+// List and watch streams yield [Packed] objects: the object's own bytes, not decoded. An item is read off the stream
+// one at a time, in bounded memory; no list is ever held. What is wanted of it is decoded when it is wanted:
+// [Packed.Decode] makes a whole object, [Packed.Metadata] only the metadata, and [Packed.Compact] an owned copy without
+// managedFields, which is what a cache keeps.
+//
+// # JSON
+//
+// JSON is read and written with the rules of encoding/json, since the Kubernetes types were written for them, except
+// that field names match by exact case, as the API server does it.
+//
+// # Protobuf
+//
+// Kinds of k8s.io/api carry generated code for the Kubernetes protobuf encoding, an envelope around one message:
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding.
+// The envelope, the lists and the watch frames are taken apart here without decoding what they carry.
+//
+// # Concurrency
+//
+// Functions may be called from many goroutines at once. A Packed value is immutable; see [Packed] for how long the
+// bytes of one that came off a stream live.
+package wire

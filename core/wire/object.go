@@ -1,0 +1,71 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/core"
+)
+
+// Marshal encodes an object as a request body. What the server needs to know of its kind comes from res, whatever the
+// object's own TypeMeta says; obj is left as it is but for its TypeMeta.
+func Marshal(obj core.Object, res core.Resource, encoding Encoding) ([]byte, error) {
+	obj.GetObjectKind().SetGroupVersionKind(res.GroupVersionKind())
+	if encoding == Protobuf {
+		msg, ok := obj.(message)
+		if !ok {
+			return nil, fmt.Errorf("encode %s: %T carries no protobuf code", res.Kind, obj)
+		}
+		return appendEnvelope(make([]byte, 0, 64+msg.Size()), typeMeta{res.APIVersion(), res.Kind}, msg)
+	}
+	body, err := MarshalJSON(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", res.Kind, err)
+	}
+	return body, nil
+}
+
+// Unmarshal decodes a body that holds one object into obj, and sets obj's TypeMeta to what the body says.
+func Unmarshal(body []byte, contentType string, obj core.Object) error {
+	encoding, err := EncodingOf(contentType)
+	if err != nil {
+		return err
+	}
+	if encoding == JSON {
+		return Packed{encoding: JSON, data: body}.Decode(obj)
+	}
+	tm, msg, err := parseEnvelope(body)
+	if err != nil {
+		return err
+	}
+	if err := (Packed{encoding: Protobuf, data: msg}).Decode(obj); err != nil {
+		return err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(tm.apiVersion, tm.kind))
+	return nil
+}
+
+// UnmarshalStatus decodes a body that may hold a Status object. It returns nil when it holds anything else.
+func UnmarshalStatus(body []byte, contentType string) *metav1.Status {
+	encoding, err := EncodingOf(contentType)
+	if err != nil {
+		return nil
+	}
+	status := new(metav1.Status)
+	if encoding == Protobuf {
+		tm, msg, err := parseEnvelope(body)
+		if err != nil || tm.kind != "Status" || status.Unmarshal(msg) != nil {
+			return nil
+		}
+		return status
+	}
+	if UnmarshalJSON(body, status) != nil || status.Kind != "Status" {
+		return nil
+	}
+	return status
+}

@@ -1,0 +1,197 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+)
+
+// Packed is one object in its wire form. It is immutable, and safe for concurrent use as long as its bytes live: those
+// of an object that came off a stream live until the next item is asked for; [Packed.Compact] makes a lasting copy.
+type Packed struct {
+	encoding Encoding
+	data     []byte
+}
+
+// NewPacked returns the packed form of an object's bytes: a JSON object, or a protobuf message without its envelope.
+// The bytes are kept, not copied.
+func NewPacked(encoding Encoding, data []byte) Packed {
+	return Packed{encoding: encoding, data: data}
+}
+
+// Pack encodes an object.
+func Pack(obj core.Object, encoding Encoding) (Packed, error) {
+	if encoding == Protobuf {
+		msg, ok := obj.(message)
+		if !ok {
+			return Packed{}, fmt.Errorf("pack %T: the type carries no protobuf code", obj)
+		}
+		buf := make([]byte, msg.Size())
+		if _, err := msg.MarshalToSizedBuffer(buf); err != nil {
+			return Packed{}, fmt.Errorf("pack %T: %w", obj, err)
+		}
+		return Packed{encoding: Protobuf, data: buf}, nil
+	}
+	buf, err := MarshalJSON(obj)
+	if err != nil {
+		return Packed{}, fmt.Errorf("pack %T: %w", obj, err)
+	}
+	return Packed{encoding: JSON, data: buf}, nil
+}
+
+// Encoding returns how the object is encoded.
+func (p Packed) Encoding() Encoding { return p.encoding }
+
+// Bytes returns the object's bytes, which must not be changed: a JSON object, or a protobuf message without envelope.
+func (p Packed) Bytes() []byte { return p.data }
+
+// Len returns the number of bytes.
+func (p Packed) Len() int { return len(p.data) }
+
+// Decode decodes the object into obj, which should be a fresh value, and shares no memory with it. Protobuf bytes need
+// a type of k8s.io/api. Of a type's kind and apiVersion, what the bytes do not say is left alone.
+func (p Packed) Decode(obj core.Object) error {
+	if p.encoding == Protobuf {
+		msg, ok := obj.(message)
+		if !ok {
+			return fmt.Errorf("decode protobuf: %T carries no protobuf code; ask the server for JSON", obj)
+		}
+		if err := msg.Unmarshal(p.data); err != nil {
+			return fmt.Errorf("decode protobuf: %w", err)
+		}
+		return nil
+	}
+	var err error
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		err = UnmarshalJSON(p.data, &u.Object)
+	} else {
+		err = UnmarshalJSON(p.data, obj)
+	}
+	if err != nil {
+		return fmt.Errorf("decode json: %w", err)
+	}
+	return nil
+}
+
+// Head is the part of the metadata that a cache needs of every object.
+type Head struct {
+	Ref             core.ObjectRef
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Head decodes the object's identity and version, without decoding the rest.
+func (p Packed) Head() (Head, error) {
+	meta, err := p.rawMetadata()
+	if err != nil {
+		return Head{}, err
+	}
+	var h Head
+	if p.encoding == Protobuf {
+		err = eachField(meta, func(num protowire.Number, value []byte) error {
+			switch num {
+			case metaName:
+				h.Ref.Name = string(value)
+			case metaNamespace:
+				h.Ref.Namespace = string(value)
+			case metaUID:
+				h.UID = types.UID(value)
+			case metaResourceVersion:
+				h.ResourceVersion = string(value)
+			}
+			return nil
+		})
+		return h, err
+	}
+	err = eachMember(meta, func(name string, value jsontext.Value) error {
+		switch name {
+		case "name":
+			h.Ref.Name = text(value)
+		case "namespace":
+			h.Ref.Namespace = text(value)
+		case "uid":
+			h.UID = types.UID(text(value))
+		case "resourceVersion":
+			h.ResourceVersion = text(value)
+		}
+		return nil
+	})
+	return h, err
+}
+
+// Metadata decodes the object's metadata without its managedFields.
+func (p Packed) Metadata() (*metav1.ObjectMeta, error) {
+	meta, err := p.rawMetadata()
+	if err != nil {
+		return nil, err
+	}
+	m := new(metav1.ObjectMeta)
+	if p.encoding == Protobuf {
+		if meta, err = appendWithout(nil, meta, metaManagedFields, 0, nil); err != nil {
+			return nil, err
+		}
+		if err = m.Unmarshal(meta); err != nil {
+			return nil, fmt.Errorf("decode metadata: %w", err)
+		}
+		return m, nil
+	}
+	if len(meta) == 0 {
+		return m, nil
+	}
+	if err = UnmarshalJSON(meta, m); err != nil {
+		return nil, fmt.Errorf("decode metadata: %w", err)
+	}
+	m.ManagedFields = nil
+	return m, nil
+}
+
+// Compact returns a copy of the object that owns its bytes, without managedFields.
+func (p Packed) Compact() (Packed, error) {
+	if p.encoding == Protobuf {
+		size := make([]byte, 0, len(p.data))
+		data, err := appendWithout(size, p.data, 0, objectMetadata, func(meta []byte) ([]byte, error) {
+			return appendWithout(nil, meta, metaManagedFields, 0, nil)
+		})
+		if err != nil {
+			return Packed{}, err
+		}
+		return Packed{encoding: Protobuf, data: bytes.Clone(data)}, nil
+	}
+	data, err := compactJSON(p.data)
+	return Packed{encoding: JSON, data: data}, err
+}
+
+// rawMetadata returns the bytes of the object's metadata, nil when it has none.
+func (p Packed) rawMetadata() (meta []byte, err error) {
+	if p.encoding == Protobuf {
+		err = eachField(p.data, func(num protowire.Number, value []byte) error {
+			if num == objectMetadata {
+				meta = value
+				return errStop
+			}
+			return nil
+		})
+	} else {
+		err = eachMember(p.data, func(name string, value jsontext.Value) error {
+			if name == "metadata" {
+				meta = value
+				return errStop
+			}
+			return nil
+		})
+	}
+	if err == errStop {
+		err = nil
+	}
+	return meta, err
+}

@@ -1,0 +1,183 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// message is what the generated protobuf code of k8s.io/api gives a type.
+type message interface {
+	Size() int
+	MarshalToSizedBuffer(buf []byte) (int, error)
+	Unmarshal(data []byte) error
+}
+
+// SupportsProtobuf reports whether obj's type carries generated protobuf code.
+func SupportsProtobuf(obj any) bool {
+	_, ok := obj.(message)
+	return ok
+}
+
+// magic starts every protobuf-encoded body.
+var magic = []byte("k8s\x00")
+
+// Field numbers of the messages that are taken apart here, from apimachinery's generated.proto files.
+const (
+	unknownTypeMeta = 1
+	unknownRaw      = 2
+
+	typeMetaAPIVersion = 1
+	typeMetaKind       = 2
+
+	listMeta  = 1
+	listItems = 2
+
+	eventType   = 1
+	eventObject = 2
+
+	rawExtensionRaw = 1
+
+	objectMetadata = 1
+
+	metaName            = 1
+	metaNamespace       = 3
+	metaUID             = 5
+	metaResourceVersion = 6
+	metaManagedFields   = 17
+)
+
+// typeMeta is the kind that an envelope declares.
+type typeMeta struct{ apiVersion, kind string }
+
+// appendEnvelope appends the envelope of an object, message included.
+func appendEnvelope(dst []byte, tm typeMeta, msg message) ([]byte, error) {
+	inner := 0
+	if tm.apiVersion != "" {
+		inner += protowire.SizeTag(typeMetaAPIVersion) + protowire.SizeBytes(len(tm.apiVersion))
+	}
+	if tm.kind != "" {
+		inner += protowire.SizeTag(typeMetaKind) + protowire.SizeBytes(len(tm.kind))
+	}
+	dst = append(dst, magic...)
+	dst = protowire.AppendTag(dst, unknownTypeMeta, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(inner))
+	if tm.apiVersion != "" {
+		dst = protowire.AppendTag(dst, typeMetaAPIVersion, protowire.BytesType)
+		dst = protowire.AppendString(dst, tm.apiVersion)
+	}
+	if tm.kind != "" {
+		dst = protowire.AppendTag(dst, typeMetaKind, protowire.BytesType)
+		dst = protowire.AppendString(dst, tm.kind)
+	}
+	size := msg.Size()
+	dst = protowire.AppendTag(dst, unknownRaw, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(size))
+	start := len(dst)
+	dst = append(dst, make([]byte, size)...)
+	n, err := msg.MarshalToSizedBuffer(dst[start:])
+	if err != nil {
+		return nil, fmt.Errorf("protobuf: encode %s: %w", tm.kind, err)
+	}
+	if n != size {
+		return nil, fmt.Errorf("protobuf: encode %s: %d bytes written of %d", tm.kind, n, size)
+	}
+	return dst, nil
+}
+
+var errNotEnvelope = errors.New("protobuf: body does not start with the Kubernetes protobuf prefix")
+
+// parseEnvelope returns what a complete envelope carries. The message is a part of data.
+func parseEnvelope(data []byte) (tm typeMeta, msg []byte, err error) {
+	data, ok := bytes.CutPrefix(data, magic)
+	if !ok {
+		return tm, nil, errNotEnvelope
+	}
+	err = eachField(data, func(num protowire.Number, value []byte) error {
+		switch num {
+		case unknownTypeMeta:
+			tm, err = parseTypeMeta(value)
+			return err
+		case unknownRaw:
+			msg = value
+		}
+		return nil
+	})
+	return tm, msg, err
+}
+
+func parseTypeMeta(data []byte) (tm typeMeta, err error) {
+	err = eachField(data, func(num protowire.Number, value []byte) error {
+		switch num {
+		case typeMetaAPIVersion:
+			tm.apiVersion = string(value)
+		case typeMetaKind:
+			tm.kind = string(value)
+		}
+		return nil
+	})
+	return tm, err
+}
+
+// eachField calls visit with each length-delimited field of a message. Fields of other wire types are passed over.
+func eachField(data []byte, visit func(num protowire.Number, value []byte) error) error {
+	for len(data) > 0 {
+		num, typ, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return fmt.Errorf("protobuf: %w", protowire.ParseError(n))
+		}
+		data = data[n:]
+		if typ != protowire.BytesType {
+			if n = protowire.ConsumeFieldValue(num, typ, data); n < 0 {
+				return fmt.Errorf("protobuf: field %d: %w", num, protowire.ParseError(n))
+			}
+			data = data[n:]
+			continue
+		}
+		value, n := protowire.ConsumeBytes(data)
+		if n < 0 {
+			return fmt.Errorf("protobuf: field %d: %w", num, protowire.ParseError(n))
+		}
+		if err := visit(num, value); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// appendWithout appends a message to dst without the fields numbered drop, replacing field edit, when it is not zero,
+// by what rewrite appends for it.
+func appendWithout(dst, data []byte, drop, edit protowire.Number, rewrite func(value []byte) ([]byte, error)) ([]byte, error) {
+	for len(data) > 0 {
+		num, typ, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return nil, fmt.Errorf("protobuf: %w", protowire.ParseError(n))
+		}
+		size := protowire.ConsumeFieldValue(num, typ, data[n:])
+		if size < 0 {
+			return nil, fmt.Errorf("protobuf: field %d: %w", num, protowire.ParseError(size))
+		}
+		field := data[:n+size]
+		data = data[n+size:]
+		switch {
+		case num == drop:
+		case num == edit && typ == protowire.BytesType:
+			value, _ := protowire.ConsumeBytes(field[n:])
+			replaced, err := rewrite(value)
+			if err != nil {
+				return nil, err
+			}
+			dst = protowire.AppendTag(dst, num, typ)
+			dst = protowire.AppendBytes(dst, replaced)
+		default:
+			dst = append(dst, field...)
+		}
+	}
+	return dst, nil
+}

@@ -1,0 +1,192 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+)
+
+// Event is one event of a watch stream with its object still packed.
+type Event struct {
+	Type   core.EventType
+	Object Packed
+}
+
+// Events reads the body of a watch response. An event's bytes live until the next one is asked for. An ERROR event ends
+// the sequence with a [*core.StatusError]. The sequence ends without an error when the server closes the stream between
+// two events, which it does when the watch's time is over. It can be ranged over once.
+func Events(r io.Reader, contentType string, limits *Limits) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		encoding, err := EncodingOf(contentType)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		next := jsonEvents(r, limits)
+		if encoding == Protobuf {
+			next = protobufEvents(r, limits)
+		}
+		for {
+			ev, err := next()
+			if err == io.EOF {
+				return
+			}
+			if err == nil && ev.Type == "ERROR" {
+				err = eventError(ev.Object)
+			}
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+// eventError makes an error of the Status that an ERROR event carries.
+func eventError(p Packed) error {
+	status := new(metav1.Status)
+	var err error
+	if p.encoding == Protobuf {
+		err = status.Unmarshal(p.data)
+	} else {
+		err = UnmarshalJSON(p.data, status)
+	}
+	if err != nil {
+		return fmt.Errorf("decode watch error event: %w", err)
+	}
+	return &core.StatusError{Status: *status}
+}
+
+// jsonEvents reads a stream of JSON objects {"type": …, "object": …}. An event is handed out as soon as its object is
+// there, before the bytes that follow it are.
+func jsonEvents(r io.Reader, limits *Limits) func() (Event, error) {
+	m := newMeter(r, "watch event", limits)
+	dec := jsontext.NewDecoder(m, jsonOptions)
+	inside := false // an event's object was handed out, and its end was not read yet
+	return func() (Event, error) {
+		m.reset()
+		if inside {
+			if err := readEventEnd(dec); err != nil {
+				return Event{}, fmt.Errorf("watch event: %w", noEOF(err))
+			}
+			inside = false
+		}
+		if dec.PeekKind() == jsontext.KindInvalid {
+			_, err := dec.ReadToken() // io.EOF only between two events
+			return Event{}, err
+		}
+		ev, err := readEvent(dec)
+		if err != nil {
+			return Event{}, fmt.Errorf("watch event: %w", noEOF(err))
+		}
+		inside = true
+		return ev, checkEvent(ev)
+	}
+}
+
+// readEvent reads an event up to its object; the server sends the type first.
+func readEvent(dec *jsontext.Decoder) (Event, error) {
+	ev := Event{Object: Packed{encoding: JSON}}
+	if err := expect(dec, '{'); err != nil {
+		return ev, err
+	}
+	for dec.PeekKind() != '}' {
+		raw, err := dec.ReadValue()
+		if err != nil {
+			return ev, err
+		}
+		name := unquote(raw)
+		value, err := dec.ReadValue()
+		if err != nil {
+			return ev, err
+		}
+		switch name {
+		case "type":
+			ev.Type = core.EventType(text(value))
+		case "object":
+			if ev.Type == "" {
+				return ev, errors.New("the object comes before the type")
+			}
+			ev.Object.data = value
+			return ev, nil
+		}
+	}
+	return ev, nil
+}
+
+func readEventEnd(dec *jsontext.Decoder) error {
+	for dec.PeekKind() != '}' {
+		if err := dec.SkipValue(); err != nil {
+			return err
+		}
+	}
+	return expect(dec, '}')
+}
+
+func checkEvent(ev Event) error {
+	switch ev.Type {
+	case core.Added, core.Modified, core.Deleted, core.Bookmark, "ERROR":
+		if len(ev.Object.data) == 0 && ev.Object.encoding == JSON {
+			return errors.New("watch event without an object")
+		}
+		return nil
+	}
+	return fmt.Errorf("watch event of unknown type %q", ev.Type)
+}
+
+// protobufEvents reads frames: four bytes of length, then a WatchEvent message whose object is an envelope.
+func protobufEvents(r io.Reader, limits *Limits) func() (Event, error) {
+	br := bufio.NewReaderSize(r, 16<<10)
+	messages := messageReader{r: br, limit: limits.objectBytes(), what: "watch event"}
+	return func() (Event, error) {
+		var head [4]byte
+		if _, err := io.ReadFull(br, head[:]); err != nil {
+			return Event{}, err // io.EOF only between two frames
+		}
+		frame, err := messages.take(uint64(binary.BigEndian.Uint32(head[:])))
+		if err != nil {
+			return Event{}, fmt.Errorf("watch event: %w", err)
+		}
+		ev, err := parseEvent(frame)
+		if err != nil {
+			return Event{}, fmt.Errorf("watch event: %w", err)
+		}
+		return ev, checkEvent(ev)
+	}
+}
+
+func parseEvent(frame []byte) (Event, error) {
+	ev := Event{Object: Packed{encoding: Protobuf}}
+	err := eachField(frame, func(num protowire.Number, value []byte) error {
+		switch num {
+		case eventType:
+			ev.Type = core.EventType(value)
+		case eventObject:
+			return eachField(value, func(num protowire.Number, value []byte) error {
+				if num != rawExtensionRaw {
+					return nil
+				}
+				_, msg, err := parseEnvelope(value)
+				ev.Object.data = msg
+				return err
+			})
+		}
+		return nil
+	})
+	return ev, err
+}

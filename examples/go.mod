@@ -1,0 +1,19 @@
+module github.com/kube-go/sdk/examples
+
+go 1.26.0
+
+require (
+	github.com/kube-go/sdk/client v0.0.0
+	github.com/kube-go/sdk/core v0.0.0
+	github.com/kube-go/sdk/derive v0.0.0
+	github.com/kube-go/sdk/kube v0.0.0
+	github.com/kube-go/sdk/runtime v0.0.0
+)
+
+replace (
+	github.com/kube-go/sdk/client => ../client
+	github.com/kube-go/sdk/core => ../core
+	github.com/kube-go/sdk/derive => ../derive
+	github.com/kube-go/sdk/kube => ../kube
+	github.com/kube-go/sdk/runtime => ../runtime
+)

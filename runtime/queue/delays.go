@@ -1,0 +1,123 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import "slices"
+
+// delays is a binary heap of the entries that are delayed, the one that is due next on top. Entries due at the same
+// time keep the order in which they came.
+type delays[K comparable] struct {
+	heap []delay[K]
+	seq  uint64
+}
+
+// A delay is a place in the heap. It repeats when the entry is due so that comparing does not touch the entry.
+type delay[K comparable] struct {
+	due   instant
+	seq   uint64
+	entry *entry[K]
+}
+
+func (d delay[K]) before(o delay[K]) bool {
+	return d.due < o.due || d.due == o.due && d.seq < o.seq
+}
+
+// len is how many entries are delayed.
+func (d *delays[K]) len() int { return len(d.heap) }
+
+// due is when the first entry is due, or never.
+func (d *delays[K]) due() instant {
+	if len(d.heap) == 0 {
+		return never
+	}
+	return d.heap[0].due
+}
+
+// first is the entry that is due next. There must be one.
+func (d *delays[K]) first() *entry[K] { return d.heap[0].entry }
+
+// set puts the entry where its due time wants it: in, elsewhere or out.
+func (d *delays[K]) set(e *entry[K]) {
+	due, i := e.due(), int(e.slot)-1
+	switch {
+	case i < 0 && due == never, i >= 0 && d.heap[i].due == due:
+	case due == never:
+		d.remove(i)
+	case i < 0:
+		d.seq++
+		d.heap = append(d.heap, delay[K]{due: due, seq: d.seq, entry: e})
+		d.up(len(d.heap) - 1)
+	default:
+		d.seq++
+		d.heap[i].due, d.heap[i].seq = due, d.seq
+		d.fix(i)
+	}
+}
+
+// clear drops all entries. Their slots are the caller's business.
+func (d *delays[K]) clear() { d.heap = nil }
+
+// remove takes out place i.
+func (d *delays[K]) remove(i int) {
+	d.heap[i].entry.slot = 0
+	last := len(d.heap) - 1
+	moved := d.heap[last]
+	d.heap[last] = delay[K]{}
+	d.heap = d.heap[:last]
+	if i < last {
+		d.heap[i] = moved
+		d.fix(i)
+	}
+	if c := cap(d.heap); c >= shrinkFrom && len(d.heap) <= c/8 {
+		d.heap = slices.Clone(d.heap)
+	}
+}
+
+// fix moves place i up or down to where it belongs.
+func (d *delays[K]) fix(i int) {
+	if !d.up(i) {
+		d.down(i)
+	}
+}
+
+// up moves place i towards the top and reports whether it moved.
+func (d *delays[K]) up(i int) bool {
+	it, start := d.heap[i], i
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !it.before(d.heap[parent]) {
+			break
+		}
+		d.place(i, d.heap[parent])
+		i = parent
+	}
+	d.place(i, it)
+	return i != start
+}
+
+// down moves place i away from the top.
+func (d *delays[K]) down(i int) {
+	it := d.heap[i]
+	for {
+		child := 2*i + 1
+		if child >= len(d.heap) {
+			break
+		}
+		if right := child + 1; right < len(d.heap) && d.heap[right].before(d.heap[child]) {
+			child = right
+		}
+		if !d.heap[child].before(it) {
+			break
+		}
+		d.place(i, d.heap[child])
+		i = child
+	}
+	d.place(i, it)
+}
+
+// place puts a delay at i and tells its entry.
+func (d *delays[K]) place(i int, it delay[K]) {
+	d.heap[i] = it
+	it.entry.slot = int32(i + 1)
+}

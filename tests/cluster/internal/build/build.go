@@ -1,0 +1,286 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package build compiles the programs a cluster is made of from embedded sources, each in a module of its own, and keeps
+// them in a cache directory that any number of processes may share.
+package build
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Target is a Go module and what to build of it.
+type Target struct {
+	// Name begins the name of the directory in the cache.
+	Name string
+	// Title is what messages call it: "Kubernetes v1.36.3".
+	Title string
+	// Version is part of the directory's name; may be empty.
+	Version string
+	// Sources is the module. A nested go.mod would drop the folder from our own module's zip, so go.mod and go.sum are kept
+	// as go.mod.txt and go.sum.txt; the suffix is removed when they are written.
+	Sources fs.FS
+	// Packages are what to build; the default is the package at the root, ".". Each becomes a file with the last part of
+	// its import path for a name.
+	Packages []string
+	// LDFlags go to the linker, after -s -w.
+	LDFlags string
+	// Tags are build tags, separated by commas.
+	Tags string
+	// Env is added to the environment; CGO_ENABLED=0 is the default.
+	Env []string
+	// Resolve lets the go command complete go.mod and go.sum. Without it, both must be complete, and the build is the same
+	// everywhere.
+	Resolve bool
+}
+
+// progressInterval is how often a running build reports.
+const progressInterval = 5 * time.Second
+
+// GoBuild returns the directory with the target's programs, after building it if the cache has none for these sources,
+// options and platform. It is safe to call from several processes at once: one builds, the others
+// wait. progress receives a line now and then; it is never called from two goroutines at once.
+func GoBuild(ctx context.Context, target Target, cacheDir string, progress func(string)) (string, error) {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	if len(target.Packages) == 0 {
+		target.Packages = []string{"."}
+	}
+	key, err := target.key()
+	if err != nil {
+		return "", fmt.Errorf("build %s: read its sources: %w", target.Title, err)
+	}
+	dir := filepath.Join(cacheDir, key)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return "", fmt.Errorf("build %s: %w", target.Title, err)
+	}
+	lock, err := acquire(ctx, dir+".lock", func() { progress("waiting for another process that builds " + target.Title) })
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", target.Title, err)
+	}
+	defer lock.Close()
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	began := time.Now()
+	progress("building " + target.Title + ", this once")
+	if err := target.build(ctx, dir, lock, progress); err != nil {
+		return "", fmt.Errorf("build %s: %w", target.Title, err)
+	}
+	progress(fmt.Sprintf("built %s in %v", target.Title, time.Since(began).Round(time.Second/10)))
+	return dir, nil
+}
+
+// key names the directory: what it is, for which platform, and a hash of all that went in.
+func (t Target) key() (string, error) {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q %q %q %q %v\n", t.Packages, t.LDFlags, t.Tags, t.Env, t.Resolve)
+	err := fs.WalkDir(t.Sources, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(t.Sources, path)
+		fmt.Fprintf(hash, "%q %d\n%s", path, len(content), content)
+		return err
+	})
+	parts := []string{t.Name, runtime.GOOS, runtime.GOARCH, hex.EncodeToString(hash.Sum(nil)[:6])}
+	if t.Version != "" {
+		parts = append([]string{t.Name, t.Version}, parts[1:]...)
+	}
+	return strings.Join(parts, "-"), err
+}
+
+// build builds beside dir and moves the result into place, so that a directory is either complete or absent.
+func (t Target) build(ctx context.Context, dir string, lock *os.File, progress func(string)) error {
+	work := dir + ".building"
+	if err := os.RemoveAll(work); err != nil { // of a build that was killed
+		return err
+	}
+	defer os.RemoveAll(work)
+	src, out := filepath.Join(work, "src"), filepath.Join(work, "out")
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	if err := writeSources(src, t.Sources); err != nil {
+		return err
+	}
+	if err := t.goBuild(ctx, src, out, lock, progress); err != nil {
+		return err
+	}
+	return os.Rename(out, dir)
+}
+
+func writeSources(dir string, sources fs.FS) error {
+	return fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(dir, filepath.FromSlash(strings.TrimSuffix(path, ".txt")))
+		if entry.IsDir() {
+			return os.MkdirAll(file, 0o755)
+		}
+		content, err := fs.ReadFile(sources, path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(file, content, 0o600)
+	})
+}
+
+func (t Target) goBuild(ctx context.Context, src, out string, lock *os.File, progress func(string)) error {
+	mod := "-mod=readonly"
+	if t.Resolve {
+		mod = "-mod=mod"
+	}
+	args := []string{
+		"build", "-v", "-trimpath", "-buildvcs=false", mod, "-tags=" + t.Tags,
+		"-ldflags=" + strings.TrimSpace("-s -w "+t.LDFlags), "-o", out + string(filepath.Separator),
+	}
+	cmd := goCommand(ctx, src, append(args, t.Packages...)...)
+	cmd.Env = append(cmd.Env, t.Env...)
+	// When this process is killed the build goes on; it then keeps the lock until it has ended.
+	cmd.ExtraFiles = []*os.File{lock}
+	watch := newWatch(t.Title, progress)
+	cmd.Stderr = watch
+	err := cmd.Run()
+	watch.close()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, watch.tail())
+	}
+	return nil
+}
+
+// goCommand returns a go command that runs outside any workspace, for this platform, and dies with all its children
+// when ctx ends.
+func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "CGO_ENABLED=0")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// acquire locks the file against other processes, and other callers in this one; waiting is called once if that takes time.
+func acquire(ctx context.Context, path string, waiting func()) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for first := true; ; first = false {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return file, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			file.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if first {
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			file.Close()
+			return nil, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// watch turns the names that `go build -v` prints into progress, and keeps the last lines for an error.
+type watch struct {
+	title    string
+	progress func(string)
+	began    time.Time
+	pipe     *io.PipeWriter
+	readers  sync.WaitGroup
+	mu       sync.Mutex // guards the fields below
+	lines    []string
+	packages int
+	now      string
+}
+
+// maxLines is how many lines of a build's output an error shows.
+const maxLines = 20
+
+func newWatch(title string, progress func(string)) *watch {
+	in, out := io.Pipe()
+	w := &watch{title: title, progress: progress, began: time.Now(), pipe: out, now: "starting"}
+	stop := make(chan struct{})
+	w.readers.Go(func() {
+		defer close(stop)
+		for scanner := bufio.NewScanner(in); scanner.Scan(); {
+			w.line(bytes.TrimSpace(scanner.Bytes()))
+		}
+		_, _ = io.Copy(io.Discard, in) // after a line that is too long
+	})
+	w.readers.Go(func() { w.report(stop) })
+	return w
+}
+
+func (w *watch) Write(p []byte) (int, error) { return w.pipe.Write(p) }
+
+func (w *watch) close() {
+	_ = w.pipe.Close() // never fails
+	w.readers.Wait()
+}
+
+func (w *watch) line(line []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !bytes.ContainsRune(line, ' ') { // an import path
+		w.packages++
+		w.now = fmt.Sprintf("%d packages, now %s", w.packages, line)
+		return
+	}
+	w.now = strings.TrimPrefix(string(line), "go: ")
+	w.lines = append(w.lines, string(line))
+	w.lines = w.lines[max(0, len(w.lines)-maxLines):]
+}
+
+func (w *watch) report(stop <-chan struct{}) {
+	tick := time.NewTicker(progressInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			w.mu.Lock()
+			now := w.now
+			w.mu.Unlock()
+			w.progress(fmt.Sprintf("building %s: %s, %v", w.title, now, time.Since(w.began).Round(time.Second)))
+		}
+	}
+}
+
+func (w *watch) tail() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.lines, "\n")
+}

@@ -1,0 +1,118 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing/fstest"
+)
+
+// DefaultVersion is the Kubernetes version whose go.mod and go.sum are embedded. To move to another, build that one once
+// and take both files from the `sources` folder of its directory in the cache.
+const DefaultVersion = "v1.36.3"
+
+//go:embed _controlplane
+var controlPlane embed.FS
+
+// version is a released Kubernetes version. Never written.
+var version = regexp.MustCompile(`^v1\.(\d+)\.\d+(-(alpha|beta|rc)\.\d+)?$`)
+
+// Kubernetes returns the path of the one program that is etcd, the control plane and the kubelet of this version of
+// Kubernetes, after building it if need be. An empty version means [DefaultVersion]; the leading "v" may be missing.
+func Kubernetes(ctx context.Context, wanted, cacheDir string, progress func(string)) (string, error) {
+	if wanted == "" {
+		wanted = DefaultVersion
+	}
+	wanted = "v" + strings.TrimPrefix(wanted, "v")
+	match := version.FindStringSubmatch(wanted)
+	if match == nil {
+		return "", fmt.Errorf("kubernetes version %q: want one like %s", wanted, DefaultVersion)
+	}
+	sources, err := fs.Sub(controlPlane, "_controlplane")
+	if err != nil {
+		return "", err
+	}
+	if wanted != DefaultVersion {
+		if sources, err = sourcesFor(ctx, sources, wanted); err != nil {
+			return "", err
+		}
+	}
+	const stamp = "-X k8s.io/component-base/version."
+	dir, err := GoBuild(ctx, Target{
+		Name:    "kubernetes",
+		Title:   "Kubernetes " + wanted,
+		Version: wanted,
+		Sources: sources,
+		LDFlags: stamp + "gitVersion=" + wanted + " " + stamp + "gitMajor=1 " + stamp + "gitMinor=" + match[1],
+		Resolve: wanted != DefaultVersion,
+	}, cacheDir, progress)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "kube-all"), nil
+}
+
+// sourcesFor returns the control plane's sources with a go.mod for another version: the staging modules that version
+// replaces, as published, and the etcd it was tested with.
+func sourcesFor(ctx context.Context, sources fs.FS, wanted string) (fs.FS, error) {
+	upstream, err := upstreamModule(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	module, err := moduleFor(upstream, wanted)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes %s: %w", wanted, err)
+	}
+	program, err := fs.ReadFile(sources, "main.go")
+	if err != nil {
+		return nil, err
+	}
+	return fstest.MapFS{"main.go": {Data: program}, "go.mod.txt": {Data: module}}, nil
+}
+
+// upstreamModule returns the go.mod of that version of Kubernetes.
+func upstreamModule(ctx context.Context, wanted string) ([]byte, error) {
+	cmd := goCommand(ctx, os.TempDir(), "mod", "download", "-json", "k8s.io/kubernetes@"+wanted)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var info struct{ GoMod, Error string }
+	if jsonErr := json.Unmarshal(out, &info); jsonErr == nil && info.Error != "" {
+		return nil, fmt.Errorf("kubernetes %s: %s; `go list -m -versions k8s.io/kubernetes` lists the versions there are", wanted, info.Error)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up Kubernetes %s: go mod download: %w: %s", wanted, err, strings.TrimSpace(stderr.String()))
+	}
+	return os.ReadFile(info.GoMod)
+}
+
+// staging matches a replaced staging module, and etcdVersion the version of etcd's client. Never written.
+var (
+	staging     = regexp.MustCompile(`(?m)^\s*(k8s\.io/[a-z-]+) => \./staging/`)
+	etcdVersion = regexp.MustCompile(`(?m)^\s*go\.etcd\.io/etcd/client/v3 (v\S+)`)
+)
+
+// moduleFor makes the control plane's go.mod out of upstream's.
+func moduleFor(upstream []byte, wanted string) ([]byte, error) {
+	replaced, etcd := staging.FindAllSubmatch(upstream, -1), etcdVersion.FindSubmatch(upstream)
+	if len(replaced) == 0 || etcd == nil {
+		return nil, fmt.Errorf("its go.mod names no staging modules or no etcd")
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "module kube-all\n\ngo 1.26.0\n\nrequire (\n\tgo.etcd.io/etcd/server/v3 %s\n\tk8s.io/kubernetes %s\n)\n\nreplace (\n", etcd[1], wanted)
+	for _, name := range replaced {
+		fmt.Fprintf(&b, "\t%s => %s v0.%s\n", name[1], name[1], strings.TrimPrefix(wanted, "v1."))
+	}
+	b.WriteString(")\n")
+	return b.Bytes(), nil
+}

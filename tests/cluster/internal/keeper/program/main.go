@@ -1,0 +1,131 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command keeper cleans up after a cluster whose owner died. It reads commands, one a line, from its standard input,
+// which its owner holds open; when that ends, however the owner ended, the keeper kills every process of the cluster and
+// removes what it was told to remove. The commands:
+//
+//	group PGID   kill this process group
+//	mark ENTRY   kill every process with this entry in its environment (where there is /proc)
+//	run PATH     run this program when all are killed, before anything is removed
+//	remove DIR   remove this directory, after unmounting what is mounted below it
+//	release      forget everything and end: the cluster may outlive its owner
+//
+// It uses nothing but the standard library, and is built from this one file.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	kept, released := read(os.Stdin)
+	if !released {
+		kept.end()
+	}
+}
+
+// cluster is what the keeper was told.
+type cluster struct {
+	groups []int
+	marks  []string
+	runs   []string
+	dirs   []string
+}
+
+// read follows the owner's commands until the owner is gone or releases the cluster.
+func read(in io.Reader) (kept cluster, released bool) {
+	for scanner := bufio.NewScanner(in); scanner.Scan(); {
+		verb, argument, _ := strings.Cut(scanner.Text(), " ")
+		switch verb {
+		case "group":
+			if pgid, err := strconv.Atoi(argument); err == nil && pgid > 1 {
+				kept.groups = append(kept.groups, pgid)
+			}
+		case "mark":
+			kept.marks = append(kept.marks, argument)
+		case "run":
+			kept.runs = append(kept.runs, argument)
+		case "remove":
+			kept.dirs = append(kept.dirs, argument)
+		case "release":
+			return cluster{}, true
+		}
+	}
+	return kept, false
+}
+
+// end is best effort throughout: nobody is left to hear of an error.
+func (c cluster) end() {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		for _, pgid := range c.groups {
+			_ = syscall.Kill(-pgid, syscall.SIGKILL)
+		}
+	}
+	// A dying process may just have started another: look again until there is none.
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		pids := marked(c.marks)
+		if len(pids) == 0 {
+			break
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	for _, path := range c.runs {
+		_ = exec.Command(path).Run()
+	}
+	for _, dir := range c.dirs {
+		remove(dir)
+	}
+}
+
+// marked returns the live processes that have one of the entries in their environment.
+func marked(entries []string) []int {
+	var pids []int
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		environ, err := os.ReadFile(file) // empty for a zombie
+		if err != nil {
+			continue
+		}
+		for entry := range bytes.SplitSeq(environ, []byte{0}) {
+			if slices.Contains(entries, string(entry)) {
+				if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {
+					pids = append(pids, pid)
+				}
+			}
+		}
+	}
+	return pids
+}
+
+// detach is Linux's MNT_DETACH, for what is still busy; other systems have no /proc/self/mountinfo.
+const detach = 2
+
+// remove unmounts what is mounted below dir, last mounted first, and removes dir.
+func remove(dir string) {
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	lines := strings.Split(string(mounts), "\n")
+	for _, line := range slices.Backward(lines) {
+		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {
+			_ = syscall.Unmount(fields[4], detach)
+		}
+	}
+	for range 50 {
+		if err := os.RemoveAll(dir); err == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

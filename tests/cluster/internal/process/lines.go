@@ -1,0 +1,89 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// tailBytes is how much of a log's end is searched for telling lines.
+const tailBytes = 256 << 10
+
+// maxLine is how much of one line is shown, in bytes.
+const maxLine = 400
+
+// telling matches the lines that say why a program ended: klog's errors and fatals, etcd's and containerd's,
+// cobra's "Error:", the kubelet's err="…" and Go's panics. Never written.
+var telling = regexp.MustCompile(`^[EF]\d{4} |^Error|^panic:|^fatal error:|"level":"(error|fatal|panic)"|level=(error|fatal|panic)|^\S*: .*(denied|no such|not found)`)
+
+// TellingLines returns up to n lines of the current run's log that say what went wrong, oldest first; if none stands out,
+// the last lines. Repetitions of a message are left out.
+func (p *Process) TellingLines(n int) []string {
+	p.mu.Lock()
+	offset := p.offset
+	p.mu.Unlock()
+	text, err := readTail(p.spec.LogFile, offset)
+	if err != nil {
+		return nil
+	}
+	return tellingLines(text, n)
+}
+
+// readTail returns the end of the file, at most tailBytes and nothing before offset.
+func readTail(path string, offset int64) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if _, err := file.Seek(max(offset, info.Size()-tailBytes), io.SeekStart); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, tailBytes))
+	return string(text), err
+}
+
+func tellingLines(text string, n int) []string {
+	var told, rest []string
+	seen := map[string]bool{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if len(line) > maxLine {
+			line = strings.ToValidUTF8(line[:maxLine], "") + "…"
+		}
+		rest = append(rest, line)
+		if key := message(line); telling.MatchString(line) && !seen[key] {
+			seen[key] = true
+			told = append(told, line)
+		}
+	}
+	if len(told) == 0 {
+		told = rest
+	}
+	return told[max(0, len(told)-n):]
+}
+
+// message strips what differs between repetitions of a log line: klog's and JSON's time stamps.
+func message(line string) string {
+	if _, after, ok := strings.Cut(line, "] "); ok {
+		return after
+	}
+	if _, after, ok := strings.Cut(line, `"msg":`); ok {
+		return after
+	}
+	if _, after, ok := strings.Cut(line, "msg="); ok {
+		return after
+	}
+	return line
+}
