@@ -1,0 +1,225 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// API is one kind of object on one server, in one namespace or in the whole cluster. It has a method for each verb.
+//
+// K is a struct such as corev1.Pod; results are the caller's own. An API made of what can't work, such as a kind that
+// nothing describes, says so in the error of each verb.
+type API[K any] struct {
+	client   *Client
+	target   request.Target
+	oneSpace bool  // made by Namespaced or In: the namespace must not be empty
+	setup    error // why nothing can work
+}
+
+// Namespaced returns the API of a namespaced kind in one namespace.
+func Namespaced[K any, P core.ObjectPtr[K]](c *Client, namespace string) *API[K] {
+	res, err := core.ResourceOf[K, P]()
+	a := newAPI[K](c, res, err)
+	return a.In(namespace)
+}
+
+// ClusterWide returns the API of a kind in the whole cluster: of a cluster-scoped kind, or of a namespaced kind in all
+// namespaces. For a namespaced kind the verbs that mean one object take its namespace from the object they are given;
+// those that take only a name need [API.In].
+func ClusterWide[K any, P core.ObjectPtr[K]](c *Client) *API[K] {
+	res, err := core.ResourceOf[K, P]()
+	return newAPI[K](c, res, err)
+}
+
+// Of returns the API of a kind whose resource is given explicitly, in one namespace; empty for the whole cluster. It is
+// for types that nothing describes, and for types that can be of any kind.
+func Of[K any, P core.ObjectPtr[K]](c *Client, res core.Resource, namespace string) *API[K] {
+	a := newAPI[K](c, res, res.Validate())
+	a.target.Namespace = namespace
+	return a
+}
+
+// Dynamic returns the API of a kind that is known only at run time; an empty namespace means the whole cluster.
+func Dynamic(c *Client, res core.Resource, namespace string) *API[unstructured.Unstructured] {
+	return Of[unstructured.Unstructured](c, res, namespace)
+}
+
+func newAPI[K any](c *Client, res core.Resource, setup error) *API[K] {
+	return &API[K]{client: c, target: request.Target{Resource: res, Encoding: encodingOf[K]()}, setup: setup}
+}
+
+// encodingOf prefers protobuf for the kinds of k8s.io/api. A type that merely embeds one of them inherits its protobuf
+// methods, which would lose the type's own fields.
+func encodingOf[K any]() wire.Encoding {
+	if strings.HasPrefix(reflect.TypeFor[K]().PkgPath(), "k8s.io/api/") && wire.SupportsProtobuf(new(K)) {
+		return wire.Protobuf
+	}
+	return wire.JSON
+}
+
+// Resource returns what the kind is called on the wire.
+func (a *API[K]) Resource() core.Resource { return a.target.Resource }
+
+// Namespace returns the namespace, empty for the whole cluster.
+func (a *API[K]) Namespace() string { return a.target.Namespace }
+
+// In returns the same API in one namespace.
+func (a *API[K]) In(namespace string) *API[K] {
+	in := *a
+	in.target.Namespace = namespace
+	in.oneSpace = true
+	return &in
+}
+
+// ready checks what the constructors could not report.
+func (a *API[K]) ready() error {
+	if a.setup != nil {
+		return a.setup
+	}
+	if a.oneSpace && a.target.Namespace == "" {
+		return &request.InvalidError{Field: "namespace", Detail: "is empty; name one, or use ClusterWide"}
+	}
+	return nil
+}
+
+// named returns the target of one object.
+func (a *API[K]) named(name string) request.Target {
+	t := a.target
+	t.Name = name
+	return t
+}
+
+// forObject returns the target of a given object, in whose namespace a cluster-wide API then works.
+func (a *API[K]) forObject(obj core.Object) request.Target {
+	t := a.named(obj.GetName())
+	if t.Namespace == "" && !a.oneSpace {
+		t.Namespace = obj.GetNamespace()
+	}
+	return t
+}
+
+// asObject returns the object that *K is; the constructors have seen to it.
+func asObject[K any](obj *K) core.Object {
+	return any(obj).(core.Object)
+}
+
+// copyOf returns a copy to encode, so that the caller's object keeps its TypeMeta.
+func copyOf[K any](obj *K) (core.Object, error) {
+	if obj == nil {
+		return nil, &request.InvalidError{Field: "object", Detail: "is nil"}
+	}
+	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+		m := make(map[string]any, len(u.Object)+2)
+		for k, v := range u.Object {
+			m[k] = v
+		}
+		return &unstructured.Unstructured{Object: m}, nil
+	}
+	c := *obj
+	return asObject(&c), nil
+}
+
+// complete fills in the TypeMeta that the server leaves out of list items and protobuf messages.
+func (a *API[K]) complete(obj *K) {
+	kind := asObject(obj).GetObjectKind()
+	if kind.GroupVersionKind().Kind == "" {
+		kind.SetGroupVersionKind(a.target.Resource.GroupVersionKind())
+	}
+}
+
+// build makes a request for an encoding.
+type build func(wire.Encoding) (*request.Request, error)
+
+// one sends a request whose answer is one object.
+func (a *API[K]) one(ctx context.Context, verb string, t request.Target, b build) (*K, error) {
+	obj, err := a.exchange(ctx, t, b)
+	if err != nil {
+		return nil, wrap(verb, t, err)
+	}
+	return obj, nil
+}
+
+func (a *API[K]) exchange(ctx context.Context, t request.Target, b build) (*K, error) {
+	if err := a.ready(); err != nil {
+		return nil, err
+	}
+	resp, err := a.client.send(ctx, t, b)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := wire.ReadBody(resp.Body, a.client.limits)
+	if err != nil {
+		return nil, streamError(ctx, err)
+	}
+	obj := new(K)
+	if err := wire.Unmarshal(body, resp.Header.Get("Content-Type"), asObject(obj)); err != nil {
+		return nil, err
+	}
+	a.complete(obj)
+	return obj, nil
+}
+
+// send sends a request in the encoding that suits its target. A server that refuses a body because of its encoding is
+// asked again with JSON, at once and from then on.
+func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Response, error) {
+	encoding := t.Encoding
+	key := t.Resource.GroupVersionResource()
+	if _, ok := c.jsonOnly.Load(key); ok {
+		encoding = wire.JSON
+	}
+	r, err := b(encoding)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.Do(ctx, r)
+	if encoding == wire.JSON || r.Body == nil || !errors.Is(err, core.ErrUnsupportedMediaType) {
+		return resp, err
+	}
+	if r, err = b(wire.JSON); err != nil {
+		return nil, err
+	}
+	resp, err = c.Do(ctx, r)
+	if err == nil {
+		c.jsonOnly.Store(key, struct{}{})
+	}
+	return resp, err
+}
+
+// encoded returns a build function of a request builder that takes a target.
+func encoded(t request.Target, builder func(request.Target) (*request.Request, error)) build {
+	return func(e wire.Encoding) (*request.Request, error) {
+		t.Encoding = e
+		return builder(t)
+	}
+}
+
+// wrap makes the one OpError of a verb.
+func wrap(verb string, t request.Target, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*OpError](err); ok {
+		return err // an error of another verb, on its way through
+	}
+	name := t.Resource.String()
+	if t.Resource.Plural == "" {
+		name = "objects"
+	}
+	if t.Subresource != "" {
+		name += "/" + t.Subresource
+	}
+	return &OpError{Verb: verb, Resource: name, Ref: core.ObjectRef{Namespace: t.Namespace, Name: t.Name}, Err: err}
+}

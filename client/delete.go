@@ -1,0 +1,41 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+
+	"github.com/kube-go/sdk/core/request"
+)
+
+// Delete deletes an object. When it returns, the deletion has begun; an object with finalizers or a grace period is
+// still there for a while.
+//
+// Errors: [core.ErrNotFound]; [core.ErrConflict] when a precondition does not hold.
+func (a *API[K]) Delete(ctx context.Context, name string, o *request.DeleteOptions) error {
+	t := a.named(name)
+	return a.drop(ctx, "delete", t, encoded(t, func(t request.Target) (*request.Request, error) {
+		return request.Delete(t, o)
+	}))
+}
+
+// DeleteCollection deletes every object that the list options select, in one namespace or, for a cluster-scoped kind,
+// in the cluster.
+func (a *API[K]) DeleteCollection(ctx context.Context, o *request.DeleteOptions, l *request.ListOptions) error {
+	return a.drop(ctx, "deletecollection", a.target, encoded(a.target, func(t request.Target) (*request.Request, error) {
+		return request.DeleteCollection(t, o, l)
+	}))
+}
+
+// drop sends a request whose answer does not matter.
+func (a *API[K]) drop(ctx context.Context, verb string, t request.Target, b build) error {
+	if err := a.ready(); err != nil {
+		return wrap(verb, t, err)
+	}
+	resp, err := a.client.send(ctx, t, b)
+	if err != nil {
+		return wrap(verb, t, err)
+	}
+	return wrap(verb, t, resp.Body.Close())
+}

@@ -1,0 +1,92 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"iter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Feed reads one kind of object in packed form, as caches and watchers want it.
+type Feed struct {
+	client *Client
+	target request.Target
+	setup  error
+}
+
+// Feed returns the objects of the API in packed form.
+func (a *API[K]) Feed() *Feed {
+	return &Feed{client: a.client, target: a.target, setup: a.ready()}
+}
+
+// Resource returns what the kind is called on the wire.
+func (f *Feed) Resource() core.Resource { return f.target.Resource }
+
+// List reads one page and calls each with one object after the other while they arrive; the object's bytes live until
+// each returns. An error of each ends the reading and is returned.
+func (f *Feed) List(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
+	meta, err := f.list(ctx, o, each)
+	return meta, wrap("list", f.target, err)
+}
+
+func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
+	if f.setup != nil {
+		return metav1.ListMeta{}, f.setup
+	}
+	resp, err := f.client.send(ctx, f.target, encoded(f.target, func(t request.Target) (*request.Request, error) {
+		return request.List(t, o)
+	}))
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	defer resp.Body.Close()
+	meta, err := wire.ReadList(resp.Body, resp.Header.Get("Content-Type"), f.client.limits, each)
+	return meta, streamError(ctx, err)
+}
+
+// Watch sends one watch request and yields its events as they arrive; an event's bytes live until the next one is asked
+// for. The sequence ends without an error when the server ends the watch.
+func (f *Feed) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
+	var opts request.WatchOptions
+	if o != nil {
+		opts = *o
+	}
+	return func(yield func(wire.Event, error) bool) {
+		if err := f.watch(ctx, &opts, yield); err != nil {
+			yield(wire.Event{}, wrap("watch", f.target, err))
+		}
+	}
+}
+
+// watch returns the error that ends the sequence, nil when the server or the consumer ended it.
+func (f *Feed) watch(ctx context.Context, o *request.WatchOptions, yield func(wire.Event, error) bool) error {
+	if f.setup != nil {
+		return f.setup
+	}
+	resp, err := f.client.send(ctx, f.target, encoded(f.target, func(t request.Target) (*request.Request, error) {
+		return request.Watch(t, o)
+	}))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for ev, err := range wire.Events(resp.Body, resp.Header.Get("Content-Type"), f.client.limits) {
+		if err != nil {
+			return streamError(ctx, err)
+		}
+		if !yield(ev, nil) {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

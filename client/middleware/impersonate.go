@@ -1,0 +1,41 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package middleware
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Impersonate asks the server to act as another user, see
+// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation.
+func Impersonate(user, uid string, groups []string, extra map[string][]string) Func {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.Header.Get("Impersonate-User") != "" {
+				return next.RoundTrip(r)
+			}
+			r = r.Clone(r.Context())
+			r.Header.Set("Impersonate-User", user)
+			if uid != "" {
+				r.Header.Set("Impersonate-Uid", uid)
+			}
+			for _, g := range groups {
+				r.Header.Add("Impersonate-Group", g)
+			}
+			for key, values := range extra {
+				for _, v := range values {
+					r.Header.Add("Impersonate-Extra-"+escapeHeader(key), v)
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	}
+}
+
+// escapeHeader percent-encodes what may not stand in a header's name; the server decodes it.
+func escapeHeader(key string) string {
+	return strings.ReplaceAll(url.QueryEscape(key), "+", "%20")
+}

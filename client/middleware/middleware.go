@@ -1,0 +1,47 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package middleware
+
+import "net/http"
+
+// Func wraps a round tripper in another one.
+type Func func(next http.RoundTripper) http.RoundTripper
+
+// RoundTripperFunc is a function that is an http.RoundTripper.
+type RoundTripperFunc func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls f.
+func (f RoundTripperFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Chain wraps next in layers, the first of which becomes the outermost. Nil layers are passed over.
+func Chain(next http.RoundTripper, layers ...Func) http.RoundTripper {
+	for i := len(layers) - 1; i >= 0; i-- {
+		if layers[i] != nil {
+			next = layers[i](next)
+		}
+	}
+	return next
+}
+
+// header returns a layer that sets a header which is not set yet.
+func header(name string, value func(*http.Request) (string, error)) Func {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.Header.Get(name) != "" {
+				return next.RoundTrip(r)
+			}
+			v, err := value(r)
+			if err != nil {
+				return nil, err
+			}
+			r = r.Clone(r.Context())
+			r.Header.Set(name, v)
+			return next.RoundTrip(r)
+		})
+	}
+}
+
+func constant(s string) func(*http.Request) (string, error) {
+	return func(*http.Request) (string, error) { return s, nil }
+}

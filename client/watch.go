@@ -1,0 +1,37 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"iter"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// Watch sends one watch request and yields its events as they arrive. The sequence ends without an error when the
+// server ends the watch, which it does after WatchOptions.Timeout; a watch that goes on for ever is runtime/watcher's.
+// Ranging over the sequence again sends the request again.
+//
+// Errors: [core.ErrExpired] when the resource version is too old: list again.
+func (a *API[K]) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[core.WatchEvent[K], error] {
+	events := a.Feed().Watch(ctx, o)
+	return func(yield func(core.WatchEvent[K], error) bool) {
+		for ev, err := range events {
+			if err != nil {
+				yield(core.WatchEvent[K]{}, err)
+				return
+			}
+			obj, err := a.decode(ev.Object)
+			if err != nil {
+				yield(core.WatchEvent[K]{}, err)
+				return
+			}
+			if !yield(core.WatchEvent[K]{Type: ev.Type, Object: obj}, nil) {
+				return
+			}
+		}
+	}
+}
