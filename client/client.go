@@ -187,8 +187,10 @@ func retryAfter(header string) time.Duration {
 	return 0
 }
 
+// defaultUserAgent starts with the program's name and a slash: what stands before the slash is the server's default for
+// field managers.
 func defaultUserAgent() string {
-	return fmt.Sprintf("%s (%s/%s) kube-go", filepath.Base(os.Args[0]), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s/kube-go (%s/%s)", filepath.Base(os.Args[0]), runtime.GOOS, runtime.GOARCH)
 }
 
 func baseURL(cfg *config.Config) (*url.URL, error) {

@@ -1,0 +1,76 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"time"
+)
+
+// CheckClientCertificate returns an error that wraps [ErrCertificateExpired] when the client certificate, as it is now,
+// has expired: it says since when. Without a client certificate it returns nil.
+//
+// Loading does this check too, with five minutes of grace, when the certificate is the only credential, for then the
+// server will refuse. With other credentials, or later on, an expired certificate is not yet a failure: a token may
+// do, the file may be replaced, the server's clock counts. So ask when the server has refused, and add the answer to
+// its error.
+func (c *Config) CheckClientCertificate(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	p := place{stanza: c.Source, goNames: true}
+	if err := c.checkExpiry(osEnv(), p, time.Now()); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (c *Config) checkExpiry(e env, p place, now time.Time) *FieldError {
+	data := c.ClientCertData
+	if len(data) == 0 && c.ClientCertFile != "" {
+		data, _ = e.readFile(c.ClientCertFile) // no certificate, no expiry: who uses it reports the file
+	}
+	cert := firstCertificate(data)
+	if cert == nil || !now.After(cert.NotAfter) {
+		return nil
+	}
+	field := source("client-certificate", c.ClientCertFile)
+	err := p.errorf(field, "renew it, or get a new kubeconfig", "expired %s ago, at %s",
+		duration(now.Sub(cert.NotAfter)), cert.NotAfter.UTC().Format(time.RFC3339))
+	err.Err = ErrCertificateExpired
+	return err
+}
+
+// duration is d as a person would say it.
+func duration(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"days", 24 * time.Hour}, {"hours", time.Hour}, {"minutes", time.Minute}} {
+		if d >= 2*unit.size {
+			return fmt.Sprintf("%d %s", d/unit.size, unit.name)
+		}
+	}
+	return d.Round(time.Second).String()
+}
+
+func firstCertificate(data []byte) *x509.Certificate {
+	for {
+		var block *pem.Block
+		if block, data = pem.Decode(data); block == nil {
+			return nil
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+			return cert
+		}
+	}
+}
+
+func hasCertificate(data []byte) bool { return x509.NewCertPool().AppendCertsFromPEM(data) }

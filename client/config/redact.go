@@ -1,0 +1,154 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+)
+
+// A Config prints as its fields that are set, without secrets: attrs is the one list of what may be seen.
+// Certificates are public, so they are counted in bytes; of secrets only their presence is told.
+func (c Config) attrs() []slog.Attr {
+	var out []slog.Attr
+	text := func(name, value string) {
+		if value != "" {
+			out = append(out, slog.String(name, value))
+		}
+	}
+	size := func(name string, n int) {
+		if n > 0 {
+			out = append(out, slog.String(name, fmt.Sprintf("%d bytes", n)))
+		}
+	}
+	flag := func(name string, value bool) {
+		if value {
+			out = append(out, slog.Bool(name, value))
+		}
+	}
+	text("source", c.Source)
+	text("server", redactURL(c.Server))
+	text("namespace", c.Namespace)
+	text("tlsServerName", c.TLSServerName)
+	flag("insecureSkipTLSVerify", c.InsecureSkipTLSVerify)
+	text("caFile", c.CAFile)
+	size("caData", len(c.CAData))
+	text("clientCertFile", c.ClientCertFile)
+	size("clientCertData", len(c.ClientCertData))
+	text("clientKeyFile", c.ClientKeyFile)
+	text("clientKeyData", c.ClientKeyData.String())
+	text("bearerToken", c.BearerToken.String())
+	text("bearerTokenFile", c.BearerTokenFile)
+	text("username", c.Username)
+	text("password", c.Password.String())
+	if c.Exec != nil {
+		out = append(out, slog.GroupAttrs("exec", c.Exec.attrs()...))
+	}
+	if c.AuthProvider != nil {
+		out = append(out, slog.GroupAttrs("authProvider", slog.String("name", c.AuthProvider.Name)))
+	}
+	if !c.Impersonate.isZero() {
+		out = append(out, slog.GroupAttrs("impersonate", c.Impersonate.attrs()...))
+	}
+	text("proxyURL", redactURL(c.ProxyURL))
+	flag("disableCompression", c.DisableCompression)
+	return out
+}
+
+func (i Impersonation) attrs() []slog.Attr {
+	out := []slog.Attr{slog.String("user", i.User)}
+	if i.UID != "" {
+		out = append(out, slog.String("uid", i.UID))
+	}
+	if len(i.Groups) > 0 {
+		out = append(out, slog.String("groups", strings.Join(i.Groups, ",")))
+	}
+	if len(i.Extra) > 0 {
+		out = append(out, slog.String("extra", fmt.Sprintf("%d keys", len(i.Extra))))
+	}
+	return out
+}
+
+func (e ExecConfig) attrs() []slog.Attr {
+	out := []slog.Attr{slog.String("command", e.Command)}
+	if len(e.Args) > 0 {
+		out = append(out, slog.String("args", fmt.Sprintf("%d %s", len(e.Args), redacted)))
+	}
+	if len(e.Env) > 0 {
+		out = append(out, slog.String("env", fmt.Sprintf("%d %s", len(e.Env), redacted)))
+	}
+	return append(out, slog.String("apiVersion", e.APIVersion))
+}
+
+// joinAttrs writes attributes as "{name: value, group: {name: value}}".
+func joinAttrs(attrs []slog.Attr) string {
+	parts := make([]string, len(attrs))
+	for i, a := range attrs {
+		value := a.Value.String()
+		if a.Value.Kind() == slog.KindGroup {
+			value = joinAttrs(a.Value.Group())
+		}
+		parts[i] = a.Key + ": " + value
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// attrMap is the JSON form of attributes.
+func attrMap(attrs []slog.Attr) map[string]any {
+	out := make(map[string]any, len(attrs))
+	for _, a := range attrs {
+		if a.Value.Kind() == slog.KindGroup {
+			out[a.Key] = attrMap(a.Value.Group())
+		} else {
+			out[a.Key] = a.Value.Any()
+		}
+	}
+	return out
+}
+
+// String lists the fields that are set, without secrets.
+func (c Config) String() string { return joinAttrs(c.attrs()) }
+
+// GoString is String with the name of the type.
+func (c Config) GoString() string { return "config.Config" + c.String() }
+
+// Format prints as String or GoString do, whatever the verb is.
+func (c Config) Format(f fmt.State, verb rune) { formatRedacted(f, verb, c.String(), c.GoString()) }
+
+// MarshalJSON writes what String shows. It is for logs and bug reports; it cannot be read back.
+func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(attrMap(c.attrs())) }
+
+// LogValue is a group of the fields that are set, without secrets.
+func (c Config) LogValue() slog.Value { return slog.GroupValue(c.attrs()...) }
+
+// String names the command, and shows neither arguments nor environment.
+func (e ExecConfig) String() string { return joinAttrs(e.attrs()) }
+
+// GoString is String with the name of the type.
+func (e ExecConfig) GoString() string { return "config.ExecConfig" + e.String() }
+
+// Format prints as String or GoString do, whatever the verb is.
+func (e ExecConfig) Format(f fmt.State, verb rune) { formatRedacted(f, verb, e.String(), e.GoString()) }
+
+// MarshalJSON writes what String shows. It cannot be read back.
+func (e ExecConfig) MarshalJSON() ([]byte, error) { return json.Marshal(attrMap(e.attrs())) }
+
+// LogValue names the command, and shows neither arguments nor environment.
+func (e ExecConfig) LogValue() slog.Value { return slog.GroupValue(e.attrs()...) }
+
+// redactURL hides the user information of a URL, where people put passwords and tokens.
+func redactURL(raw string) string {
+	if !strings.Contains(raw, "@") {
+		return raw
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.User == nil {
+		return redacted
+	}
+	u.User = url.User("redacted")
+	return u.String()
+}

@@ -1,0 +1,295 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Config resolves a context of k to a connection; Options.Path must be empty. It reads the files that the context's
+// stanzas name, to validate them, and nothing else is validated: a mistake in another context does no harm.
+//
+// Over plain http nothing secret is sent: the credentials of the user are then left out, as kubectl does.
+//
+// Errors: [ErrNoConfig] when k chooses no server, [ErrCertificateExpired], [FieldError].
+func (k *Kubeconfig) Config(ctx context.Context, opts *Options) (*Config, error) {
+	o := Options{}
+	if opts != nil {
+		o = *opts
+	}
+	if o.Path != "" {
+		return nil, errors.New("the kubeconfig has been read: leave Path empty")
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return k.config(osEnv(), &o)
+}
+
+func (k *Kubeconfig) config(e env, o *Options) (*Config, error) {
+	if err := k.checkSpelling(); err != nil {
+		return nil, err
+	}
+	if !k.chooses(o) && len(k.Contexts) == 0 {
+		return nil, fmt.Errorf("%w: %s is empty", ErrNoConfig, k.files())
+	}
+	s, err := k.choose(o)
+	if err != nil {
+		return nil, err
+	}
+	c := checker{env: e}
+	p := s.places()
+	c.spelling(p.context, "", reflect.ValueOf(s.context))
+	c.spelling(p.cluster, "", reflect.ValueOf(s.cluster))
+	c.spelling(p.user, "", reflect.ValueOf(s.user))
+	cfg := s.cluster.Cluster.config()
+	s.user.User.addTo(&cfg)
+	cfg.Namespace = s.context.Context.Namespace
+	if x := find(s.cluster.Cluster.Extensions, execExtension); x != nil && cfg.Exec != nil {
+		cfg.Exec.ClusterConfig = x.Extension
+	}
+	cfg.Source = s.source(k)
+	return c.finish(&cfg, o, p)
+}
+
+// finish applies the options, validates the result, and fills in what may be left out.
+func (c *checker) finish(cfg *Config, o *Options, p places) (*Config, error) {
+	overridden, err := cfg.override(o)
+	if err != nil {
+		return nil, err
+	}
+	p.cluster.overridden, p.user.overridden, p.context.overridden = overridden, overridden, overridden
+	cfg.Namespace = cmp.Or(cfg.Namespace, "default")
+	cfg.Server = serverURL(cfg)
+	c.cluster(p.cluster, cfg)
+	c.user(p.user, cfg)
+	c.namespace(p.context, cfg.Namespace)
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
+	if strings.HasPrefix(cfg.Server, "http:") {
+		return cfg.withoutCredentials(), nil
+	}
+	if cfg.onlyCertificate() {
+		if err := cfg.checkExpiry(c.env, p.user, time.Now().Add(-expiryGrace)); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.BearerToken == "" && cfg.BearerTokenFile != "" {
+		cfg.BearerToken = c.fileToken
+	}
+	return cfg, nil
+}
+
+// expiryGrace is how far the clocks of the server and this machine may be apart.
+const expiryGrace = 5 * time.Minute
+
+// checkSpelling reports top-level fields that are only spelled wrongly.
+func (k *Kubeconfig) checkSpelling() error {
+	var c checker
+	c.spelling(place{file: k.files()}, "", reflect.ValueOf(*k))
+	return errors.Join(c.errs...)
+}
+
+// stanzas are the ones that were chosen. Those without a name are empty.
+type stanzas struct {
+	context NamedContext
+	cluster NamedCluster
+	user    NamedUser
+}
+
+func (k *Kubeconfig) choose(o *Options) (*stanzas, error) {
+	var s stanzas
+	if name := cmp.Or(o.Context, k.CurrentContext); name != "" {
+		found := find(k.Contexts, name)
+		if found == nil {
+			field := ""
+			if o.Context == "" {
+				field = "current-context: "
+			}
+			return nil, fmt.Errorf("%s: %s%s", k.files(), field, missing("context", name, names(k.Contexts)))
+		}
+		s.context = *found
+	} else if o.Cluster == "" && (o.Override == nil || o.Override.Server == "") {
+		return nil, k.noContext()
+	}
+	if err := s.chooseCluster(k, o); err != nil {
+		return nil, err
+	}
+	return &s, s.chooseUser(k, o)
+}
+
+func (s *stanzas) chooseCluster(k *Kubeconfig, o *Options) error {
+	name := cmp.Or(o.Cluster, s.context.Context.Cluster)
+	if name == "" {
+		if o.Override != nil && o.Override.Server != "" {
+			return nil
+		}
+		return s.contextPlace().errorf("cluster", "name one (clusters: "+listNames(names(k.Clusters))+")", "is missing")
+	}
+	found := find(k.Clusters, name)
+	switch {
+	case found != nil:
+		s.cluster = *found
+		return nil
+	case o.Cluster != "":
+		return fmt.Errorf("%s: %s", k.files(), missing("cluster", name, names(k.Clusters)))
+	}
+	return s.contextPlace().errorf("cluster", "", "%s", missing("cluster", name, names(k.Clusters)))
+}
+
+func (s *stanzas) chooseUser(k *Kubeconfig, o *Options) error {
+	name := cmp.Or(o.User, s.context.Context.User)
+	if name == "" {
+		return nil // anonymous
+	}
+	found := find(k.Users, name)
+	switch {
+	case found != nil:
+		s.user = *found
+		return nil
+	case o.User != "":
+		return fmt.Errorf("%s: %s", k.files(), missing("user", name, names(k.Users)))
+	}
+	return s.contextPlace().errorf("user", "", "%s", missing("user", name, names(k.Users)))
+}
+
+// places are where the parts of a Config came from.
+type places struct{ cluster, user, context place }
+
+func (s *stanzas) contextPlace() place {
+	return stanzaPlace("context", s.context.Name, s.context.Context.Origin)
+}
+
+// stanzaPlace is the place of a stanza; what has none can only have come from an override.
+func stanzaPlace(kind, name, file string) place {
+	if name == "" {
+		return place{stanza: "override", goNames: true}
+	}
+	return place{file: file, stanza: fmt.Sprintf("%s %q", kind, name)}
+}
+
+func (s *stanzas) places() places {
+	return places{
+		cluster: stanzaPlace("cluster", s.cluster.Name, s.cluster.Cluster.Origin),
+		user:    stanzaPlace("user", s.user.Name, s.user.User.Origin),
+		context: s.contextPlace(),
+	}
+}
+
+// source words where the configuration came from.
+func (s *stanzas) source(k *Kubeconfig) string {
+	switch {
+	case s.context.Name != "":
+		return fmt.Sprintf("context %q of %s", s.context.Name, cmp.Or(s.context.Context.Origin, k.files()))
+	case s.cluster.Name != "":
+		return fmt.Sprintf("cluster %q of %s", s.cluster.Name, cmp.Or(s.cluster.Cluster.Origin, k.files()))
+	}
+	return "override"
+}
+
+// config is the part of a Config that a cluster says.
+func (c Cluster) config() Config {
+	return Config{
+		Server:                c.Server,
+		TLSServerName:         c.TLSServerName,
+		InsecureSkipTLSVerify: c.InsecureSkipTLSVerify,
+		CAFile:                resolvePath(c.Origin, c.CertificateAuthority),
+		CAData:                c.CertificateAuthorityData,
+		ProxyURL:              c.ProxyURL,
+		DisableCompression:    c.DisableCompression,
+	}
+}
+
+// addTo fills in the part of a Config that a user says.
+func (u User) addTo(cfg *Config) {
+	cfg.ClientCertFile = resolvePath(u.Origin, u.ClientCertificate)
+	cfg.ClientCertData = u.ClientCertificateData
+	cfg.ClientKeyFile = resolvePath(u.Origin, u.ClientKey)
+	cfg.ClientKeyData = u.ClientKeyData
+	cfg.BearerToken = u.Token
+	cfg.BearerTokenFile = resolvePath(u.Origin, u.TokenFile)
+	cfg.Username = u.Username
+	cfg.Password = u.Password
+	cfg.Impersonate = Impersonation{u.Impersonate, u.ImpersonateUID, u.ImpersonateGroups, u.ImpersonateUserExtra}
+	if u.AuthProvider != nil {
+		cfg.AuthProvider = &AuthProvider{Name: u.AuthProvider.Name, Config: u.AuthProvider.Config}
+	}
+	if u.Exec != nil {
+		cfg.Exec = u.Exec.resolved(u.Origin)
+	}
+}
+
+func (e *ExecConfig) resolved(origin string) *ExecConfig {
+	out := *e
+	out.Unknown = nil
+	if filepath.Base(e.Command) != e.Command { // else it is looked up in PATH
+		out.Command = resolvePath(origin, e.Command)
+	}
+	out.InstallHint = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1 // a hint goes to the terminal: let it not drive it
+		}
+		return r
+	}, e.InstallHint)
+	if e.InteractiveMode == "" && e.APIVersion == ExecV1Beta1 {
+		out.InteractiveMode = InteractiveIfAvailable
+	}
+	return &out
+}
+
+// resolvePath takes a path relative to the folder of the file that names it.
+func resolvePath(origin, path string) string {
+	if path == "" || origin == "" || filepath.IsAbs(path) {
+		return path
+	}
+	dir := filepath.Dir(origin)
+	if abs, err := filepath.Abs(dir); err == nil { // a program must keep its separator, or it would be looked up in PATH
+		dir = abs
+	}
+	return filepath.Join(dir, path)
+}
+
+// serverURL completes a server written as HOST or HOST:PORT: https if anything says that TLS is meant, else http.
+// What is neither that nor a URL is returned as it is, for validation to report.
+func serverURL(cfg *Config) string {
+	u, err := url.Parse(cfg.Server)
+	if err == nil && u.Scheme != "" && u.Host != "" {
+		u.RawQuery, u.Fragment = "", ""
+		return u.String()
+	}
+	scheme := "http://"
+	if cfg.CAFile != "" || len(cfg.CAData) > 0 || cfg.hasCertificate() || cfg.InsecureSkipTLSVerify {
+		scheme = "https://"
+	}
+	if u, err = url.Parse(scheme + cfg.Server); err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		return cfg.Server
+	}
+	return u.String()
+}
+
+// onlyCertificate tells whether a client certificate is all there is to prove who one is.
+func (c *Config) onlyCertificate() bool {
+	return c.hasCertificate() && !c.hasAuthorization()
+}
+
+// withoutCredentials keeps what serves a connection without TLS.
+func (c *Config) withoutCredentials() *Config {
+	return &Config{
+		Server:             c.Server,
+		Namespace:          c.Namespace,
+		ProxyURL:           c.ProxyURL,
+		DisableCompression: c.DisableCompression,
+		Source:             c.Source,
+	}
+}

@@ -1,0 +1,149 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"crypto/tls"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func (c *checker) user(p place, cfg *Config) {
+	c.clientCertificate(p, cfg)
+	c.bearerToken(p, cfg)
+	if (cfg.BearerToken != "" || cfg.BearerTokenFile != "") && (cfg.Username != "" || cfg.Password != "") {
+		c.add(p.errorf("username", "keep one of the two", "is given, and so is a token"))
+	}
+	if cfg.Password != "" {
+		c.placeholder(p, "password", []byte(cfg.Password))
+	}
+	if cfg.Exec != nil {
+		c.exec(p, cfg)
+	}
+	if cfg.AuthProvider != nil {
+		c.authProvider(p, cfg.AuthProvider)
+	}
+	if i := cfg.Impersonate; i.User == "" && !i.isZero() {
+		c.add(p.errorf("as", "name the user to act as", "is missing, but its uid, groups or extra are given"))
+	}
+}
+
+func (c *checker) clientCertificate(p place, cfg *Config) {
+	cert := c.pair(p, "client-certificate", cfg.ClientCertFile, cfg.ClientCertData)
+	key := c.pair(p, "client-key", cfg.ClientKeyFile, []byte(cfg.ClientKeyData))
+	haveCert, haveKey := cfg.hasCertificate(), cfg.ClientKeyFile != "" || cfg.ClientKeyData != ""
+	switch {
+	case haveCert && !haveKey:
+		c.add(p.errorf("client-key", "add it: a certificate is of no use without its key", "is missing"))
+	case haveKey && !haveCert:
+		c.add(p.errorf("client-certificate", "add it, or remove the key", "is missing, but its key is given"))
+	case cert != nil && key != nil:
+		if _, err := tls.X509KeyPair(cert, key); err != nil {
+			e := p.errorf(source("client-certificate", cfg.ClientCertFile), "give a certificate and its key in PEM form",
+				"cannot be used with its key: %s", strings.TrimPrefix(err.Error(), "tls: "))
+			e.Err = err
+			c.add(e)
+		}
+	}
+}
+
+// hasCertificate tells whether there is a client certificate.
+func (c *Config) hasCertificate() bool { return c.ClientCertFile != "" || len(c.ClientCertData) > 0 }
+
+// source is the field that a value came from: itself if there is a file, else its twin.
+func source(field, file string) string {
+	if file != "" {
+		return field
+	}
+	return field + "-data"
+}
+
+// pair returns what a field and its "-data" twin hold, or nil if that is nothing or was reported.
+func (c *checker) pair(p place, field, file string, data []byte) []byte {
+	if file != "" && len(data) > 0 {
+		c.add(p.errorf(field, "keep one of the two", "is given, and so is %s", p.fieldName(field+"-data")))
+	}
+	if file != "" {
+		data, _ = c.readFile(p, field, file)
+		return data
+	}
+	if len(data) == 0 || c.placeholder(p, field+"-data", data) {
+		return nil
+	}
+	return data
+}
+
+func (c *checker) bearerToken(p place, cfg *Config) {
+	if token := string(cfg.BearerToken); token != "" && !c.placeholder(p, "token", []byte(token)) {
+		c.tokenText(p, "token", token)
+	}
+	if cfg.BearerTokenFile == "" {
+		return
+	}
+	data, ok := c.readFile(p, "tokenFile", cfg.BearerTokenFile)
+	if !ok {
+		return
+	}
+	if token := strings.TrimSpace(string(data)); token != "" {
+		c.fileToken = Secret(token)
+		c.tokenText(p, "tokenFile", token)
+	} else {
+		c.add(p.errorf("tokenFile", "write a token into it", "the file %s is empty", cfg.BearerTokenFile))
+	}
+}
+
+// tokenText reports what cannot be sent in a header.
+func (c *checker) tokenText(p place, field, token string) {
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		c.add(p.errorf(field, "give the token on one line", "holds spaces or line breaks"))
+	}
+}
+
+func (c *checker) exec(p place, cfg *Config) {
+	e := cfg.Exec
+	if cfg.AuthProvider != nil {
+		c.add(p.errorf("exec", "keep one of the two", "is given, and so is %s", p.fieldName("auth-provider")))
+	}
+	if e.Command == "" {
+		c.add(p.errorf("exec", "name the program to run", "command is missing"))
+	}
+	versions := []string{ExecV1, ExecV1Beta1}
+	switch {
+	case e.APIVersion == "":
+		c.add(p.errorf("exec", fmt.Sprintf("write %s, or what the plugin speaks", ExecV1), "apiVersion is missing"))
+	case !slices.Contains(versions, e.APIVersion):
+		c.add(p.errorf("exec", fmt.Sprintf("update the plugin to one that speaks %s", ExecV1),
+			"apiVersion %q is not one of %s", e.APIVersion, listNames(versions)))
+	}
+	modes := []string{string(InteractiveNever), string(InteractiveIfAvailable), string(InteractiveAlways)}
+	switch {
+	case e.InteractiveMode == "" && e.APIVersion == ExecV1:
+		c.add(p.errorf("exec", "write "+listNames(modes), "interactiveMode is missing"))
+	case e.InteractiveMode != "" && !slices.Contains(modes, string(e.InteractiveMode)):
+		c.add(p.errorf("exec", "write "+listNames(modes), "interactiveMode %q is not known", e.InteractiveMode))
+	}
+	for i, v := range e.Env {
+		if v.Name == "" {
+			c.add(p.errorf("exec", "name the variable", "env: name of entry %d is missing", i+1))
+		}
+	}
+}
+
+func (c *checker) authProvider(p place, a *AuthProvider) {
+	const field = "auth-provider"
+	switch a.Name {
+	case "oidc":
+	case "":
+		c.add(p.errorf(field, "name it, or use exec", "name is missing"))
+	case "gcp":
+		c.add(p.errorf(field, "install gke-gcloud-auth-plugin and run `gcloud container clusters get-credentials`",
+			"gcp was removed in favour of an exec plugin"))
+	case "azure":
+		c.add(p.errorf(field, "install kubelogin and run `kubelogin convert-kubeconfig`",
+			"azure was removed in favour of an exec plugin"))
+	default:
+		c.add(p.errorf(field, "use an exec plugin", "%q is not known", a.Name))
+	}
+}
