@@ -186,7 +186,7 @@ func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Res
 	}
 	resp, err := c.Do(ctx, r)
 	if encoding == wire.JSON || r.Body == nil || !errors.Is(err, core.ErrUnsupportedMediaType) {
-		return resp, err
+		return resp, notServed(t.Resource, err)
 	}
 	if r, err = b(wire.JSON); err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Res
 	if err == nil {
 		c.jsonOnly.Store(key, struct{}{})
 	}
-	return resp, err
+	return resp, notServed(t.Resource, err)
 }
 
 // encoded returns a build function of a request builder that takes a target.

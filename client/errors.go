@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/kube-go/sdk/core"
@@ -31,11 +32,54 @@ func (e *OpError) Error() string {
 	case e.Ref.Namespace != "":
 		what += " in " + e.Ref.Namespace
 	}
+	if e.missing() {
+		return what + ": " + core.ErrNotFound.Error()
+	}
 	return what + ": " + e.Err.Error()
+}
+
+// missing reports whether the server said that it has no such object, which the operation's name says already.
+func (e *OpError) missing() bool {
+	se, ok := e.Err.(*core.StatusError) //nolint:errorlint // what is wrapped further in has more to say
+	if !ok || e.Ref.Name == "" || !errors.Is(se, core.ErrNotFound) {
+		return false
+	}
+	d := se.Status.Details
+	return d != nil && d.Name == e.Ref.Name && strings.HasPrefix(e.Resource, d.Kind)
 }
 
 // Unwrap returns Err.
 func (e *OpError) Unwrap() error { return e.Err }
+
+// NotServedError says that the server has no such kind at all.
+type NotServedError struct {
+	Resource core.Resource
+	Err      error // the server's answer
+}
+
+// Error names the kind and the remedy.
+func (e *NotServedError) Error() string {
+	msg := fmt.Sprintf("the server does not serve %s in version %s: ", e.Resource, e.Resource.Version)
+	if strings.Contains(e.Resource.Group, ".") && !strings.HasSuffix(e.Resource.Group, ".k8s.io") {
+		return msg + "install its CustomResourceDefinition, or correct the version"
+	}
+	return msg + "correct the group and version, or enable the API"
+}
+
+// Unwrap returns the server's answer, which matches core.ErrNotFound.
+func (e *NotServedError) Unwrap() error { return e.Err }
+
+// notServed recognises the answer to a URL that the server does not know: "not found" of nothing in particular.
+func notServed(res core.Resource, err error) error {
+	se, ok := err.(*core.StatusError) //nolint:errorlint // straight from Do
+	if !ok || !errors.Is(se, core.ErrNotFound) {
+		return err
+	}
+	if d := se.Status.Details; d != nil && (d.Name != "" || d.Kind != "") {
+		return err
+	}
+	return &NotServedError{Resource: res, Err: err}
+}
 
 // ConnectError says that the server could not be reached, and what to look at.
 type ConnectError struct {

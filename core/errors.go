@@ -51,18 +51,16 @@ type StatusError struct {
 	RetryAfter time.Duration
 }
 
-// Error returns "not found" when the object asked for is what is missing, else the server's reason with its message.
+// Error returns the reason with the server's message.
 func (e *StatusError) Error() string {
-	reason := "status " + fmt.Sprint(e.Status.Code)
+	reason := fmt.Sprintf("status %d", e.Status.Code)
 	if s := e.sentinel(); s != nil {
 		reason = s.Error()
 	}
-	msg := strings.TrimSpace(e.Status.Message)
-	d := e.Status.Details
-	if msg == "" || e.sentinel() == ErrNotFound && d != nil && d.Name != "" && strings.HasSuffix(msg, "not found") {
-		return reason
+	if msg := strings.TrimSpace(e.Status.Message); msg != "" {
+		return reason + ": server said: " + msg
 	}
-	return reason + ": server said: " + msg
+	return reason
 }
 
 // Is makes errors.Is match the sentinel of the server's reason.

@@ -10,6 +10,12 @@ require (
 	github.com/kube-go/sdk/runtime v0.0.0
 )
 
+require (
+	go.yaml.in/yaml/v2 v2.4.4 // indirect
+	k8s.io/api v0.37.2 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
+)
+
 replace (
 	github.com/kube-go/sdk/client => ../client
 	github.com/kube-go/sdk/core => ../core

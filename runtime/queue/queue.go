@@ -156,7 +156,11 @@ func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) {
 func (q *Queue[K]) Done(key K) {
 	q.mu.Lock()
 	defer q.unlock()
-	q.state.done(key, q.now())
+	var now instant // the time matters, and the clock is worth reading, only when something may have become due
+	if q.state.delays.len() > 0 {
+		now = q.now()
+	}
+	q.state.done(key, now)
 }
 
 // Drain takes no more adds, drops the delayed keys, and returns when the workers have got and done all others. When

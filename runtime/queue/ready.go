@@ -22,37 +22,19 @@ type ready[K comparable] struct {
 
 // A level is the list of waiting entries of one priority.
 type level[K comparable] struct {
-	priority   Priority
-	head, tail *entry[K]
+	priority Priority
+	list[K]
 }
 
 // push appends the entry to the list of its priority.
 func (r *ready[K]) push(e *entry[K]) {
-	l := r.level(e.priority)
-	e.prev, e.next = l.tail, nil
-	if l.tail == nil {
-		l.head = e
-	} else {
-		l.tail.next = e
-	}
-	l.tail = e
+	r.level(e.priority).push(e)
 	r.len++
 }
 
 // remove takes the entry out of the list of its priority.
 func (r *ready[K]) remove(e *entry[K]) {
-	l := r.level(e.priority)
-	if e.prev == nil {
-		l.head = e.next
-	} else {
-		e.prev.next = e.next
-	}
-	if e.next == nil {
-		l.tail = e.prev
-	} else {
-		e.next.prev = e.prev
-	}
-	e.prev, e.next = nil, nil
+	r.level(e.priority).remove(e)
 	r.len--
 }
 
@@ -92,6 +74,14 @@ func (r *ready[K]) oldest() *entry[K] {
 		}
 	}
 	return oldest
+}
+
+// oldestWait is how long the oldest head has waited.
+func (r *ready[K]) oldestWait(now instant) time.Duration {
+	if e := r.oldest(); e != nil {
+		return now - e.since
+	}
+	return 0
 }
 
 // clear drops all entries.

@@ -4,7 +4,6 @@
 package queue
 
 import (
-	"maps"
 	"math"
 	"time"
 )
@@ -15,65 +14,26 @@ type instant = time.Duration
 // never is the instant that does not come.
 const never instant = math.MaxInt64
 
-// maxSpares bounds how many unused entries are kept for the next keys.
-const maxSpares = 256
-
-// shrinkFrom is how large a map or a slice must have been before giving back its room is worth a copy.
-const shrinkFrom = 1024
-
-// phase says what a key is doing, leaving its delays aside.
-type phase uint8
-
-const (
-	idle         phase = iota // only delayed
-	waiting                   // in the ready list
-	running                   // between take and done
-	runningAgain              // running, and added since
-)
-
-// An entry is all that is known of one key. It exists while the key waits, runs or is delayed.
-type entry[K comparable] struct {
-	key        K
-	prev, next *entry[K] // neighbours in the ready list
-
-	since   instant // when the add that waits was made
-	wakeAt  instant // when the delayed add is due, or never
-	retryAt instant // when the retry is due, or never
-
-	slot     int32  // place in the heap of delays, counted from 1; 0 when not there
-	failures int32  // failed runs in a row
-	doubled  uint8  // how often the delay of the next retry has doubled
-	phase    phase
-	failed   bool // the current run has asked for a retry
-
-	priority      Priority // of the waiting add or, when none waits, of the run
-	wakePriority  Priority
-	retryPriority Priority
-}
-
-// due is when the entry's delays need attention next.
-func (e *entry[K]) due() instant { return min(e.wakeAt, e.retryAt) }
-
 // state is the queue without waiting, locking and a clock. Each step takes the time at which it happens; times never
 // go back. What became due before a step counts as having happened before it, so it does not matter when or whether
 // a timer calls advance.
 type state[K comparable] struct {
 	backoff backoff
-	entries map[K]*entry[K]
+	entries entries[K]
 	ready   ready[K]
 	delays  delays[K]
 	running int
 	closed  bool // takes no more adds
 
 	adds, retries uint64
-
-	spare  *entry[K] // unused entries, linked by next
-	spares int
-	peak   int // most entries there were since the map was made
 }
 
 func newState[K comparable](b backoff, aging time.Duration) state[K] {
-	return state[K]{backoff: b, entries: make(map[K]*entry[K]), ready: ready[K]{aging: aging}}
+	return state[K]{
+		backoff: b,
+		entries: entries[K]{byKey: make(map[K]*entry[K])},
+		ready:   ready[K]{aging: aging},
+	}
 }
 
 // add makes the key ready to run.
@@ -82,7 +42,7 @@ func (s *state[K]) add(key K, p Priority, now instant) {
 		return
 	}
 	s.advance(now)
-	s.want(s.entry(key), p, now)
+	s.want(s.entries.ensure(key), p, now)
 }
 
 // addAfter makes the key ready once delay has passed, or at an earlier time that is already set.
@@ -95,7 +55,7 @@ func (s *state[K]) addAfter(key K, p Priority, delay time.Duration, now instant)
 		return
 	}
 	s.advance(now)
-	e := s.entry(key)
+	e := s.entries.ensure(key)
 	if e.wakeAt == never {
 		e.wakePriority = p
 	}
@@ -110,7 +70,7 @@ func (s *state[K]) retry(key K, p Priority, atLeast time.Duration, now instant) 
 		return 0
 	}
 	s.advance(now)
-	e := s.entry(key)
+	e := s.entries.ensure(key)
 	switch {
 	case e.failures == 0:
 		e.doubled = 0
@@ -121,7 +81,7 @@ func (s *state[K]) retry(key K, p Priority, atLeast time.Duration, now instant) 
 		e.failures++
 	}
 	delay := max(s.backoff.delay(int(e.doubled)), atLeast)
-	e.failed = e.phase == running || e.phase == runningAgain
+	e.failed = e.isRunning()
 	e.retryAt, e.retryPriority = later(now, delay), p
 	s.delays.set(e)
 	s.retries++
@@ -142,8 +102,8 @@ func (s *state[K]) take(now instant) (item Item[K], ok bool) {
 
 // done ends the run of the key. A run that has not asked for a retry has succeeded.
 func (s *state[K]) done(key K, now instant) {
-	e := s.entries[key]
-	if e == nil || e.phase == idle || e.phase == waiting {
+	e := s.entries.get(key)
+	if e == nil || !e.isRunning() {
 		return
 	}
 	s.advance(now)
@@ -159,7 +119,7 @@ func (s *state[K]) done(key K, now instant) {
 		return
 	}
 	e.phase = idle
-	s.release(e)
+	s.entries.release(e)
 }
 
 // advance makes the keys ready whose delay is over.
@@ -183,24 +143,22 @@ func (s *state[K]) advance(now instant) {
 func (s *state[K]) drain() {
 	s.closed = true
 	s.delays.clear()
-	for _, e := range s.entries {
+	s.entries.retain(func(e *entry[K]) bool {
 		e.wakeAt, e.retryAt, e.slot = never, never, 0
-		s.release(e)
-	}
+		return e.phase != idle
+	})
 }
 
 // close takes no more adds and drops all keys that are not running.
 func (s *state[K]) close() {
+	s.drain()
 	s.ready.clear()
-	for _, e := range s.entries {
-		switch e.phase {
-		case waiting:
-			e.phase = idle
-		case runningAgain:
+	s.entries.retain(func(e *entry[K]) bool {
+		if e.isRunning() {
 			e.phase = running
 		}
-	}
-	s.drain()
+		return e.phase == running
+	})
 }
 
 // stats describes the state.
@@ -235,48 +193,6 @@ func (s *state[K]) want(e *entry[K], p Priority, since instant) {
 	case runningAgain:
 		e.priority = max(e.priority, p)
 	}
-}
-
-// entry finds or makes the key's entry.
-func (s *state[K]) entry(key K) *entry[K] {
-	if e := s.entries[key]; e != nil {
-		return e
-	}
-	e := s.spare
-	if e == nil {
-		e = new(entry[K])
-	} else {
-		s.spare, e.next = e.next, nil
-		s.spares--
-	}
-	e.key, e.wakeAt, e.retryAt = key, never, never
-	s.entries[key] = e
-	s.peak = max(s.peak, len(s.entries))
-	return e
-}
-
-// release forgets an entry that neither waits, runs nor is delayed.
-func (s *state[K]) release(e *entry[K]) {
-	if e.phase != idle || e.slot != 0 {
-		return
-	}
-	delete(s.entries, e.key)
-	*e = entry[K]{}
-	if s.spares < maxSpares {
-		e.next, s.spare = s.spare, e
-		s.spares++
-	}
-	s.shrink()
-}
-
-// shrink gives back the room of a map that was once much larger, which deleting does not.
-func (s *state[K]) shrink() {
-	if s.peak < shrinkFrom || len(s.entries) > s.peak/8 {
-		return
-	}
-	entries := make(map[K]*entry[K], len(s.entries))
-	maps.Copy(entries, s.entries)
-	s.entries, s.peak = entries, len(entries)
 }
 
 // later is now+delay, or the last instant before never if that overflows.

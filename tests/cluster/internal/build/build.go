@@ -15,10 +15,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -36,6 +38,8 @@ type Target struct {
 	// Sources is the module. A nested go.mod would drop the folder from our own module's zip, so go.mod and go.sum are kept
 	// as go.mod.txt and go.sum.txt; the suffix is removed when they are written.
 	Sources fs.FS
+	// Overlay replaces files of Sources, by the name they are written with, or adds to them.
+	Overlay map[string][]byte
 	// Packages are what to build; the default is the package at the root, ".". Each becomes a file with the last part of
 	// its import path for a name.
 	Packages []string
@@ -74,7 +78,7 @@ func GoBuild(ctx context.Context, target Target, cacheDir string, progress func(
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("build %s: %w", target.Title, err)
 	}
-	lock, err := acquire(ctx, dir+".lock", func() { progress("waiting for another process that builds " + target.Title) })
+	lock, err := Lock(ctx, dir+".lock", func() { progress("waiting for another process that builds " + target.Title) })
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", target.Title, err)
 	}
@@ -103,6 +107,9 @@ func (t Target) key() (string, error) {
 		fmt.Fprintf(hash, "%q %d\n%s", path, len(content), content)
 		return err
 	})
+	for _, name := range slices.Sorted(maps.Keys(t.Overlay)) {
+		fmt.Fprintf(hash, "%q %d\n%s", name, len(t.Overlay[name]), t.Overlay[name])
+	}
 	parts := []string{t.Name, runtime.GOOS, runtime.GOARCH, hex.EncodeToString(hash.Sum(nil)[:6])}
 	if t.Version != "" {
 		parts = append([]string{t.Name, t.Version}, parts[1:]...)
@@ -121,17 +128,20 @@ func (t Target) build(ctx context.Context, dir string, lock *os.File, progress f
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	if err := writeSources(src, t.Sources); err != nil {
+	if err := t.writeSources(src); err != nil {
 		return err
 	}
 	if err := t.goBuild(ctx, src, out, lock, progress); err != nil {
 		return err
 	}
+	if err := os.Rename(src, filepath.Join(out, "sources")); err != nil {
+		return err
+	}
 	return os.Rename(out, dir)
 }
 
-func writeSources(dir string, sources fs.FS) error {
-	return fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {
+func (t Target) writeSources(dir string) error {
+	err := fs.WalkDir(t.Sources, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -139,12 +149,16 @@ func writeSources(dir string, sources fs.FS) error {
 		if entry.IsDir() {
 			return os.MkdirAll(file, 0o755)
 		}
-		content, err := fs.ReadFile(sources, path)
+		content, err := fs.ReadFile(t.Sources, path)
 		if err != nil {
 			return err
 		}
 		return os.WriteFile(file, content, 0o600)
 	})
+	for name, content := range t.Overlay {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+	}
+	return err
 }
 
 func (t Target) goBuild(ctx context.Context, src, out string, lock *os.File, progress func(string)) error {
@@ -185,8 +199,9 @@ func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// acquire locks the file against other processes, and other callers in this one; waiting is called once if that takes time.
-func acquire(ctx context.Context, path string, waiting func()) (*os.File, error) {
+// Lock locks the file against other processes, and other callers in this one; waiting is called once if that takes time.
+// Closing the file unlocks it.
+func Lock(ctx context.Context, path string, waiting func()) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err

@@ -8,13 +8,13 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"testing/fstest"
 )
 
 // DefaultVersion is the Kubernetes version whose go.mod and go.sum are embedded. To move to another, build that one once
@@ -42,10 +42,13 @@ func Kubernetes(ctx context.Context, wanted, cacheDir string, progress func(stri
 	if err != nil {
 		return "", err
 	}
+	var overlay map[string][]byte
 	if wanted != DefaultVersion {
-		if sources, err = sourcesFor(ctx, sources, wanted); err != nil {
-			return "", err
+		module, err := moduleFor(ctx, wanted)
+		if err != nil {
+			return "", fmt.Errorf("kubernetes %s: %w", wanted, err)
 		}
+		overlay = map[string][]byte{"go.mod": module}
 	}
 	const stamp = "-X k8s.io/component-base/version."
 	dir, err := GoBuild(ctx, Target{
@@ -53,6 +56,7 @@ func Kubernetes(ctx context.Context, wanted, cacheDir string, progress func(stri
 		Title:   "Kubernetes " + wanted,
 		Version: wanted,
 		Sources: sources,
+		Overlay: overlay,
 		LDFlags: stamp + "gitVersion=" + wanted + " " + stamp + "gitMajor=1 " + stamp + "gitMinor=" + match[1],
 		Resolve: wanted != DefaultVersion,
 	}, cacheDir, progress)
@@ -60,24 +64,6 @@ func Kubernetes(ctx context.Context, wanted, cacheDir string, progress func(stri
 		return "", err
 	}
 	return filepath.Join(dir, "kube-all"), nil
-}
-
-// sourcesFor returns the control plane's sources with a go.mod for another version: the staging modules that version
-// replaces, as published, and the etcd it was tested with.
-func sourcesFor(ctx context.Context, sources fs.FS, wanted string) (fs.FS, error) {
-	upstream, err := upstreamModule(ctx, wanted)
-	if err != nil {
-		return nil, err
-	}
-	module, err := moduleFor(upstream, wanted)
-	if err != nil {
-		return nil, fmt.Errorf("kubernetes %s: %w", wanted, err)
-	}
-	program, err := fs.ReadFile(sources, "main.go")
-	if err != nil {
-		return nil, err
-	}
-	return fstest.MapFS{"main.go": {Data: program}, "go.mod.txt": {Data: module}}, nil
 }
 
 // upstreamModule returns the go.mod of that version of Kubernetes.
@@ -88,10 +74,10 @@ func upstreamModule(ctx context.Context, wanted string) ([]byte, error) {
 	out, err := cmd.Output()
 	var info struct{ GoMod, Error string }
 	if jsonErr := json.Unmarshal(out, &info); jsonErr == nil && info.Error != "" {
-		return nil, fmt.Errorf("kubernetes %s: %s; `go list -m -versions k8s.io/kubernetes` lists the versions there are", wanted, info.Error)
+		return nil, fmt.Errorf("%s; `go list -m -versions k8s.io/kubernetes` lists the versions there are", info.Error)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look up Kubernetes %s: go mod download: %w: %s", wanted, err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf("go mod download: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return os.ReadFile(info.GoMod)
 }
@@ -102,14 +88,20 @@ var (
 	etcdVersion = regexp.MustCompile(`(?m)^\s*go\.etcd\.io/etcd/client/v3 (v\S+)`)
 )
 
-// moduleFor makes the control plane's go.mod out of upstream's.
-func moduleFor(upstream []byte, wanted string) ([]byte, error) {
+// moduleFor makes the control plane's go.mod for another version: the staging modules that upstream's replaces, as
+// published, and the etcd it was tested with.
+func moduleFor(ctx context.Context, wanted string) ([]byte, error) {
+	upstream, err := upstreamModule(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
 	replaced, etcd := staging.FindAllSubmatch(upstream, -1), etcdVersion.FindSubmatch(upstream)
 	if len(replaced) == 0 || etcd == nil {
-		return nil, fmt.Errorf("its go.mod names no staging modules or no etcd")
+		return nil, errors.New("its go.mod names no staging modules or no etcd")
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "module kube-all\n\ngo 1.26.0\n\nrequire (\n\tgo.etcd.io/etcd/server/v3 %s\n\tk8s.io/kubernetes %s\n)\n\nreplace (\n", etcd[1], wanted)
+	fmt.Fprintf(&b, "module kube-all\n\ngo 1.26.0\n\nrequire (\n\tgo.etcd.io/etcd/server/v3 %s\n\tk8s.io/kubernetes %s\n)\n\n", etcd[1], wanted)
+	b.WriteString("replace (\n")
 	for _, name := range replaced {
 		fmt.Fprintf(&b, "\t%s => %s v0.%s\n", name[1], name[1], strings.TrimPrefix(wanted, "v1."))
 	}

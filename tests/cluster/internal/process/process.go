@@ -35,7 +35,7 @@ type Spec struct {
 	// LogFile receives the program's standard output and error; it is appended to.
 	LogFile string
 	// Ready reports whether the component does its work; it is asked again until it returns nil. Nil: ready at once.
-	Ready func(ctx context.Context) error
+	Ready func(ctx context.Context) error `json:"-"`
 	// StopTimeout is how long Stop waits between SIGTERM and SIGKILL. Zero means two seconds.
 	StopTimeout time.Duration
 }
@@ -150,6 +150,9 @@ func alive(spec Spec, pid int) bool {
 	return len(environ) > 0
 }
 
+// Spec returns what the process is started from.
+func (p *Process) Spec() Spec { return p.spec }
+
 // Name returns the component's name.
 func (p *Process) Name() string { return p.spec.Name }
 
@@ -203,11 +206,16 @@ func (p *Process) Ready(ctx context.Context) error {
 	if p.spec.Ready == nil {
 		return nil
 	}
+	return p.Await(ctx, p.spec.Ready)
+}
+
+// Await is Ready with a check of the caller's: it is asked until it returns nil.
+func (p *Process) Await(ctx context.Context, check func(context.Context) error) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	done := p.Done()
 	for {
-		err := p.spec.Ready(ctx)
+		err := check(ctx)
 		if err == nil {
 			return nil
 		}
@@ -227,9 +235,9 @@ func (p *Process) Ready(ctx context.Context) error {
 func (p *Process) lines() string {
 	lines := p.TellingLines(8)
 	if len(lines) == 0 {
-		return "; its log is empty: " + p.spec.LogFile
+		return "; its log is empty"
 	}
-	return "; its log, " + p.spec.LogFile + ", says:\n\t" + strings.Join(lines, "\n\t")
+	return "; its log says:\n\t" + strings.Join(lines, "\n\t")
 }
 
 // Stop asks the program to end with SIGTERM, and kills it when it has not after StopTimeout or at the context's end.

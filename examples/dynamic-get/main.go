@@ -1,0 +1,90 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Dynamic-get prints objects of any kind, by whatever name people call it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+const usage = `dynamic-get prints objects of any kind.
+
+  dynamic-get [-n NAMESPACE] RESOURCE        the names of all objects
+  dynamic-get [-n NAMESPACE] RESOURCE NAME   one object as YAML
+
+RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), or one of these with a group
+(deployments.apps). Without -n the namespace is the kubeconfig's.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "dynamic-get:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("dynamic-get", flag.ContinueOnError)
+	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
+	namespace := flags.String("n", "", "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() < 1 || flags.NArg() > 2 {
+		return errors.New("name a resource, and an object if you like; -h says more")
+	}
+
+	c, err := kube.NewClient(ctx, nil)
+	if err != nil {
+		return err
+	}
+	disc, err := kube.Discover(ctx, c)
+	if err != nil {
+		return err
+	}
+	res, err := disc.Resolve(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	ns := ""
+	if res.Namespaced {
+		if ns = *namespace; ns == "" {
+			ns = c.Namespace()
+		}
+	}
+	objects := kube.Dynamic(c, res, ns)
+
+	if name := flags.Arg(1); name != "" {
+		obj, err := objects.Get(ctx, name, nil)
+		if err != nil {
+			return err
+		}
+		obj.SetManagedFields(nil)
+		text, err := yaml.Marshal(obj.Object)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(text)
+		return err
+	}
+	for obj, err := range objects.All(ctx, nil) {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, obj.GetName())
+	}
+	return nil
+}

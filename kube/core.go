@@ -1,0 +1,93 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// The vocabulary.
+type (
+	// Object is what every Kubernetes object can do, see [core.Object].
+	Object = core.Object
+	// ObjectRef says which object of a known kind is meant, see [core.ObjectRef].
+	ObjectRef = core.ObjectRef
+	// Resource is what a kind is called on the wire, see [core.Resource].
+	Resource = core.Resource
+	// List is one answer to a list request, see [core.List].
+	List[K any] = core.List[K]
+	// WatchEvent is one change of one object, see [core.WatchEvent].
+	WatchEvent[K any] = core.WatchEvent[K]
+	// EventType is what happened to the object of a watch event, see [core.EventType].
+	EventType = core.EventType
+	// StatusError is an answer of the server that is not a success, see [core.StatusError].
+	StatusError = core.StatusError
+)
+
+// The types of watch events.
+const (
+	Added    = core.Added
+	Modified = core.Modified
+	Deleted  = core.Deleted
+	Bookmark = core.Bookmark
+)
+
+// What a list's resource version and a delete's propagation can be.
+const (
+	NotOlderThan = request.NotOlderThan
+	Exact        = request.Exact
+
+	Background = request.Background
+	Foreground = request.Foreground
+	Orphan     = request.Orphan
+)
+
+// What field validation can be.
+const (
+	ValidationStrict = request.ValidationStrict
+	ValidationWarn   = request.ValidationWarn
+	ValidationIgnore = request.ValidationIgnore
+)
+
+// The reasons a server gives for saying no, for errors.Is.
+var (
+	ErrBadRequest           = core.ErrBadRequest
+	ErrUnauthorized         = core.ErrUnauthorized
+	ErrForbidden            = core.ErrForbidden
+	ErrNotFound             = core.ErrNotFound
+	ErrMethodNotAllowed     = core.ErrMethodNotAllowed
+	ErrNotAcceptable        = core.ErrNotAcceptable
+	ErrAlreadyExists        = core.ErrAlreadyExists
+	ErrConflict             = core.ErrConflict
+	ErrGone                 = core.ErrGone
+	ErrExpired              = core.ErrExpired
+	ErrTooLarge             = core.ErrTooLarge
+	ErrUnsupportedMediaType = core.ErrUnsupportedMediaType
+	ErrInvalid              = core.ErrInvalid
+	ErrTooManyRequests      = core.ErrTooManyRequests
+	ErrInternal             = core.ErrInternal
+	ErrServerTimeout        = core.ErrServerTimeout
+	ErrTimeout              = core.ErrTimeout
+	ErrUnavailable          = core.ErrUnavailable
+	ErrStoreRead            = core.ErrStoreRead
+)
+
+// ResourceOf returns what K is called on the wire, see [core.ResourceOf].
+func ResourceOf[K any, P core.ObjectPtr[K]]() (Resource, error) { return core.ResourceOf[K, P]() }
+
+// RefOf returns the reference of an object, see [core.RefOf].
+func RefOf(obj metav1.Object) ObjectRef { return core.RefOf(obj) }
+
+// ControllerRef returns the owner reference that makes owner the controller of an object, see [core.ControllerRef].
+func ControllerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
+	return core.ControllerRef(owner, res)
+}
+
+// OwnerRef returns an owner reference to owner, see [core.OwnerRef].
+func OwnerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
+	return core.OwnerRef(owner, res)
+}

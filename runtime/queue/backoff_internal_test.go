@@ -1,0 +1,43 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestBackoffDelay(t *testing.T) {
+	tests := []struct {
+		name    string
+		options Options
+		random  float64
+		doubled int
+		want    time.Duration
+	}{
+		{"the first delay is the base", Options{}, 0, 0, 5 * time.Millisecond},
+		{"the second is twice as long", Options{}, 0, 1, 10 * time.Millisecond},
+		{"the eighteenth is the last below the limit", Options{}, 0, 17, 655360 * time.Millisecond},
+		{"the nineteenth is the limit", Options{}, 0, 18, 1000 * time.Second},
+		{"doubling does not overflow", Options{}, 0, 62, 1000 * time.Second},
+		{"shifting by more than the width does not overflow", Options{}, 0, math.MaxUint8, 1000 * time.Second},
+		{"a limit may be the longest duration", Options{BaseDelay: 3, MaxDelay: math.MaxInt64}, 0, 61, 3 << 61},
+		{"a limit that is the longest duration holds", Options{BaseDelay: 3, MaxDelay: math.MaxInt64}, 0, 62, math.MaxInt64},
+		{"a base above the default limit is the limit", Options{BaseDelay: time.Hour}, 0, 9, time.Hour},
+		{"a base may equal the limit", Options{BaseDelay: time.Second, MaxDelay: time.Second}, 0, 3, time.Second},
+		{"jitter takes nothing when the dice say so", Options{BaseDelay: time.Second, Jitter: 0.5}, 0, 0, time.Second},
+		{"jitter takes its share", Options{BaseDelay: time.Second, Jitter: 0.5}, 0.5, 1, 1500 * time.Millisecond},
+		{"jitter lowers the limit too", Options{BaseDelay: time.Second, MaxDelay: time.Second, Jitter: 1}, 0.75, 9, 250 * time.Millisecond},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBackoff(test.options.withDefaults())
+			b.random = func() float64 { return test.random }
+			if got := b.delay(test.doubled); got != test.want {
+				t.Errorf("delay(%d) = %v, want %v", test.doubled, got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,220 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kube-go/sdk/tests/cluster"
+	"github.com/kube-go/sdk/tests/cluster/internal/build"
+)
+
+func (c *command) up(ctx context.Context) error {
+	if err := c.checkKubeconfig(); err != nil {
+		return err
+	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := c.clear(); err != nil {
+		return err
+	}
+	c.options.CacheDir, c.options.Dir, c.options.Log, c.options.Detach = c.cache, c.dir(), c.stderr, true
+	started, err := cluster.Start(ctx, &c.options)
+	if err != nil {
+		return err
+	}
+	file := started.Kubeconfig()
+	if c.kubeconfig != "" {
+		file = c.kubeconfig
+		if err := c.writeKubeconfig(started); err != nil {
+			return errors.Join(err, c.remove(started))
+		}
+	}
+	fmt.Fprintf(c.stdout, `The cluster %q is up: Kubernetes %s at %s.
+
+  export KUBECONFIG=%s
+
+Its contexts: "admin" may do anything, "token" may only look.
+Stop it with: %s
+`, c.name, started.KubernetesVersion(), started.URL(), file, c.line("down"))
+	return nil
+}
+
+// lock keeps two commands from working on one cluster at once.
+func (c *command) lock(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(c.dir()), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := build.Lock(ctx, c.dir()+".lock", func() {
+		fmt.Fprintf(c.stderr, "waiting for another kubecluster that works on %q\n", c.name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = file.Close() }, nil // the lock goes whether or not that fails
+}
+
+// clear removes what is left of a cluster that has died, and refuses to touch one that has not.
+func (c *command) clear() error {
+	old, err := cluster.Open(c.dir())
+	if errors.Is(err, os.ErrNotExist) {
+		return os.RemoveAll(c.dir())
+	}
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(old.Components(), (*cluster.Component).Running) {
+		return fmt.Errorf("the cluster %q is up already (`%s`); stop it with `%s`, or choose another --name",
+			c.name, c.line("status"), c.line("down"))
+	}
+	return c.remove(old)
+}
+
+func (c *command) remove(old *cluster.Cluster) error {
+	if err := old.Stop(); err != nil {
+		return err
+	}
+	return os.RemoveAll(c.dir())
+}
+
+// ours is in every kubeconfig of a cluster.
+const ours = `- name: "kubecluster"`
+
+// checkKubeconfig refuses, before any work, to overwrite somebody else's file.
+func (c *command) checkKubeconfig() error {
+	if c.kubeconfig == "" {
+		return nil
+	}
+	absolute, err := filepath.Abs(c.kubeconfig)
+	if err != nil {
+		return err
+	}
+	c.kubeconfig = absolute
+	content, err := os.ReadFile(c.kubeconfig)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(content) > 0 && !bytes.Contains(content, []byte(ours)) {
+		return fmt.Errorf("%s exists and is not a kubecluster's; choose another --kubeconfig", c.kubeconfig)
+	}
+	return nil
+}
+
+func (c *command) writeKubeconfig(started *cluster.Cluster) error {
+	content, err := os.ReadFile(started.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.kubeconfig), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(c.kubeconfig, content, 0o600)
+}
+
+func (c *command) down(ctx context.Context) error {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	opened, err := cluster.Open(c.dir())
+	if errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintf(c.stdout, "The cluster %q is not up.\n", c.name)
+		return os.RemoveAll(c.dir())
+	}
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := c.remove(opened); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "The cluster %q is down (%v).\n", c.name, time.Since(began).Round(10*time.Millisecond))
+	return nil
+}
+
+// statusTimeout is how long a component has to answer.
+const statusTimeout = 3 * time.Second
+
+func (c *command) status(ctx context.Context) error {
+	opened, err := c.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("no good answer in %v", statusTimeout))
+	defer cancel()
+	fmt.Fprintf(c.stdout, "cluster %q, Kubernetes %s, %s\n", c.name, opened.KubernetesVersion(), opened.URL())
+	table := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "COMPONENT\tPID\tSTATE")
+	bad := 0
+	for _, component := range opened.Components() {
+		state := "ready"
+		if !component.Running() {
+			state = "ended; see " + c.line("logs "+component.Name())
+		} else if err := component.Ready(ctx); err != nil {
+			state, _, _ = strings.Cut(err.Error(), "\n")
+		}
+		if state != "ready" {
+			bad++
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\n", component.Name(), component.PID(), state)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d components are not ready", bad, len(opened.Components()))
+	}
+	fmt.Fprintf(c.stdout, "\n  export KUBECONFIG=%s\n", opened.Kubeconfig())
+	return nil
+}
+
+// followInterval is how often a followed log is read.
+const followInterval = 200 * time.Millisecond
+
+func (c *command) logs(ctx context.Context) error {
+	wanted := c.arguments[0]
+	opened, err := c.open()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, component := range opened.Components() {
+		names = append(names, component.Name())
+	}
+	if !slices.Contains(names, wanted) {
+		return fmt.Errorf("there is no component %q in the cluster %q; there are: %s", wanted, c.name, strings.Join(names, ", "))
+	}
+	file, err := os.Open(opened.Component(wanted).LogFile())
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for {
+		if _, err := io.Copy(c.stdout, file); err != nil || !c.follow {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil // it was asked to end
+		case <-time.After(followInterval):
+		}
+	}
+}

@@ -1,0 +1,192 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubecluster runs a real Kubernetes control plane, and on request a node, on this machine. It builds all of it
+// from Go modules the first time, and needs no container engine. `kubecluster help` says how to use it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/kube-go/sdk/tests/cluster"
+)
+
+const usage = `kubecluster runs a real Kubernetes on this machine, built from Go modules.
+
+  kubecluster up [--node] [--kubeconfig FILE] [--kubernetes-version VERSION]
+                         start a cluster that stays up; the first time, build it (minutes)
+  kubecluster status     say whether it is up, component by component
+  kubecluster logs COMPONENT [--follow]
+                         print what a component has logged
+  kubecluster down       stop the cluster and remove its files
+
+Flags of all commands:
+  --name NAME            which cluster, if there are several (default "default")
+  --cache DIR            where programs and clusters are kept (default $KUBECLUSTER_CACHE, else .cache/kubecluster
+                         beside the nearest go.work or go.mod)
+
+Flags of up:
+  --node                 add a node that runs containers (needs root; without what else it needs, it says so)
+  --kubeconfig FILE      write the kubeconfig to this file too, unless that is somebody else's
+  --kubernetes-version VERSION
+                         a released version (default ` + cluster.DefaultKubernetesVersion + `)
+  --api-port PORT        the API server's port (default: a free one)
+  --api-server-arg ARG   add an argument to the API server's; may be repeated
+  --feature-gate NAME=true|false
+                         set a feature gate of every component; may be repeated
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := run(ctx, os.Args[1:], os.Getenv("KUBECLUSTER_CACHE"), os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// errUsage asks for the usage text, after its own.
+var errUsage = errors.New("run `kubecluster help` for help")
+
+// run is the command. Exit code 2 is a mistake in its use.
+func run(ctx context.Context, args []string, cache string, stdout, stderr io.Writer) int {
+	err := dispatch(ctx, args, cache, stdout, stderr)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(stderr, "kubecluster: %v\n", err)
+		return 2
+	default:
+		fmt.Fprintf(stderr, "kubecluster: %v\n", err)
+		return 1
+	}
+}
+
+func dispatch(ctx context.Context, args []string, cache string, stdout, stderr io.Writer) error {
+	if len(args) == 0 {
+		fmt.Fprint(stderr, usage)
+		return fmt.Errorf("which command? %w", errUsage)
+	}
+	verb := args[0]
+	if verb == "help" || verb == "-h" || verb == "--help" {
+		_, err := io.WriteString(stdout, usage)
+		return err
+	}
+	c := command{name: "default", cache: cache, stdout: stdout, stderr: stderr}
+	commands := map[string]struct {
+		run       func(context.Context) error
+		arguments int
+	}{"up": {c.up, 0}, "down": {c.down, 0}, "status": {c.status, 0}, "logs": {c.logs, 1}}
+	chosen, ok := commands[verb]
+	if !ok {
+		return fmt.Errorf("there is no command %q; %w", verb, errUsage)
+	}
+	switch err := c.parse(verb, args[1:]); {
+	case errors.Is(err, flag.ErrHelp):
+		_, err := io.WriteString(stdout, usage)
+		return err
+	case err != nil:
+		return err
+	case len(c.arguments) != chosen.arguments:
+		return fmt.Errorf("%s takes %d arguments, not %d; %w", verb, chosen.arguments, len(c.arguments), errUsage)
+	}
+	return chosen.run(ctx)
+}
+
+// command is a parsed command line.
+type command struct {
+	name, cache    string
+	arguments      []string
+	kubeconfig     string
+	follow         bool
+	options        cluster.Options
+	stdout, stderr io.Writer
+}
+
+// validName is what a cluster may be called: it becomes the name of a folder. Never written.
+var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
+
+// parse reads the flags, which may come before and after arguments.
+func (c *command) parse(verb string, args []string) error {
+	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error says it all
+	flags.StringVar(&c.name, "name", c.name, "")
+	flags.StringVar(&c.cache, "cache", c.cache, "")
+	switch verb {
+	case "up":
+		flags.BoolVar(&c.options.Node, "node", false, "")
+		flags.StringVar(&c.kubeconfig, "kubeconfig", "", "")
+		flags.StringVar(&c.options.KubernetesVersion, "kubernetes-version", "", "")
+		flags.IntVar(&c.options.APIPort, "api-port", 0, "")
+		flags.Func("api-server-arg", "", func(arg string) error {
+			c.options.APIServerArgs = append(c.options.APIServerArgs, arg)
+			return nil
+		})
+		flags.Func("feature-gate", "", c.featureGate)
+	case "logs":
+		flags.BoolVar(&c.follow, "follow", false, "")
+	}
+	for rest := args; ; {
+		if err := flags.Parse(rest); errors.Is(err, flag.ErrHelp) {
+			return err
+		} else if err != nil {
+			return fmt.Errorf("%s: %w; %w", verb, err, errUsage)
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		c.arguments = append(c.arguments, flags.Arg(0))
+		rest = flags.Args()[1:]
+	}
+	if !validName.MatchString(c.name) {
+		return fmt.Errorf("the name %q is not made of a-z, 0-9 and -; %w", c.name, errUsage)
+	}
+	if c.cache == "" {
+		dir, err := cluster.DefaultCacheDir()
+		if err != nil {
+			return err
+		}
+		c.cache = dir
+	}
+	return nil
+}
+
+func (c *command) featureGate(pair string) error {
+	name, value, _ := strings.Cut(pair, "=")
+	if name == "" || value != "true" && value != "false" {
+		return errors.New("want NAME=true or NAME=false")
+	}
+	if c.options.FeatureGates == nil {
+		c.options.FeatureGates = map[string]bool{}
+	}
+	c.options.FeatureGates[name] = value == "true"
+	return nil
+}
+
+func (c *command) dir() string { return filepath.Join(c.cache, "clusters", c.name) }
+
+// open returns the cluster, or an error that says how to get one.
+func (c *command) open() (*cluster.Cluster, error) {
+	opened, err := cluster.Open(c.dir())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("the cluster %q is not up; start it with `%s`", c.name, c.line("up"))
+	}
+	return opened, err
+}
+
+// line is what to type for another command on this cluster.
+func (c *command) line(command string) string {
+	if c.name == "default" {
+		return "kubecluster " + command
+	}
+	return "kubecluster " + command + " --name " + c.name
+}

@@ -1,0 +1,51 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubeconfig writes kubeconfig files.
+package kubeconfig
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/pki"
+)
+
+// User is a user of the cluster and the name of the context that uses it.
+type User struct {
+	Name   string
+	Client pki.Pair // or
+	Token  string
+}
+
+// File is a kubeconfig with one cluster and a context a user. The first user's context is current.
+type File struct {
+	Cluster string // name
+	Server  string // URL
+	CA      []byte // PEM
+	Users   []User
+}
+
+// Encode returns the file as YAML. Names are quoted as JSON strings, which YAML reads; all else is base64 or safe as it is.
+func (f File) Encode() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "apiVersion: v1\nkind: Config\ncurrent-context: %q\nclusters:\n", f.Users[0].Name)
+	fmt.Fprintf(&b, "- name: %q\n  cluster:\n    server: %q\n    certificate-authority-data: %s\n", f.Cluster, f.Server, encode(f.CA))
+	b.WriteString("contexts:\n")
+	for _, user := range f.Users {
+		fmt.Fprintf(&b, "- name: %q\n  context: {cluster: %q, user: %q}\n", user.Name, f.Cluster, user.Name)
+	}
+	b.WriteString("users:\n")
+	for _, user := range f.Users {
+		fmt.Fprintf(&b, "- name: %q\n  user:\n", user.Name)
+		if user.Token != "" {
+			fmt.Fprintf(&b, "    token: %q\n", user.Token)
+			continue
+		}
+		fmt.Fprintf(&b, "    client-certificate-data: %s\n    client-key-data: %s\n", encode(user.Client.Cert), encode(user.Client.Key))
+	}
+	return b.Bytes()
+}
+
+func encode(data []byte) string { return base64.StdEncoding.EncodeToString(data) }

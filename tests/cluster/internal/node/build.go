@@ -1,0 +1,53 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/build"
+	"github.com/kube-go/sdk/tests/cluster/internal/testimage"
+)
+
+//go:embed _programs
+var programs embed.FS
+
+// Binaries is what a node is built from.
+type Binaries struct {
+	// Dir is the directory with containerd, containerd-shim-runc-v2, ctr and the CNI plugins bridge and host-local.
+	Dir string
+	// Image is the archive of the test image.
+	Image string
+}
+
+// Build builds what the cache does not have. progress, which may be nil, receives a line now and then.
+func Build(ctx context.Context, cacheDir string, progress func(msg string)) (Binaries, error) {
+	image, err := testimage.Build(ctx, cacheDir, progress)
+	if err != nil {
+		return Binaries{}, err
+	}
+	sources, err := fs.Sub(programs, "_programs")
+	if err != nil {
+		return Binaries{}, err
+	}
+	const (
+		containerd = "github.com/containerd/containerd/v2"
+		plugins    = "github.com/containernetworking/plugins/plugins"
+	)
+	dir, err := build.GoBuild(ctx, build.Target{
+		Name:    "containerd",
+		Title:   "containerd v2.4.2",
+		Version: "v2.4.2",
+		Sources: sources,
+		Packages: []string{
+			containerd + "/cmd/containerd", containerd + "/cmd/containerd-shim-runc-v2", containerd + "/cmd/ctr",
+			plugins + "/main/bridge", plugins + "/ipam/host-local",
+		},
+		LDFlags: "-X " + containerd + "/version.Version=2.4.2",
+		Tags:    "no_btrfs,no_devmapper,no_tracing,no_zfs", // which a node does without
+	}, cacheDir, progress)
+	return Binaries{Dir: dir, Image: image}, err
+}

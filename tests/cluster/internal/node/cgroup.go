@@ -1,0 +1,91 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// cgroupName returns the name of the control groups of the node in dir.
+func cgroupName(dir string) string {
+	hash := sha256.Sum256([]byte(dir))
+	return "kube-go-" + hex.EncodeToString(hash[:6])
+}
+
+// cgroupHierarchies returns where this machine's control group hierarchies are mounted: the unified one first if there is
+// one, which tracks processes without accounting for them where version 1 does that.
+func cgroupHierarchies() ([]string, error) {
+	file, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	mounts, err := parseMounts(file)
+	if err != nil {
+		return nil, err
+	}
+	return hierarchies(mounts)
+}
+
+func hierarchies(mounts []mount) ([]string, error) {
+	var unified, first []string
+	for _, mount := range mounts {
+		switch mount.fsType {
+		case "cgroup2":
+			unified = append(unified, mount.point)
+		case "cgroup":
+			first = append(first, mount.point)
+		}
+	}
+	all := slices.Compact(append(unified, first...))
+	if len(all) == 0 {
+		return nil, errors.New("no control groups are mounted below /sys/fs/cgroup")
+	}
+	return all, nil
+}
+
+// mount is a line of a mountinfo file.
+type mount struct{ point, fsType string }
+
+// parseMounts reads a mountinfo file, which proc(5) describes.
+func parseMounts(r io.Reader) ([]mount, error) {
+	var mounts []mount
+	scanner := bufio.NewScanner(r)
+	for scanner.Scan() {
+		before, after, ok := strings.Cut(scanner.Text(), " - ")
+		left, right := strings.Fields(before), strings.Fields(after)
+		if !ok || len(left) < 5 || len(right) < 1 {
+			return nil, fmt.Errorf("mountinfo: cannot read %q", scanner.Text())
+		}
+		mounts = append(mounts, mount{point: left[4], fsType: right[0]})
+	}
+	return mounts, scanner.Err()
+}
+
+// makeCgroups makes the node's control group in each hierarchy, because a kubelet insists on finding its root, and the one
+// for the daemons.
+func makeCgroups(hierarchies []string, plan layout) error {
+	for _, controller := range controllers() {
+		// Only a unified hierarchy has this file; what cannot be turned on there is missed by the kubelet, which says so.
+		control := filepath.Join(hierarchies[0], "cgroup.subtree_control")
+		if _, err := os.Stat(control); err == nil {
+			_ = os.WriteFile(control, []byte("+"+controller), 0o644)
+		}
+	}
+	for _, cgroup := range append(plan.Cgroups, plan.DaemonCgroup) {
+		if err := os.MkdirAll(cgroup, 0o755); err != nil {
+			return fmt.Errorf("make a control group: %w", err)
+		}
+	}
+	return nil
+}

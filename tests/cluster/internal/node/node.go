@@ -1,0 +1,245 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package node runs a Kubernetes node on this machine, beside others if need be: containerd, a kubelet and a bridge
+// network, with real containers in it. It needs root and Linux; [Check] says what is missing.
+//
+// A node has a mount namespace of its own, in which /run, /var/lib and /var/log are folders of the node's directory, and
+// a control group of its own, in which all of its processes are. So nodes share nothing but the kernel, and the end of
+// the processes is the end of the mounts, the network namespaces and the containers.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/process"
+	"github.com/kube-go/sdk/tests/cluster/internal/testimage"
+)
+
+// Input is what a node has to know about its cluster.
+type Input struct {
+	// Name is the Node's name.
+	Name string
+	// Kubelet is the program to run as the kubelet, followed by the arguments that come before the flags.
+	Kubelet []string
+	// Kubeconfig is the file with which the kubelet reaches the API server; its user is system:node:NAME in the group
+	// system:nodes.
+	Kubeconfig string
+	// ClientCAFile has the certificate authority of the kubelet's callers.
+	ClientCAFile string
+	// CertFile and KeyFile are the kubelet's serving certificate, for 127.0.0.1.
+	CertFile, KeyFile string
+	// Port is where the kubelet serves on 127.0.0.1, and HealthzPort where it tells its health. Zero means a free one.
+	Port, HealthzPort int
+	// LogDir is where the programs' logs go; the default is the node's directory.
+	LogDir string
+	// Env is added to the environment of the node's programs.
+	Env []string
+}
+
+// Node is a node that was prepared. It is safe for concurrent use.
+type Node struct {
+	dir string
+	bin Binaries
+	in  Input
+}
+
+// layout is everything that a node's files are rendered from.
+type layout struct {
+	Input
+	Dir             string
+	Bin             string
+	Image           string
+	Bridge          string
+	Subnet, Gateway string
+	Cgroup          string   // below each hierarchy's mount point
+	Cgroups         []string // the directories
+	DaemonCgroup    string
+}
+
+// Prepare makes a node's control groups, bridge and files; dir is an absolute path, to be the node's alone. [Node.Cleanup]
+// undoes it. What runs when is then said by [Node.Specs].
+func Prepare(dir string, bin Binaries, in Input) (*Node, error) {
+	n := &Node{dir: dir, bin: bin, in: in}
+	if err := n.prepare(); err != nil {
+		return nil, fmt.Errorf("prepare node %s: %w", in.Name, errors.Join(err, n.Cleanup()))
+	}
+	return n, nil
+}
+
+func (n *Node) prepare() error {
+	if err := n.Cleanup(); err != nil { // of what an earlier node may have left
+		return err
+	}
+	in := &n.in
+	paths := []string{n.dir, n.bin.Dir, n.bin.Image, in.Kubelet[0], in.Kubeconfig, in.ClientCAFile, in.CertFile, in.KeyFile}
+	if err := visible(paths...); err != nil {
+		return err
+	}
+	if in.LogDir == "" {
+		in.LogDir = n.dir
+	}
+	if err := choosePorts(&in.Port, &in.HealthzPort); err != nil {
+		return err
+	}
+	hierarchies, err := cgroupHierarchies()
+	if err != nil {
+		return err
+	}
+	plan := newLayout(n.dir, n.bin, *in, hierarchies)
+	if err := claimBridge(&plan); err != nil {
+		return err
+	}
+	if err := plan.write(); err != nil {
+		return errors.Join(err, deleteBridge(plan.Bridge))
+	}
+	return makeCgroups(hierarchies, plan)
+}
+
+func newLayout(dir string, bin Binaries, in Input, hierarchies []string) layout {
+	plan := layout{Input: in, Dir: dir, Bin: bin.Dir, Image: testimage.Name, Cgroup: cgroupName(dir)}
+	for _, hierarchy := range hierarchies {
+		plan.Cgroups = append(plan.Cgroups, filepath.Join(hierarchy, plan.Cgroup))
+	}
+	plan.DaemonCgroup = filepath.Join(plan.Cgroups[0], "daemons")
+	return plan
+}
+
+// visible returns an error if one of the paths is hidden from the node by its own folders.
+func visible(paths ...string) error {
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("%s is not an absolute path", path)
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		for _, folder := range privateFolders() {
+			if strings.HasPrefix(path, folder+"/") || strings.HasPrefix(real, folder+"/") {
+				return fmt.Errorf("%s: a node has a %s of its own and would not see this one; use another folder", path, folder)
+			}
+		}
+	}
+	return nil
+}
+
+// privateFolders are those that scripts/hold gives to the node.
+func privateFolders() []string { return []string{"/run", "/var/lib", "/var/log"} }
+
+// choosePorts replaces zeros by ports that nobody listens on.
+func choosePorts(ports ...*int) error {
+	for _, port := range ports {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
+		if err != nil {
+			return err
+		}
+		defer listener.Close() // at the end, so that they differ
+		*port = listener.Addr().(*net.TCPAddr).Port
+	}
+	return nil
+}
+
+// Specs returns the node's processes in the order in which they start, each when the one before is ready: the holder of its mount namespace, which is not to
+// be restarted while the others run, then containerd, which is ready once it has the test image, then the kubelet.
+func (n *Node) Specs() []process.Spec {
+	enter := filepath.Join(n.dir, "enter")
+	kubelet := append([]string{enter}, n.in.Kubelet...)
+	kubelet = append(kubelet,
+		"--config", filepath.Join(n.dir, "kubelet.yaml"),
+		"--kubeconfig", n.in.Kubeconfig,
+		"--hostname-override", n.in.Name,
+		"--cloud-provider", "external", // so that it keeps the address that AfterReady gives it
+	)
+	return []process.Spec{
+		n.spec("node", n.held, filepath.Join(n.dir, "hold")),
+		n.spec("containerd", n.importImage, enter, "containerd", "--config", filepath.Join(n.dir, "containerd.toml")),
+		n.spec("kubelet", n.healthy, kubelet...),
+	}
+}
+
+func (n *Node) spec(name string, ready func(context.Context) error, command ...string) process.Spec {
+	return process.Spec{
+		Name:    name,
+		Path:    command[0],
+		Args:    command[1:],
+		Env:     n.in.Env,
+		LogFile: filepath.Join(n.in.LogDir, name+".log"),
+		Ready:   ready,
+	}
+}
+
+// held reports whether the holder has made the mount namespace.
+func (n *Node) held(context.Context) error {
+	pid, err := os.ReadFile(filepath.Join(n.dir, "pid"))
+	if err != nil {
+		return err
+	}
+	mark, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "root/run/kube-go-node"))
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(string(mark)) != n.dir {
+		return errors.New("the mount namespace is another node's")
+	}
+	return nil
+}
+
+func (n *Node) importImage(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(n.dir, "run/containerd/containerd.sock")); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(n.dir, "enter"), "ctr", "--namespace", "k8s.io", "images", "import", n.bin.Image)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("import %s: %w: %s", n.bin.Image, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func (n *Node) healthy(ctx context.Context) error {
+	url := fmt.Sprintf("http://127.0.0.1:%d/healthz", n.in.HealthzPort)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", url, resp.Status)
+	}
+	return nil
+}
+
+// Cleanup kills what is left of the node and removes its mounts, control groups and bridge. It may be called at any time
+// and again.
+func (n *Node) Cleanup() error { return CleanupDir(n.dir) }
+
+// CleanupProgram returns the path of a program that does what [CleanupDir] does, in a process that has nothing but the
+// directory.
+func CleanupProgram(dir string) string { return filepath.Join(dir, "cleanup") }
+
+// CleanupDir is [Node.Cleanup] for a node that another process prepared. The files in dir stay.
+func CleanupDir(dir string) error {
+	program := CleanupProgram(dir)
+	if _, err := os.Stat(program); errors.Is(err, os.ErrNotExist) {
+		return nil // nothing was prepared
+	}
+	if out, err := exec.Command(program).CombinedOutput(); err != nil {
+		return fmt.Errorf("clean up the node in %s: %w: %s", dir, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

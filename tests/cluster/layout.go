@@ -1,0 +1,266 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/kubeconfig"
+	"github.com/kube-go/sdk/tests/cluster/internal/pki"
+	"github.com/kube-go/sdk/tests/cluster/internal/process"
+)
+
+// layout is all that is needed to find a cluster's files and to start its components; it is kept in its directory.
+// What each component is started with follows from it alone.
+type layout struct {
+	Dir               string
+	Temporary         bool // Dir goes away with the cluster
+	Program           string
+	Keeper            string
+	KubernetesVersion string
+	Ports             ports
+	Token             string
+	APIServerArgs     []string
+	FeatureGates      map[string]bool
+	Node              bool
+}
+
+type ports struct{ APIServer, Etcd, EtcdPeer, ControllerManager, Scheduler int }
+
+const (
+	tokenUser  = "token-user"
+	issuer     = "https://kubernetes.default.svc.cluster.local"
+	services   = "10.96.0.0/16"
+	kubernetes = "10.96.0.1" // the API server's service, the first of them
+)
+
+// mark is in the environment of every process of the cluster.
+func (l *layout) mark() string { return "KUBECLUSTER_DIR=" + l.Dir }
+
+func (l *layout) url() string { return local(l.Ports.APIServer) }
+
+func local(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
+
+func (l *layout) pki(file string) string { return filepath.Join(l.Dir, "pki", file) }
+
+func (l *layout) kubeconfig(name string) string { return filepath.Join(l.Dir, name+".kubeconfig") }
+
+func (l *layout) take(r *reservation, apiPort int) error {
+	for port, wanted := range map[*int]int{
+		&l.Ports.APIServer: apiPort, &l.Ports.Etcd: 0, &l.Ports.EtcdPeer: 0, &l.Ports.ControllerManager: 0,
+		&l.Ports.Scheduler: 0,
+	} {
+		taken, err := r.take(wanted)
+		if err != nil {
+			return err
+		}
+		*port = taken
+	}
+	return nil
+}
+
+// authorities are separate so that a client certificate for Kubernetes opens neither etcd nor the aggregation layer.
+type authorities struct{ cluster, etcd, frontProxy *pki.CA }
+
+// writeKeys makes every key and certificate of the cluster, and the kubeconfig files with them.
+func (l *layout) writeKeys() error {
+	if err := os.MkdirAll(l.pki(""), 0o700); err != nil {
+		return err
+	}
+	var cas authorities
+	for name, ca := range map[string]**pki.CA{"ca": &cas.cluster, "etcd-ca": &cas.etcd, "front-proxy-ca": &cas.frontProxy} {
+		made, err := pki.NewCA("kubecluster " + name)
+		if err != nil {
+			return err
+		}
+		if err := made.Write(l.pki(""), name); err != nil {
+			return err
+		}
+		*ca = made
+	}
+	key, err := pki.SigningKey()
+	if err != nil {
+		return err
+	}
+	if err := key.Write(l.pki(""), "service-account"); err != nil {
+		return err
+	}
+	tokens := fmt.Sprintf("%s,%s,%s,\n", l.Token, tokenUser, tokenUser)
+	if err := os.WriteFile(l.pki("tokens.csv"), []byte(tokens), 0o600); err != nil {
+		return err
+	}
+	if err := l.writeCertificates(cas); err != nil {
+		return err
+	}
+	return l.writeKubeconfigs(cas.cluster)
+}
+
+func (l *layout) writeCertificates(cas authorities) error {
+	loopback := []string{"localhost", "127.0.0.1", "::1"}
+	apiserver := append([]string{
+		kubernetes, "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+	}, loopback...)
+	for _, certificate := range []struct {
+		file   string
+		ca     *pki.CA
+		name   string
+		hosts  []string // of a server
+		groups []string // of a client
+	}{
+		{file: "kube-apiserver", ca: cas.cluster, name: "kube-apiserver", hosts: apiserver},
+		{file: "kube-controller-manager", ca: cas.cluster, name: "kube-controller-manager", hosts: loopback},
+		{file: "kube-scheduler", ca: cas.cluster, name: "kube-scheduler", hosts: loopback},
+		{file: "kubelet", ca: cas.cluster, name: "kubelet", hosts: loopback},
+		{file: "kubelet-client", ca: cas.cluster, name: "kube-apiserver-kubelet-client", groups: []string{"system:masters"}},
+		{file: "etcd", ca: cas.etcd, name: "etcd", hosts: loopback},
+		{file: "etcd-client", ca: cas.etcd, name: "kube-apiserver"},
+		{file: "front-proxy-client", ca: cas.frontProxy, name: "front-proxy-client"},
+	} {
+		var pair pki.Pair
+		var err error
+		if len(certificate.hosts) > 0 {
+			pair, err = certificate.ca.Server(certificate.name, certificate.hosts...)
+		} else {
+			pair, err = certificate.ca.Client(certificate.name, certificate.groups...)
+		}
+		if err != nil {
+			return err
+		}
+		if err := pair.Write(l.pki(""), certificate.file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *layout) writeKubeconfigs(ca *pki.CA) error {
+	file := kubeconfig.File{Cluster: "kubecluster", Server: l.url(), CA: ca.Cert}
+	write := func(name string, users ...kubeconfig.User) error {
+		file.Users = users
+		return os.WriteFile(l.kubeconfig(name), file.Encode(), 0o600)
+	}
+	admin, err := ca.Client("kubecluster-admin", "system:masters")
+	if err != nil {
+		return err
+	}
+	if err := admin.Write(l.pki(""), "admin"); err != nil {
+		return err
+	}
+	users := []kubeconfig.User{{Name: "admin", Client: admin}, {Name: "token", Token: l.Token}}
+	if err := write("admin", users...); err != nil {
+		return err
+	}
+	for _, component := range []struct {
+		name, user string
+		groups     []string
+	}{
+		{name: ControllerManager, user: "system:" + ControllerManager},
+		{name: Scheduler, user: "system:" + Scheduler},
+		{name: Kubelet, user: "system:node:" + NodeName, groups: []string{"system:nodes"}},
+	} {
+		pair, err := ca.Client(component.user, component.groups...)
+		if err != nil {
+			return err
+		}
+		if err := write(component.name, kubeconfig.User{Name: component.name, Client: pair}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// specs returns how to start the control plane, in order.
+func (l *layout) specs(checks map[string]check) []process.Spec {
+	var specs []process.Spec
+	for _, program := range []struct {
+		name string
+		args []string
+	}{
+		{Etcd, l.etcdArgs()},
+		{APIServer, l.apiServerArgs()},
+		{ControllerManager, l.controllerManagerArgs()},
+		{Scheduler, l.clientArgs(Scheduler, l.Ports.Scheduler)},
+	} {
+		specs = append(specs, process.Spec{
+			Name: program.name, Path: l.Program, Args: append([]string{program.name}, program.args...),
+			Env: []string{l.mark()}, Dir: l.Dir, LogFile: filepath.Join(l.Dir, program.name+".log"),
+			Ready: checks[program.name],
+		})
+	}
+	return specs
+}
+
+// check reports whether a component does its work.
+type check = func(context.Context) error
+
+// checks returns the control plane's.
+func (l *layout) checks(admin, etcd *http.Client) map[string]check {
+	return map[string]check{
+		Etcd:              healthy(etcd, local(l.Ports.Etcd)+"/health"),
+		APIServer:         healthy(admin, l.url()+"/readyz"),
+		ControllerManager: healthy(admin, local(l.Ports.ControllerManager)+"/healthz"),
+		Scheduler:         healthy(admin, local(l.Ports.Scheduler)+"/readyz"),
+	}
+}
+
+func (l *layout) etcdArgs() []string {
+	client, peer := local(l.Ports.Etcd), local(l.Ports.EtcdPeer)
+	return []string{
+		"--name=etcd", "--data-dir=" + filepath.Join(l.Dir, "etcd"),
+		"--unsafe-no-fsync", // nobody needs the data after a power cut
+		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=etcd=" + peer,
+		"--client-cert-auth", "--trusted-ca-file=" + l.pki("etcd-ca.crt"),
+		"--cert-file=" + l.pki("etcd.crt"), "--key-file=" + l.pki("etcd.key"),
+		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.pki("etcd-ca.crt"),
+		"--peer-cert-file=" + l.pki("etcd.crt"), "--peer-key-file=" + l.pki("etcd.key"),
+	}
+}
+
+func (l *layout) apiServerArgs() []string {
+	args := []string{
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", l.Ports.APIServer),
+		"--endpoint-reconciler-type=none", // a loopback address may not be an endpoint
+		"--service-cluster-ip-range=" + services,
+		"--etcd-servers=" + local(l.Ports.Etcd), "--etcd-cafile=" + l.pki("etcd-ca.crt"),
+		"--etcd-certfile=" + l.pki("etcd-client.crt"), "--etcd-keyfile=" + l.pki("etcd-client.key"),
+		"--tls-cert-file=" + l.pki("kube-apiserver.crt"), "--tls-private-key-file=" + l.pki("kube-apiserver.key"),
+		"--cert-dir=" + l.pki(""), "--client-ca-file=" + l.pki("ca.crt"), "--token-auth-file=" + l.pki("tokens.csv"),
+		"--service-account-issuer=" + issuer, "--service-account-key-file=" + l.pki("service-account.crt"),
+		"--service-account-signing-key-file=" + l.pki("service-account.key"),
+		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged",
+		"--kubelet-certificate-authority=" + l.pki("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-client-certificate=" + l.pki("kubelet-client.crt"), "--kubelet-client-key=" + l.pki("kubelet-client.key"),
+		"--proxy-client-cert-file=" + l.pki("front-proxy-client.crt"), "--proxy-client-key-file=" + l.pki("front-proxy-client.key"),
+		"--requestheader-client-ca-file=" + l.pki("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-username-headers=X-Remote-User",
+	}
+	return append(append(args, featureGates(l.FeatureGates)...), l.APIServerArgs...)
+}
+
+func (l *layout) controllerManagerArgs() []string {
+	return append(l.clientArgs(ControllerManager, l.Ports.ControllerManager),
+		"--use-service-account-credentials", "--root-ca-file="+l.pki("ca.crt"),
+		"--service-account-private-key-file="+l.pki("service-account.key"),
+		"--cluster-signing-cert-file="+l.pki("ca.crt"), "--cluster-signing-key-file="+l.pki("ca.key"),
+		// Each controller makes a service account and a token first; the default rate makes that take seconds.
+		"--kube-api-qps=500", "--kube-api-burst=1000",
+	)
+}
+
+// clientArgs are what the controller manager and the scheduler have in common.
+func (l *layout) clientArgs(name string, port int) []string {
+	config := l.kubeconfig(name)
+	return append([]string{
+		"--kubeconfig=" + config, "--authentication-kubeconfig=" + config, "--authorization-kubeconfig=" + config,
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--tls-cert-file=" + l.pki(name+".crt"), "--tls-private-key-file=" + l.pki(name+".key"),
+		"--leader-elect=false", // there is one; waiting for an old lease would make a restart slow
+	}, featureGates(l.FeatureGates)...)
+}
