@@ -11,6 +11,11 @@ require (
 	github.com/kube-go/sdk/tests/cluster v0.0.0
 )
 
+require (
+	github.com/google/go-cmp v0.7.0 // indirect
+	k8s.io/api v0.37.2 // indirect
+)
+
 replace (
 	github.com/kube-go/sdk/client => ../../client
 	github.com/kube-go/sdk/core => ../../core

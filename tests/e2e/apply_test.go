@@ -1,0 +1,96 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestApply promises that server-side apply owns what it sets, names who is in the way, and removes what it no longer
+// sets.
+func TestApply(t *testing.T) {
+	ctx := t.Context()
+	c := connect(t, nil)
+	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
+	config := func(data map[string]string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Data: data}
+	}
+
+	if _, err := maps.Apply(ctx, config(map[string]string{"color": "red", "size": "big"}), &kube.ApplyOptions{FieldManager: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := maps.Apply(ctx, config(map[string]string{"color": "blue"}), &kube.ApplyOptions{FieldManager: "two"})
+	if !errors.Is(err, kube.ErrConflict) {
+		t.Fatalf("apply of another's field: %v, want ErrConflict", err)
+	}
+	se, ok := errors.AsType[*kube.StatusError](err)
+	if !ok || len(se.Status.Details.Causes) != 1 || se.Status.Details.Causes[0].Field != ".data.color" {
+		t.Errorf("the conflict does not name its field: %v", err)
+	}
+	got, err := maps.Apply(ctx, config(map[string]string{"color": "blue"}), &kube.ApplyOptions{FieldManager: "two", Force: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"color": "blue", "size": "big"}, got.Data); diff != "" {
+		t.Errorf("after the forced apply (-want +got):\n%s", diff)
+	}
+	got, err = maps.Apply(ctx, config(nil), &kube.ApplyOptions{FieldManager: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"color": "blue"}, got.Data); diff != "" {
+		t.Errorf("after its owner left size out (-want +got):\n%s", diff)
+	}
+	again, err := maps.Apply(ctx, config(nil), &kube.ApplyOptions{FieldManager: "one"})
+	if err != nil || again.ResourceVersion != got.ResourceVersion {
+		t.Errorf("an apply that changes nothing made a new version: %v, %v", again, err)
+	}
+	if _, err := maps.Apply(ctx, got, &kube.ApplyOptions{FieldManager: "one"}); err == nil {
+		t.Error("an object read from the server was applied with its managed fields")
+	}
+}
+
+// TestApplyStatus promises that the status is written through its own door.
+func TestApplyStatus(t *testing.T) {
+	ctx := t.Context()
+	c := connect(t, nil)
+	sets := kube.Namespaced[appsv1.ReplicaSet](c, newNamespace(t, c))
+	labels := map[string]string{"app": "none"}
+	set, err := sets.Apply(ctx, &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "idle"},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: new(int32(0)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+			},
+		},
+	}, &kube.ApplyOptions{FieldManager: "e2e"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cond := appsv1.ReplicaSetCondition{Type: "e2e.kube-go.example/Seen", Status: corev1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}
+	set, err = sets.Status().Apply(ctx, &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: set.Name},
+		Status:     appsv1.ReplicaSetStatus{Conditions: []appsv1.ReplicaSetCondition{cond}},
+	}, &kube.ApplyOptions{FieldManager: "e2e-status"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Status.Conditions) != 1 || set.Status.Conditions[0].Type != cond.Type {
+		t.Errorf("conditions = %+v, want the applied one", set.Status.Conditions)
+	}
+	if set.Spec.Template.Spec.Containers[0].Name != "main" {
+		t.Error("applying the status touched the spec")
+	}
+}

@@ -1,0 +1,125 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/tests/cluster"
+)
+
+// builtin is the built-in cluster, nil when KUBECONFIG names another. TestMain sets it before any test runs.
+var builtin *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if os.Getenv("KUBECONFIG") != "" {
+		return m.Run()
+	}
+	c, err := cluster.Start(context.Background(), &cluster.Options{Log: os.Stderr})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	builtin = c
+	code := m.Run()
+	if err := c.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: stop the cluster:", err)
+		return 1
+	}
+	return code
+}
+
+// builtinCluster returns the cluster whose components a test may break.
+func builtinCluster(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	if builtin == nil {
+		t.Skip("needs the built-in cluster, to break its components; unset KUBECONFIG to run this")
+	}
+	return builtin
+}
+
+// connect returns a client of the cluster under test with the given options, whose Config may be nil.
+func connect(t *testing.T, o *kube.ClientOptions) *kube.Client {
+	t.Helper()
+	if o == nil {
+		o = &kube.ClientOptions{}
+	}
+	if o.Config == nil {
+		o.Config = loadConfig(t, "")
+	}
+	c, err := kube.NewClient(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// loadConfig returns the configuration of one context of the cluster under test; empty means the current one.
+func loadConfig(t *testing.T, kubeContext string) *kube.Config {
+	t.Helper()
+	o := &kube.ConfigOptions{Context: kubeContext}
+	if builtin != nil {
+		o.Path = builtin.Kubeconfig()
+	}
+	cfg, err := kube.LoadConfig(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// newNamespace makes a namespace that goes when the test ends.
+func newNamespace(t *testing.T, c *kube.Client) string {
+	t.Helper()
+	namespaces := kube.ClusterWide[corev1.Namespace](c)
+	prefix := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())) + "-"
+	ns, err := namespaces.Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: prefix[max(0, len(prefix)-40):]},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := namespaces.Delete(ctx, ns.Name, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	return ns.Name
+}
+
+// eventually fails the test unless check returns nil before long. It is for what the server does in its own time; what
+// can be watched is watched.
+func eventually(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
