@@ -96,7 +96,7 @@ func (c *Cluster) before(ctx context.Context, name string) error {
 	case ControllerManager:
 		return c.apiAnswers(ctx)
 	case Containerd:
-		return c.Component(nodeHolder).Ready(ctx)
+		return c.components[len(c.components)-1].Ready(ctx) // the holder of the node's mount namespace
 	case Kubelet:
 		return c.Component(Containerd).Ready(ctx)
 	}

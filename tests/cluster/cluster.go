@@ -86,6 +86,9 @@ func start(ctx context.Context, o Options, programs programs, again bool, log *s
 			err = errors.Join(err, c.Stop())
 		}
 	}()
+	if c.keeper, err = c.layout.startKeeper(); err != nil {
+		return nil, err
+	}
 	if err := c.layout.take(c.ports, o.APIPort); err != nil {
 		return nil, err
 	}
@@ -93,9 +96,6 @@ func start(ctx context.Context, o Options, programs programs, again bool, log *s
 		return nil, err
 	}
 	if c.admin, err = c.layout.adminClient(); err != nil {
-		return nil, err
-	}
-	if c.keeper, err = c.layout.startKeeper(); err != nil {
 		return nil, err
 	}
 	if err := c.bringUp(ctx, o, programs, log); err != nil {
@@ -240,12 +240,16 @@ func (c *Cluster) record(p *process.Process) error {
 }
 
 // Components returns the cluster's components in the order they are started.
-func (c *Cluster) Components() []*Component { return slices.Clone(c.components) }
+func (c *Cluster) Components() []*Component {
+	return slices.DeleteFunc(slices.Clone(c.components), func(component *Component) bool {
+		return component.Name() == nodeHolder // no part of Kubernetes, and no fault of it is like one of a real node
+	})
+}
 
 // Component returns the component with this name, such as [APIServer]. It panics if the cluster has none: [Kubelet] and
 // [Containerd] are there with a node only.
 func (c *Cluster) Component(name string) *Component {
-	for _, component := range c.components {
+	for _, component := range c.Components() {
 		if component.Name() == name {
 			return component
 		}

@@ -59,7 +59,7 @@ func (c *Component) TellingLines(n int) []string { return c.process.TellingLines
 // Ready waits until it is ready. The error says what it still waits for, or why it has ended.
 func (c *Component) Ready(ctx context.Context) error { return c.process.Ready(ctx) }
 
-// Stop ends it as its users expect it to be ended, with SIGTERM, and kills it when it takes more than two seconds.
+// Stop ends it as its users expect it to be ended, with SIGTERM, and kills it when it takes more than a second.
 func (c *Component) Stop(ctx context.Context) error { return c.process.Stop(ctx) }
 
 // Kill ends it at once, with SIGKILL, and returns when it is gone.

@@ -14,9 +14,9 @@ func (l *layout) etcdClient() (*http.Client, error) {
 	return httpClient(l.pki("etcd-ca.crt"), l.pki("etcd-client.crt"), l.pki("etcd-client.key"))
 }
 
-// CompactEtcd has etcd forget all history up to now, which it returns as a resource version. What is read from etcd
-// afterwards for an older version is 410 Gone: the continue tokens of lists at once, but watches only when the API server
-// was restarted, because it serves those from a memory of its own. So, to make every older resource version expire:
+// CompactEtcd has etcd forget all history up to now, which it returns as a resource version. The API server remembers
+// recent history itself, for watches as for lists, until it is restarted. So this makes every older resource version,
+// and every continue token given out so far, 410 Gone:
 //
 //	revision, err := c.CompactEtcd(ctx)
 //	…
@@ -28,14 +28,16 @@ func (c *Cluster) CompactEtcd(ctx context.Context) (resourceVersion string, err 
 	}
 	defer client.CloseIdleConnections()
 	address := local(c.layout.Ports.Etcd)
-	// Any read tells the revision. 64-bit numbers are strings in etcd's JSON, bytes are base64.
-	var read struct {
+	// The compacted revision itself stays readable, so a new one is made. It is nobody's: Kubernetes' keys are elsewhere.
+	// 64-bit numbers are strings in etcd's JSON, bytes are base64.
+	put := map[string]any{"key": []byte("kubecluster/compaction")}
+	var written struct {
 		Header struct{ Revision json.Number }
 	}
-	if err := do(ctx, client, http.MethodPost, address+"/v3/kv/range", map[string]any{"key": []byte{0}}, &read); err != nil {
+	if err := do(ctx, client, http.MethodPost, address+"/v3/kv/put", put, &written); err != nil {
 		return "", fmt.Errorf("compact etcd: %w", err)
 	}
-	revision := read.Header.Revision.String()
+	revision := written.Header.Revision.String()
 	compaction := map[string]any{"revision": revision, "physical": true}
 	if err := do(ctx, client, http.MethodPost, address+"/v3/kv/compaction", compaction, nil); err != nil {
 		return "", fmt.Errorf("compact etcd: %w", err)

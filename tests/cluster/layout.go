@@ -16,7 +16,6 @@ import (
 )
 
 // layout is all that is needed to find a cluster's files and to start its components; it is kept in its directory.
-// What each component is started with follows from it alone.
 type layout struct {
 	Dir               string
 	Temporary         bool // Dir goes away with the cluster

@@ -54,7 +54,7 @@ Stop it with: %s
 	return nil
 }
 
-// lock keeps two commands from working on one cluster at once.
+// lock keeps two commands from working on one cluster at once. The file goes away with the cluster.
 func (c *command) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(c.dir()), 0o700); err != nil {
 		return nil, err
@@ -65,7 +65,12 @@ func (c *command) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = file.Close() }, nil // the lock goes whether or not that fails
+	return func() {
+		if _, err := os.Stat(c.dir()); errors.Is(err, os.ErrNotExist) {
+			_ = os.Remove(file.Name()) // a file that stays does no harm
+		}
+		_ = file.Close() // the lock goes whether or not that fails
+	}, nil
 }
 
 // clear removes what is left of a cluster that has died, and refuses to touch one that has not.

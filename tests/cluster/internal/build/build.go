@@ -55,7 +55,7 @@ type Target struct {
 }
 
 // progressInterval is how often a running build reports.
-const progressInterval = 5 * time.Second
+const progressInterval = 10 * time.Second
 
 // GoBuild returns the directory with the target's programs, after building it if the cache has none for these sources,
 // options and platform. It is safe to call from several processes at once: one builds, the others
@@ -200,31 +200,46 @@ func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 }
 
 // Lock locks the file against other processes, and other callers in this one; waiting is called once if that takes time.
-// Closing the file unlocks it.
+// Closing the file unlocks it. The holder may remove the file.
 func Lock(ctx context.Context, path string, waiting func()) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
 	for first := true; ; first = false {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return file, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			file.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
+		file, err := tryLock(path)
+		if file != nil || err != nil {
+			return file, err
 		}
 		if first {
 			waiting()
 		}
 		select {
 		case <-ctx.Done():
-			file.Close()
 			return nil, context.Cause(ctx)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// tryLock returns the locked file, or nil if another has it.
+func tryLock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
+		return nil, file.Close()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+	}
+	// The last holder may have removed the file while it was being opened; then the lock is worth nothing.
+	held, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if named, err := os.Stat(path); err != nil || !os.SameFile(held, named) {
+		return nil, file.Close()
+	}
+	return file, nil
 }
 
 // watch turns the names that `go build -v` prints into progress, and keeps the last lines for an error.

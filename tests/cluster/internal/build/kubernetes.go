@@ -28,12 +28,11 @@ var controlPlane embed.FS
 var version = regexp.MustCompile(`^v1\.(\d+)\.\d+(-(alpha|beta|rc)\.\d+)?$`)
 
 // Kubernetes returns the path of the one program that is etcd, the control plane and the kubelet of this version of
-// Kubernetes, after building it if need be. An empty version means [DefaultVersion]; the leading "v" may be missing.
+// Kubernetes, after building it if need be. An empty version means [DefaultVersion].
 func Kubernetes(ctx context.Context, wanted, cacheDir string, progress func(string)) (string, error) {
 	if wanted == "" {
 		wanted = DefaultVersion
 	}
-	wanted = "v" + strings.TrimPrefix(wanted, "v")
 	match := version.FindStringSubmatch(wanted)
 	if match == nil {
 		return "", fmt.Errorf("kubernetes version %q: want one like %s", wanted, DefaultVersion)
@@ -68,16 +67,17 @@ func Kubernetes(ctx context.Context, wanted, cacheDir string, progress func(stri
 
 // upstreamModule returns the go.mod of that version of Kubernetes.
 func upstreamModule(ctx context.Context, wanted string) ([]byte, error) {
-	cmd := goCommand(ctx, os.TempDir(), "mod", "download", "-json", "k8s.io/kubernetes@"+wanted)
+	cmd := goCommand(ctx, os.TempDir(), "list", "-m", "-json", "k8s.io/kubernetes@"+wanted)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	var info struct{ GoMod, Error string }
-	if jsonErr := json.Unmarshal(out, &info); jsonErr == nil && info.Error != "" {
-		return nil, fmt.Errorf("%s; `go list -m -versions k8s.io/kubernetes` lists the versions there are", info.Error)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("go mod download: %w: %s", err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf("look it up: %w: %s\n`go list -m -versions k8s.io/kubernetes` lists the versions there are",
+			err, strings.TrimSpace(stderr.String()))
+	}
+	var info struct{ GoMod string }
+	if err := json.Unmarshal(out, &info); err != nil {
+		return nil, fmt.Errorf("look it up: %w", err)
 	}
 	return os.ReadFile(info.GoMod)
 }
@@ -100,7 +100,8 @@ func moduleFor(ctx context.Context, wanted string) ([]byte, error) {
 		return nil, errors.New("its go.mod names no staging modules or no etcd")
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "module kube-all\n\ngo 1.26.0\n\nrequire (\n\tgo.etcd.io/etcd/server/v3 %s\n\tk8s.io/kubernetes %s\n)\n\n", etcd[1], wanted)
+	b.WriteString("module kube-all\n\ngo 1.26.0\n\n")
+	fmt.Fprintf(&b, "require (\n\tgo.etcd.io/etcd/server/v3 %s\n\tk8s.io/kubernetes %s\n)\n\n", etcd[1], wanted)
 	b.WriteString("replace (\n")
 	for _, name := range replaced {
 		fmt.Fprintf(&b, "\t%s => %s v0.%s\n", name[1], name[1], strings.TrimPrefix(wanted, "v1."))

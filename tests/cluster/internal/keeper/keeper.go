@@ -68,7 +68,7 @@ func (k *Keeper) Group(pgid int) error { return k.tell("group", strconv.Itoa(pgi
 // Run has this program run when the processes are killed, before anything is removed.
 func (k *Keeper) Run(path string) error { return k.tell("run", path) }
 
-// Remove has this directory removed, with what is mounted below it unmounted first.
+// Remove has this directory removed, when all else is done.
 func (k *Keeper) Remove(dir string) error { return k.tell("remove", dir) }
 
 // Release ends the keeper without touching the cluster.

@@ -31,7 +31,8 @@ type File struct {
 func (f File) Encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "apiVersion: v1\nkind: Config\ncurrent-context: %q\nclusters:\n", f.Users[0].Name)
-	fmt.Fprintf(&b, "- name: %q\n  cluster:\n    server: %q\n    certificate-authority-data: %s\n", f.Cluster, f.Server, encode(f.CA))
+	fmt.Fprintf(&b, "- name: %q\n  cluster:\n", f.Cluster)
+	fmt.Fprintf(&b, "    server: %q\n    certificate-authority-data: %s\n", f.Server, encode(f.CA))
 	b.WriteString("contexts:\n")
 	for _, user := range f.Users {
 		fmt.Fprintf(&b, "- name: %q\n  context: {cluster: %q, user: %q}\n", user.Name, f.Cluster, user.Name)
@@ -43,7 +44,8 @@ func (f File) Encode() []byte {
 			fmt.Fprintf(&b, "    token: %q\n", user.Token)
 			continue
 		}
-		fmt.Fprintf(&b, "    client-certificate-data: %s\n    client-key-data: %s\n", encode(user.Client.Cert), encode(user.Client.Key))
+		fmt.Fprintf(&b, "    client-certificate-data: %s\n", encode(user.Client.Cert))
+		fmt.Fprintf(&b, "    client-key-data: %s\n", encode(user.Client.Key))
 	}
 	return b.Bytes()
 }

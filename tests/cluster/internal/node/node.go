@@ -125,13 +125,15 @@ func visible(paths ...string) error {
 			return err
 		}
 		for _, folder := range privateFolders() {
-			if strings.HasPrefix(path, folder+"/") || strings.HasPrefix(real, folder+"/") {
+			if within(folder, path) || within(folder, real) {
 				return fmt.Errorf("%s: a node has a %s of its own and would not see this one; use another folder", path, folder)
 			}
 		}
 	}
 	return nil
 }
+
+func within(folder, path string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
 
 // privateFolders are those that scripts/hold gives to the node.
 func privateFolders() []string { return []string{"/run", "/var/lib", "/var/log"} }

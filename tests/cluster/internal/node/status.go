@@ -56,14 +56,18 @@ func (n *Node) AfterReady(ctx context.Context, client *http.Client, server strin
 	api := nodeAPI{client: client, url: server + "/api/v1/nodes/" + url.PathEscape(n.in.Name)}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
+	var last error
 	for {
 		err := n.initialize(ctx, api)
 		if err == nil {
 			return nil
 		}
+		if last == nil || ctx.Err() == nil { // a request that ran out of time says less than the answer before it
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("node %s is not ready: %w; %w", n.in.Name, err, context.Cause(ctx))
+			return fmt.Errorf("node %s is not ready: %w; %w", n.in.Name, last, context.Cause(ctx))
 		case <-tick.C:
 		}
 	}

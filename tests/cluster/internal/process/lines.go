@@ -18,7 +18,9 @@ const maxLine = 400
 
 // telling matches the lines that say why a program ended: klog's errors and fatals, etcd's and containerd's,
 // cobra's "Error:", the kubelet's err="…" and Go's panics. Never written.
-var telling = regexp.MustCompile(`^[EF]\d{4} |^Error|^panic:|^fatal error:|"level":"(error|fatal|panic)"|level=(error|fatal|panic)|^\S*: .*(denied|no such|not found)`)
+var telling = regexp.MustCompile(`^[EF]\d{4} |^Error|^panic:|^fatal error:` +
+	`|"level":"(error|fatal|panic)"|level=(error|fatal|panic)` +
+	`|^\S*: .*(denied|no such|not found)`) // a shell's
 
 // TellingLines returns up to n lines of the current run's log that say what went wrong, oldest first; if none stands out,
 // the last lines. Repetitions of a message are left out.

@@ -36,7 +36,7 @@ type Spec struct {
 	LogFile string
 	// Ready reports whether the component does its work; it is asked again until it returns nil. Nil: ready at once.
 	Ready func(ctx context.Context) error `json:"-"`
-	// StopTimeout is how long Stop waits between SIGTERM and SIGKILL. Zero means two seconds.
+	// StopTimeout is how long Stop waits between SIGTERM and SIGKILL. Zero means one second.
 	StopTimeout time.Duration
 }
 
@@ -251,7 +251,7 @@ func (p *Process) Stop(ctx context.Context) error {
 func (p *Process) stop(ctx context.Context) error {
 	timeout := p.spec.StopTimeout
 	if timeout == 0 {
-		timeout = 2 * time.Second
+		timeout = time.Second
 	}
 	// A paused process does not see SIGTERM before it goes on.
 	if err := errors.Join(p.signal(syscall.SIGTERM), p.signal(syscall.SIGCONT)); err != nil {

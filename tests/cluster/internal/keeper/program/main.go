@@ -8,7 +8,7 @@
 //	group PGID   kill this process group
 //	mark ENTRY   kill every process with this entry in its environment (where there is /proc)
 //	run PATH     run this program when all are killed, before anything is removed
-//	remove DIR   remove this directory, after unmounting what is mounted below it
+//	remove DIR   remove this directory
 //	release      forget everything and end: the cluster may outlive its owner
 //
 // It uses nothing but the standard library, and is built from this one file.
@@ -110,20 +110,10 @@ func marked(entries []string) []int {
 	return pids
 }
 
-// detach is Linux's MNT_DETACH, for what is still busy; other systems have no /proc/self/mountinfo.
-const detach = 2
-
-// remove unmounts what is mounted below dir, last mounted first, and removes dir.
+// remove tries again for a while: what was killed may not be all gone yet.
 func remove(dir string) {
-	mounts, _ := os.ReadFile("/proc/self/mountinfo")
-	lines := strings.Split(string(mounts), "\n")
-	for _, line := range slices.Backward(lines) {
-		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {
-			_ = syscall.Unmount(fields[4], detach)
-		}
-	}
 	for range 50 {
-		if err := os.RemoveAll(dir); err == nil {
+		if os.RemoveAll(dir) == nil {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)

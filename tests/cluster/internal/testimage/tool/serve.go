@@ -61,9 +61,10 @@ func handler() http.Handler {
 		fmt.Fprintln(w, name)
 	})
 	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
 		// Answering before the body was read takes this; a recorder cannot do it and need not.
-		_ = http.NewResponseController(w).EnableFullDuplex()
-		_, _ = io.Copy(w, r.Body)
+		_ = control.EnableFullDuplex()
+		_, _ = io.Copy(flusher{w, control}, r.Body)
 	})
 	mux.HandleFunc("GET /bytes", func(w http.ResponseWriter, r *http.Request) {
 		size, err := parseSize(r.FormValue("size"))
@@ -90,6 +91,20 @@ func handler() http.Handler {
 		health.Store(status)
 	})
 	return mux
+}
+
+// flusher sends on at once what is written to it.
+type flusher struct {
+	io.Writer
+	control *http.ResponseController
+}
+
+func (f flusher) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	if err != nil {
+		return n, err
+	}
+	return n, f.control.Flush()
 }
 
 func echoServer(ctx context.Context, args []string, std streams) error {

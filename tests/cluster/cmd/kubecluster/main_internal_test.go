@@ -1,0 +1,149 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/tests/cluster"
+)
+
+// try runs the command with a cache of its own.
+func try(t *testing.T, cache string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, cache, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestHelpIsGivenHoweverItIsAskedFor(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}, {"up", "--help"}, {"logs", "-h"}} {
+		code, stdout, stderr := try(t, t.TempDir(), args...)
+		if code != 0 || stdout != usage || stderr != "" {
+			t.Errorf("kubecluster %s = %d, %q, %q; want the usage text", strings.Join(args, " "), code, stdout, stderr)
+		}
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	foreign := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(foreign, []byte("apiVersion: v1\nkind: Config\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+		code int
+	}{
+		{"no command", nil, "which command?", 2},
+		{"an unknown command", []string{"start"}, `no command "start"`, 2},
+		{"an unknown flag", []string{"up", "--fast"}, "flag provided but not defined: -fast", 2},
+		{"another command's flag", []string{"down", "--node"}, "not defined: -node", 2},
+		{"a flag that is no number", []string{"up", "--api-port", "x"}, "invalid value", 2},
+		{"a feature gate without a value", []string{"up", "--feature-gate", "A"}, "want NAME=true or NAME=false", 2},
+		{"an argument too many", []string{"up", "etcd"}, "up takes 0 arguments, not 1", 2},
+		{"logs of nobody", []string{"logs"}, "logs takes 1 arguments, not 0", 2},
+		{"a name that leads elsewhere", []string{"up", "--name", "../x"}, `the name "../x" is not made of`, 2},
+		{"what is no version", []string{"up", "--kubernetes-version", "latest"}, `"latest": want one like v1.`, 1},
+		{"somebody else's kubeconfig", []string{"up", "--kubeconfig", foreign}, "is not a kubecluster's", 1},
+		{"status of nothing", []string{"status"}, "the cluster \"default\" is not up; start it with `kubecluster up`", 1},
+		{"logs of nothing", []string{"logs", "etcd", "--name", "x"}, "start it with `kubecluster up --name x`", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := try(t, t.TempDir(), tt.args...)
+			if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
+				t.Errorf("= %d, %q, %q; want %d and %q", code, stdout, stderr, tt.code, tt.want)
+			}
+		})
+	}
+}
+
+func TestFlagsOfUpReachTheOptions(t *testing.T) {
+	c := command{name: "default", cache: "/cache"}
+	err := c.parse("up", []string{
+		"--node", "--name", "a-1", "--kubernetes-version=v1.2.3", "--api-port=6443", "--kubeconfig", "file",
+		"--api-server-arg=--a=1", "--api-server-arg=--b", "--feature-gate", "A=true", "--feature-gate=B=false",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := cluster.Options{
+		Node: true, KubernetesVersion: "v1.2.3", APIPort: 6443,
+		APIServerArgs: []string{"--a=1", "--b"}, FeatureGates: map[string]bool{"A": true, "B": false},
+	}
+	if diff := cmp.Diff(want, c.options); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	if c.dir() != "/cache/clusters/a-1" || c.kubeconfig != "file" {
+		t.Errorf("directory %q, kubeconfig %q", c.dir(), c.kubeconfig)
+	}
+}
+
+func TestDownWithoutAClusterIsNoMistake(t *testing.T) {
+	code, stdout, stderr := try(t, t.TempDir(), "down")
+	if code != 0 || stdout != "The cluster \"default\" is not up.\n" || stderr != "" {
+		t.Errorf("down = %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+func TestAClusterGoesUpIsSeenAndGoesDown(t *testing.T) {
+	programs, err := cluster.DefaultCacheDir() // for what was built; the cluster is a test's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	name := fmt.Sprintf("test-%d", os.Getpid())
+	on := func(args ...string) (int, string, string) { return try(t, programs, append(args, "--name", name)...) }
+	t.Cleanup(func() { run(context.Background(), []string{"down", "--name", name}, programs, t.Output(), t.Output()) })
+
+	code, stdout, stderr := on("up", "--kubeconfig", file)
+	if code != 0 || !strings.Contains(stdout, "export KUBECONFIG="+file) || !strings.Contains(stderr, "ready: https://127.0.0.1:") {
+		t.Fatalf("up = %d, %q, %q", code, stdout, stderr)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil || !bytes.Contains(content, []byte("client-certificate-data")) {
+		t.Errorf("kubeconfig = %q, %v", content, err)
+	}
+	if code, _, stderr := on("up"); code != 1 || !strings.Contains(stderr, "is up already") {
+		t.Errorf("a second up = %d, %q", code, stderr)
+	}
+	if code, stdout, stderr := on("status"); code != 0 || strings.Count(stdout, "  ready\n") != 4 {
+		t.Errorf("status = %d, %q, %q", code, stdout, stderr)
+	}
+	if code, stdout, stderr := on("logs", cluster.Etcd); code != 0 || !strings.Contains(stdout, `"level":"info"`) {
+		t.Errorf("logs = %d, %q, %q", code, stdout, stderr)
+	}
+	if code, _, stderr := on("logs", "kube-proxy"); code != 1 || !strings.Contains(stderr, "there are: etcd, kube-apiserver, ") {
+		t.Errorf("logs of a stranger = %d, %q", code, stderr)
+	}
+
+	dir := filepath.Join(programs, "clusters", name)
+	opened, err := cluster.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Component(cluster.Scheduler).Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := on("status"); code != 1 || !strings.Contains(stderr, "1 of 4 components") ||
+		!strings.Contains(stdout, "ended; see kubecluster logs kube-scheduler") {
+		t.Errorf("status with a dead scheduler = %d, %q, %q", code, stdout, stderr)
+	}
+
+	if code, stdout, stderr := on("down"); code != 0 || !strings.Contains(stdout, "is down") {
+		t.Errorf("down = %d, %q, %q", code, stdout, stderr)
+	}
+	if left, err := filepath.Glob(dir + "*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}

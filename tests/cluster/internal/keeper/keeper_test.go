@@ -1,0 +1,95 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keeper_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/keeper"
+)
+
+// kept starts a keeper of a directory, of a process with a mark and of a program to run.
+func kept(t *testing.T) (k *keeper.Keeper, dir, ran string, ended <-chan error) {
+	t.Helper()
+	path, err := keeper.Build(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, ran = filepath.Join(t.TempDir(), "kept"), filepath.Join(t.TempDir(), "ran")
+	program := filepath.Join(dir, "last")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n: >"+ran+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "100")
+	cmd.Env = []string{"KEEPER_TEST=" + dir}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	if k, err = keeper.Start(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(k.Mark(cmd.Env[0]), k.Group(cmd.Process.Pid), k.Run(program), k.Remove(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return k, dir, ran, done
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func TestTheEndOfTheOwnerEndsAll(t *testing.T) {
+	k, dir, ran, ended := kept(t)
+	if err := k.Close(); err != nil { // what the system does for an owner that died
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		t.Error("the marked process lives on")
+	}
+	if exists(dir) {
+		t.Error("the directory is still there")
+	}
+	if !exists(ran) {
+		t.Error("the last program did not run")
+	}
+}
+
+func TestAReleasedClusterStays(t *testing.T) {
+	k, dir, ran, ended := kept(t)
+	if err := k.Release(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("the marked process ended: %v", err)
+	default:
+	}
+	if !exists(dir) || exists(ran) {
+		t.Errorf("directory there: %t, last program ran: %t; want true, false", exists(dir), exists(ran))
+	}
+}
+
+func TestALineBreakCannotSmuggleACommand(t *testing.T) {
+	k, _, _, _ := kept(t)
+	if err := k.Remove("/tmp/a\nrelease"); err == nil {
+		t.Error("Remove takes a line break")
+	}
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

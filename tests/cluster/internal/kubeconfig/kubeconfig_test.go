@@ -1,0 +1,48 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeconfig_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/kubeconfig"
+	"github.com/kube-go/sdk/tests/cluster/internal/pki"
+)
+
+func TestEncodeWritesEachUserAsAContextAndTheFirstAsTheCurrentOne(t *testing.T) {
+	file := kubeconfig.File{
+		Cluster: "test", Server: "https://127.0.0.1:6443", CA: []byte("ca"),
+		Users: []kubeconfig.User{
+			{Name: "admin", Client: pki.Pair{Cert: []byte("cert"), Key: []byte("key")}},
+			{Name: "token", Token: "secret"},
+		},
+	}
+	want := `apiVersion: v1
+kind: Config
+current-context: "admin"
+clusters:
+- name: "test"
+  cluster:
+    server: "https://127.0.0.1:6443"
+    certificate-authority-data: Y2E=
+contexts:
+- name: "admin"
+  context: {cluster: "test", user: "admin"}
+- name: "token"
+  context: {cluster: "test", user: "token"}
+users:
+- name: "admin"
+  user:
+    client-certificate-data: Y2VydA==
+    client-key-data: a2V5
+- name: "token"
+  user:
+    token: "secret"
+`
+	if diff := cmp.Diff(want, string(file.Encode())); diff != "" {
+		t.Errorf("Encode (-want +got):\n%s", diff)
+	}
+}

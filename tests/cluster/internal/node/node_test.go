@@ -1,0 +1,262 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/node"
+	"github.com/kube-go/sdk/tests/cluster/internal/process"
+)
+
+// requireNode skips a test on a machine that can run no node, or fails it where KUBECLUSTER_NODE=1 says that this must not
+// happen.
+func requireNode(t *testing.T) {
+	t.Helper()
+	err := node.Check()
+	switch {
+	case err == nil:
+	case os.Getenv("KUBECLUSTER_NODE") == "1":
+		t.Fatal(err)
+	default:
+		t.Skipf("not run: %v", err)
+	}
+}
+
+// prepare prepares a node that has no cluster, and no programs of its own.
+func prepare(t *testing.T, dir string) *node.Node {
+	t.Helper()
+	n, err := node.Prepare(dir, node.Binaries{Dir: "/bin", Image: "/bin/true"}, node.Input{
+		Name: "node-1", Kubelet: []string{"/bin/true"}, Kubeconfig: "/dev/null", ClientCAFile: "/dev/null",
+		CertFile: "/dev/null", KeyFile: "/dev/null",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Cleanup(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// hold starts the holder of the node's namespace, which is enough to have processes and mounts.
+func hold(t *testing.T, n *node.Node) *process.Process {
+	t.Helper()
+	holder, err := process.Start(t.Context(), n.Specs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := holder.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return holder
+}
+
+// enter runs a command inside the node and returns what it prints.
+func enter(t *testing.T, dir string, command ...string) string {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(dir, "enter"), command...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("enter %v: %v: %s", command, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestTwoNodesShareNothing(t *testing.T) {
+	requireNode(t)
+	first, second := filepath.Join(t.TempDir(), "node"), filepath.Join(t.TempDir(), "a node")
+	hold(t, prepare(t, first))
+	hold(t, prepare(t, second))
+	enter(t, first, "sh", "-c", "echo mine >/run/file && mkdir /var/lib/mine && mount -t tmpfs none /var/lib/mine")
+	for _, path := range []string{"/run/file", "/var/lib/mine"} {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of a node is the machine's too: %v", path, err)
+		}
+		if out := enter(t, second, "sh", "-c", "ls -d "+path+" 2>&1 || true"); !strings.Contains(out, "No such file") {
+			t.Errorf("%s of a node is another's too: %s", path, out)
+		}
+	}
+	a, b := settings(t, first), settings(t, second)
+	for _, name := range []string{"NODE_BRIDGE", "NODE_CGROUP"} {
+		if a[name] == b[name] {
+			t.Errorf("%s of both is %s", name, a[name])
+		}
+	}
+}
+
+// settings returns what the file of that name says.
+func settings(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			all[name] = strings.Trim(value, "'")
+		}
+	}
+	return all
+}
+
+func TestTheMachinesParametersStayWhenANodeSetsThem(t *testing.T) {
+	requireNode(t)
+	const parameter = "/proc/sys/net/ipv4/ip_forward"
+	before, err := os.ReadFile(parameter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	hold(t, prepare(t, dir))
+	if got := enter(t, dir, "sh", "-c", "echo 17 >"+parameter+"; cat "+parameter); got != "17" {
+		t.Errorf("the node reads %s where it wrote 17", got)
+	}
+	after, err := os.ReadFile(parameter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(before), string(after)); diff != "" {
+		t.Errorf("%s (-before +after):\n%s", parameter, diff)
+	}
+}
+
+func TestNothingIsLeftAfterCleanup(t *testing.T) {
+	requireNode(t)
+	for _, test := range []struct {
+		name    string
+		cleanup func(n *node.Node, dir string) error
+	}{
+		{"by who prepared the node", func(n *node.Node, _ string) error { return n.Cleanup() }},
+		{"by who has nothing but its directory", func(_ *node.Node, dir string) error { return node.CleanupDir(dir) }},
+		{"by a program", func(_ *node.Node, dir string) error { return exec.Command(node.CleanupProgram(dir)).Run() }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			n := prepare(t, dir)
+			holder := hold(t, n)
+			// A process that has left its parents, as containers do, and a network like a pod's.
+			enter(t, dir, "sh", "-c", "setsid sleep 1h >/dev/null 2>&1 & ip link set "+settings(t, dir)["NODE_BRIDGE"]+" up")
+			for range 2 {
+				if err := test.cleanup(n, dir); err != nil {
+					t.Fatal(err)
+				}
+				noTrace(t, dir)
+			}
+			<-holder.Done()
+			if _, err := os.Stat(filepath.Join(dir, "kubelet.yaml")); err != nil {
+				t.Errorf("the node's files are not kept: %v", err)
+			}
+		})
+	}
+}
+
+// noTrace checks that the kernel has nothing of the node.
+func noTrace(t *testing.T, dir string) {
+	t.Helper()
+	known := settings(t, dir)
+	for _, cgroup := range strings.Fields(known["NODE_CGROUPS"]) {
+		if _, err := os.Stat(cgroup); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the control group %s is left: %v", cgroup, err)
+		}
+	}
+	if _, err := net.InterfaceByName(known["NODE_BRIDGE"]); err == nil {
+		t.Errorf("the bridge %s is left", known["NODE_BRIDGE"])
+	}
+	mounts, err := filepath.Glob("/proc/[0-9]*/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range mounts {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), dir+"/") {
+			t.Errorf("the process of %s still sees mounts of the node", file)
+		}
+	}
+}
+
+func TestANodeIsPreparedWhereAnEarlierOneWasLeft(t *testing.T) {
+	requireNode(t)
+	dir := t.TempDir()
+	earlier := hold(t, prepare(t, dir))
+	bridge := settings(t, dir)["NODE_BRIDGE"]
+	hold(t, prepare(t, dir))
+	<-earlier.Done()
+	if again := settings(t, dir)["NODE_BRIDGE"]; again != bridge {
+		t.Errorf("its bridge is %s, and %s is left", again, bridge)
+	}
+}
+
+func TestAFailedPreparationLeavesNothing(t *testing.T) {
+	requireNode(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "cni"), nil, 0o600); err != nil { // which is to be a folder
+		t.Fatal(err)
+	}
+	before := interfaces(t)
+	if _, err := node.Prepare(dir, node.Binaries{Dir: "/bin", Image: "/bin/true"}, node.Input{
+		Name: "node-1", Kubelet: []string{"/bin/true"}, Kubeconfig: "/dev/null", ClientCAFile: "/dev/null",
+		CertFile: "/dev/null", KeyFile: "/dev/null",
+	}); err == nil || !strings.Contains(err.Error(), "prepare node node-1: ") {
+		t.Errorf("Prepare() = %v, want an error with the node's name", err)
+	}
+	if diff := cmp.Diff(before, interfaces(t)); diff != "" {
+		t.Errorf("interfaces (-before +after):\n%s", diff)
+	}
+}
+
+func interfaces(t *testing.T) []string {
+	t.Helper()
+	all, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, one := range all {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+func TestAProgramIsNotRunOutsideANodeThatDoesNotRun(t *testing.T) {
+	requireNode(t)
+	dir := t.TempDir()
+	holder := hold(t, prepare(t, dir))
+	if err := holder.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(filepath.Join(dir, "enter"), "echo", "done").CombinedOutput(); err == nil {
+		t.Errorf("it was run: %s", out)
+	}
+	// Now another process has its number: this one.
+	if err := os.WriteFile(filepath.Join(dir, "pid"), []byte("self\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(filepath.Join(dir, "enter"), "echo", "done").CombinedOutput()
+	if want := "the node in " + dir + " does not run"; err == nil || !strings.Contains(string(out), want) {
+		t.Errorf("enter prints %q, %v, want %q", out, err, want)
+	}
+}
+
+func TestADirectoryWithoutANodeIsClean(t *testing.T) {
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
+		if err := node.CleanupDir(dir); err != nil {
+			t.Errorf("CleanupDir() = %v", err)
+		}
+	}
+}

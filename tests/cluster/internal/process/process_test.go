@@ -1,0 +1,229 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/process"
+)
+
+// script returns a spec that runs a shell script; $1 is the file it makes to say that it is ready.
+func script(t *testing.T, text string) process.Spec {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "ready")
+	return process.Spec{
+		Name: "script", Path: "/bin/sh", Args: []string{"-c", text, "sh", file},
+		Env: []string{"PROCESS_TEST=" + dir}, Dir: dir, LogFile: filepath.Join(dir, "log"),
+		Ready: func(context.Context) error { _, err := os.Stat(file); return err },
+	}
+}
+
+func start(t *testing.T, spec process.Spec) *process.Process {
+	t.Helper()
+	p, err := process.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func TestAProcessIsReadyWhenItsCheckSaysSo(t *testing.T) {
+	p := start(t, script(t, `echo hello; sleep 0.1; : >"$1"; exec sleep 100`))
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Running() {
+		t.Error("Running() = false")
+	}
+	if text, err := os.ReadFile(p.LogFile()); err != nil || string(text) != "hello\n" {
+		t.Errorf("log = %q, %v; want hello", text, err)
+	}
+}
+
+func TestReadySaysWhyAProcessEnded(t *testing.T) {
+	p := start(t, script(t, `echo starting; echo 'Error: unknown flag: --foo'; exit 3`))
+	err := p.Ready(t.Context())
+	if err == nil {
+		t.Fatal("Ready succeeds")
+	}
+	for _, want := range []string{"script ended with exit status 3", "unknown flag: --foo"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Ready = %q, want %q in it", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "starting") {
+		t.Errorf("Ready = %q, with a line that tells nothing", err)
+	}
+}
+
+func TestReadyGivesUpWithTheContextAndSaysWhatItWaitedFor(t *testing.T) {
+	p := start(t, script(t, `echo busy; exec sleep 100`))
+	cause := errors.New("out of patience")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, cause)
+	defer cancel()
+	err := p.Ready(ctx)
+	if !errors.Is(err, cause) || !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "busy") {
+		t.Errorf("Ready = %v; want the cause, the check's error and the log", err)
+	}
+}
+
+func TestStopAsksFirst(t *testing.T) {
+	p := start(t, script(t, `trap 'echo asked; exit 0' TERM; : >"$1"; while :; do sleep 0.01; done`))
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Pause(); err != nil { // a paused process must be able to stop, too
+		t.Fatal(err)
+	}
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Errorf("Wait after Stop = %v, want nil", err)
+	}
+	if text, err := os.ReadFile(p.LogFile()); err != nil || string(text) != "asked\n" {
+		t.Errorf("log = %q, %v; want asked", text, err)
+	}
+}
+
+func TestStopKillsWhatDoesNotListen(t *testing.T) {
+	spec := script(t, `trap '' TERM; : >"$1"; while :; do sleep 0.01; done`)
+	spec.StopTimeout = 50 * time.Millisecond
+	p := start(t, spec)
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p.Running() {
+		t.Error("Running() = true after Stop")
+	}
+}
+
+func TestKillEndsChildrenToo(t *testing.T) {
+	spec := script(t, `sleep 100 & echo $! >"$1.new"; mv "$1.new" "$1"; wait`)
+	p := start(t, spec)
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var child int
+	text, err := os.ReadFile(spec.Args[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(string(text), &child); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	orphan := process.Adopt(process.Spec{Name: "child", Env: spec.Env}, child)
+	select {
+	case <-orphan.Done():
+	case <-time.After(5 * time.Second):
+		t.Error("the child lives on")
+	}
+}
+
+func TestRestartBeginsANewRun(t *testing.T) {
+	p := start(t, script(t, `echo "Error: in run $$"; : >"$1"; exec sleep 100`))
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first, done := p.PID(), p.Done()
+	if err := p.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-done // the first run's
+	if p.PID() == first || !p.Running() {
+		t.Errorf("PID = %d, Running = %t; want another process than %d, running", p.PID(), p.Running(), first)
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for len(p.TellingLines(5)) == 0 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	want := fmt.Sprintf("Error: in run %d", p.PID())
+	if got := p.TellingLines(5); len(got) != 1 || got[0] != want {
+		t.Errorf("TellingLines = %q, want only this run's: %q", got, want)
+	}
+}
+
+func TestAPausedProcessDoesNothingUntilItIsResumed(t *testing.T) {
+	p := start(t, script(t, `: >"$1"; while :; do echo tick; sleep 0.01; done`))
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 {
+		t.Helper()
+		info, err := os.Stat(p.LogFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if err := p.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond) // for what was under way
+	before := size()
+	time.Sleep(100 * time.Millisecond)
+	if after := size(); after != before {
+		t.Errorf("the log grew from %d to %d while paused", before, after)
+	}
+	if err := p.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(5 * time.Second); size() == before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the log does not grow after Resume")
+		}
+	}
+}
+
+func TestAdoptFollowsAProcessThatIsStillTheSame(t *testing.T) {
+	spec := script(t, `: >"$1"; exec sleep 100`)
+	p := start(t, spec)
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	adopted := process.Adopt(spec, p.PID())
+	if !adopted.Running() {
+		t.Fatal("an adopted process does not run")
+	}
+	other := spec
+	other.Env = []string{"PROCESS_TEST=other"}
+	if process.Adopt(other, p.PID()).Running() {
+		t.Error("a process with another environment is taken for ours")
+	}
+	if err := adopted.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if process.Adopt(spec, p.PID()).Running() {
+		t.Error("a process that ended is adopted as running")
+	}
+}
+
+func TestStartFailsForAProgramThatIsNotThere(t *testing.T) {
+	spec := script(t, "")
+	spec.Path = "/does/not/exist"
+	if _, err := process.Start(t.Context(), spec); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Start = %v, want %v", err, os.ErrNotExist)
+	}
+}

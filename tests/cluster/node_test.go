@@ -1,0 +1,103 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/tests/cluster"
+	"github.com/kube-go/sdk/tests/cluster/internal/node"
+)
+
+// needNode returns whether this machine can run a node. If it cannot, it checks that Start says why, and how to help it.
+func needNode(t *testing.T) bool {
+	t.Helper()
+	missing := node.Check()
+	if missing == nil {
+		return true
+	}
+	_, err := cluster.Start(t.Context(), &cluster.Options{Node: true})
+	if err == nil || !strings.Contains(err.Error(), missing.Error()) {
+		t.Errorf("Start = %v, want %v", err, missing)
+	}
+	t.Logf("only the refusal was tested: %v", missing)
+	return false
+}
+
+const pods = "/api/v1/namespaces/default/pods"
+
+// runPod makes a pod of the test image and waits until it has the phase.
+func runPod(t *testing.T, c *cluster.Cluster, name, args, phase string) {
+	t.Helper()
+	admin(t, c, http.MethodPost, pods, fmt.Sprintf(`{"metadata": {"name": %q}, "spec": {"restartPolicy": "Never",
+		"terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": %q, "imagePullPolicy": "Never",
+		"args": %s}]}}`, name, cluster.TestImage, args), http.StatusCreated)
+	awaitPhase(t, c, name, phase)
+}
+
+func awaitPhase(t *testing.T, c *cluster.Cluster, name, phase string) {
+	t.Helper()
+	var last string
+	eventually(t, name+" is "+phase, func() bool {
+		last = admin(t, c, http.MethodGet, pods+"/"+name, "", http.StatusOK)
+		return decode[struct{ Status struct{ Phase string } }](t, last).Status.Phase == phase
+	})
+}
+
+func TestANodeRunsPods(t *testing.T) {
+	if !needNode(t) {
+		return
+	}
+	c := startCluster(t, &cluster.Options{Node: true})
+	var names []string
+	for _, component := range c.Components() {
+		names = append(names, component.Name())
+	}
+	for _, want := range []string{cluster.Kubelet, cluster.Containerd} {
+		if !slices.Contains(names, want) {
+			t.Errorf("components = %v, without %s", names, want)
+		}
+	}
+	runPod(t, c, "hello", `["echo", "hello", "world"]`, "Succeeded")
+	// The API server asks the kubelet, and verifies its certificate.
+	if log := admin(t, c, http.MethodGet, pods+"/hello/log", "", http.StatusOK); log != "hello world\n" {
+		t.Errorf("log = %q, want hello world", log)
+	}
+	runPod(t, c, "stays", `["pause"]`, "Running")
+	for _, name := range []string{cluster.Containerd, cluster.Kubelet} {
+		component := c.Component(name)
+		if err := component.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := component.Start(limit(t, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Ready(limit(t, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		runPod(t, c, "after-"+name, `["echo", "again"]`, "Succeeded")
+		awaitPhase(t, c, "stays", "Running")
+	}
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, c.Dir())
+}
+
+func TestNothingIsLeftOfANodeWhenTheOwnerIsKilled(t *testing.T) {
+	if !needNode(t) {
+		return
+	}
+	sharedCluster(t) // so that everything is built
+	owner := exec.Command(os.Args[0])
+	owner.Env = append(os.Environ(), ownerEnv+"=node")
+	killOwner(t, owner)
+}
