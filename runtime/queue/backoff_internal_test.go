@@ -29,7 +29,7 @@ func TestBackoffDelay(t *testing.T) {
 		{"a base may equal the limit", Options{BaseDelay: time.Second, MaxDelay: time.Second}, 0, 3, time.Second},
 		{"jitter takes nothing when the dice say so", Options{BaseDelay: time.Second, Jitter: 0.5}, 0, 0, time.Second},
 		{"jitter takes its share", Options{BaseDelay: time.Second, Jitter: 0.5}, 0.5, 1, 1500 * time.Millisecond},
-		{"jitter lowers the limit too", Options{BaseDelay: time.Second, MaxDelay: time.Second, Jitter: 1}, 0.75, 9, 250 * time.Millisecond},
+		{"jitter lowers the limit too", Options{MaxDelay: time.Second, Jitter: 1}, 0.75, 9, 250 * time.Millisecond},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -31,7 +31,7 @@
 //   - A higher priority goes first, but nothing starves: once a key has waited for [Options.Aging], every
 //     fourth turn goes to the key that has waited longest, whatever its priority. So a flood of low
 //     priority keys neither waits for ever nor holds up the others when it has grown old.
-//   - A waiting key keeps the highest priority that it was added with.
+//   - A waiting key has the highest priority that it was added with. One that rises joins the end of the new line.
 //
 // # Retries
 //

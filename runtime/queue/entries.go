@@ -37,7 +37,7 @@ type entry[K comparable] struct {
 	failures int32 // failed runs in a row
 	doubled  uint8 // how often the delay of the retries has doubled
 	phase    phase
-	failed   bool // the current run has asked for a retry
+	failed   bool // a retry was asked for since the last take
 
 	priority      Priority // of the waiting add or, when none waits, of the run
 	wakePriority  Priority

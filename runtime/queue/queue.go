@@ -75,8 +75,10 @@ type Stats struct {
 	Delayed int // keys with a delayed add or a retry ahead of them, whether or not they also wait or run
 	// OldestWait is how long the first key in line has waited, taking the longest of all priorities.
 	OldestWait time.Duration
-	Adds       uint64 // adds so far, without those that collapsed into one before
-	Retries    uint64 // calls of Retry so far
+	// Adds counts the adds so far, delayed ones and retries once they are due, without those that collapsed into others.
+	Adds uint64
+	// Retries counts the calls of Retry so far.
+	Retries uint64
 }
 
 // Queue hands keys to workers, each key to one worker at a time. Make one with [New].
@@ -113,7 +115,7 @@ func (q *Queue[K]) Add(key K, p Priority) {
 }
 
 // AddAfter adds the key once the delay is over. If there is a delayed add of the key already, one remains, with the
-// earlier of the times and the higher of the priorities. A delay of zero or less is an Add.
+// earlier of the times and the higher of the priorities. A delay of zero or less is an Add. Closed queues ignore it.
 func (q *Queue[K]) AddAfter(key K, p Priority, delay time.Duration) {
 	q.mu.Lock()
 	defer q.unlock()
@@ -123,6 +125,7 @@ func (q *Queue[K]) AddAfter(key K, p Priority, delay time.Duration) {
 // Retry says that the run of the key has failed and adds the key again after its back-off, or after atLeast if that is
 // longer; that is the place for what a server asked for with Retry-After. It returns the delay.
 // It replaces a retry that is pending, and leaves alone what AddAfter asked for. Call it before Done.
+// Closed queues ignore it and return 0.
 func (q *Queue[K]) Retry(key K, p Priority, atLeast time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.unlock()
@@ -214,20 +217,25 @@ func (q *Queue[K]) now() instant { return time.Since(q.created) }
 // unlock wakes whoever the new state concerns and then unlocks. It keeps two promises: while calls of Get wait, as
 // many of them are awake as keys are ready, and the timer is set for the next delay.
 func (q *Queue[K]) unlock() {
-	for len(q.waiters) > 0 && (q.state.closed || q.waking < q.state.ready.len) {
-		last := len(q.waiters) - 1
-		q.waiters[last] <- struct{}{}
-		q.waiters = q.waiters[:last]
-		q.waking++
-	}
+	q.wake()
 	if len(q.waiters) > 0 {
 		q.arm()
 	}
-	if q.drained != nil && q.state.closed && q.state.ready.len+q.state.running == 0 {
+	if q.drained != nil && q.state.ready.len+q.state.running == 0 {
 		close(q.drained)
 		q.drained = nil
 	}
 	q.mu.Unlock()
+}
+
+// wake wakes a Get for each key that is ready, or all of them when the queue is closed.
+func (q *Queue[K]) wake() {
+	for len(q.waiters) > 0 && (q.state.closed || q.waking < q.state.ready.len) {
+		last := len(q.waiters) - 1
+		q.waiters[last] <- struct{}{} // has room: a channel in waiters is empty
+		q.waiters = q.waiters[:last]
+		q.waking++
+	}
 }
 
 // wait unlocks, waits until it is woken or ctx ends, and locks again.

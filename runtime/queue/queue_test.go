@@ -75,6 +75,20 @@ func TestARunStartedAgainDoesNotOvertake(t *testing.T) {
 	run(t, q, "a")
 }
 
+func TestARunStartedAgainGoesBehindWhatBecameDueBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](nil)
+		q.Add("a", queue.Normal)
+		q.AddAfter("b", queue.Normal, time.Second)
+		get(t, q, "a")
+		q.Add("a", queue.Normal)
+		time.Sleep(time.Minute)
+		q.Done("a")
+		run(t, q, "b")
+		run(t, q, "a")
+	})
+}
+
 func TestDoneOfAKeyThatDoesNotRunDoesNothing(t *testing.T) {
 	q := queue.New[string](nil)
 	q.Done("unknown")

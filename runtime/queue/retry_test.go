@@ -19,24 +19,155 @@ func fail(t testing.TB, q *queue.Queue[string], key string, atLeast time.Duratio
 	return q.Retry(key, queue.Normal, atLeast)
 }
 
+// wantDelay fails the test unless the delay is the one wanted.
+func wantDelay(t testing.TB, got, want time.Duration) {
+	t.Helper()
+	if got != want {
+		t.Errorf("Retry() = %v, want %v", got, want)
+	}
+}
+
 func TestTheBackOffDoublesUpToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](&queue.Options{BaseDelay: time.Second, MaxDelay: 10 * time.Second})
 		defer q.Close()
 		q.Add("a", queue.Normal)
-		for _, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
-			want *= time.Second
-			if got := fail(t, q, "a", 0); got != want {
-				t.Errorf("Retry() = %v, want %v", got, want)
-			}
-			failed := time.Now()
+		var elapsed time.Duration // when the run is to be
+		start := time.Now()
+		for i, delay := range []time.Duration{1, 2, 4, 8, 10, 10} {
 			item := get(t, q, "a")
-			if got := time.Since(failed); got != want {
-				t.Errorf("the retry came after %v, want %v", got, want)
+			if got := time.Since(start); got != elapsed || item.Failures != i {
+				t.Errorf("run after %v and %d failures, want %v and %d", got, item.Failures, elapsed, i)
 			}
-			q.Add("a", queue.Normal) // so that fail has a run to fail, with the failure before it still standing
-			q.Retry("a", item.Priority, 0)
+			wantDelay(t, q.Retry("a", queue.Normal, 0), delay*time.Second)
 			q.Done("a")
+			elapsed += delay * time.Second
 		}
 	})
+}
+
+func TestEachKeyHasABackOffOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		defer q.Close()
+		q.Add("a", queue.Normal)
+		fail(t, q, "a", 0)
+		wantDelay(t, fail(t, q, "a", 0), 2*time.Second)
+		q.Add("b", queue.Normal)
+		wantDelay(t, fail(t, q, "b", 0), time.Second)
+	})
+}
+
+func TestSuccessResetsTheBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		defer q.Close()
+		q.Add("a", queue.Normal)
+		fail(t, q, "a", 0)
+		wantDelay(t, fail(t, q, "a", 0), 2*time.Second)
+		run(t, q, "a")
+		q.Add("a", queue.Normal)
+		if item := get(t, q, "a"); item.Failures != 0 {
+			t.Errorf("the key has %d failures after a success, want none", item.Failures)
+		}
+		wantDelay(t, q.Retry("a", queue.Normal, 0), time.Second)
+	})
+}
+
+func TestSuccessCancelsThePendingRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		defer q.Close()
+		q.Add("a", queue.Normal)
+		fail(t, q, "a", 0)
+		q.Add("a", queue.Normal)
+		run(t, q, "a")
+		time.Sleep(time.Hour)
+		if got, want := q.Stats(), (queue.Stats{Adds: 2, Retries: 1}); got != want {
+			t.Errorf("Stats() = %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestABurstOfEventsDoesNotGrowTheBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		defer q.Close()
+		for range 20 {
+			q.Add("a", queue.Normal)
+			wantDelay(t, fail(t, q, "a", 0), time.Second)
+			time.Sleep(time.Millisecond)
+		}
+		last := time.Now()
+		item := get(t, q, "a")
+		if got, want := time.Since(last), 999*time.Millisecond; got != want || item.Failures != 20 {
+			t.Errorf("retry after %v and %d failures, want %v and 20", got, item.Failures, want)
+		}
+		wantDelay(t, q.Retry("a", queue.Normal, 0), 2*time.Second)
+	})
+}
+
+func TestARetryWaitsAtLeastAsLongAsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](&queue.Options{BaseDelay: 2 * time.Second, MaxDelay: 10 * time.Second})
+		defer q.Close()
+		q.Add("a", queue.Normal)
+		wantDelay(t, fail(t, q, "a", time.Second), 2*time.Second)
+		wantDelay(t, fail(t, q, "a", time.Minute), time.Minute)
+		failed := time.Now()
+		get(t, q, "a")
+		if got := time.Since(failed); got != time.Minute {
+			t.Errorf("the retry came after %v, want 1m", got)
+		}
+		wantDelay(t, q.Retry("a", queue.Normal, 0), 8*time.Second) // the hint has not stopped the doubling
+	})
+}
+
+func TestAHintIsKeptThoughAnEarlierRetryIsPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		defer q.Close()
+		q.Add("a", queue.Normal)
+		fail(t, q, "a", 0)
+		q.Add("a", queue.Normal)
+		fail(t, q, "a", time.Minute)
+		failed := time.Now()
+		get(t, q, "a")
+		if got := time.Since(failed); got != time.Minute {
+			t.Errorf("the retry came after %v, want 1m", got)
+		}
+	})
+}
+
+func TestAFailureDoesNotDelayAnEventOfTheSameRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		defer q.Close()
+		q.Add("a", queue.Normal)
+		get(t, q, "a")
+		q.Add("a", queue.Normal)
+		q.Retry("a", queue.Normal, 0)
+		q.Done("a")
+		failed := time.Now()
+		get(t, q, "a")
+		if got := time.Since(failed); got != 0 {
+			t.Errorf("the run for the event came after %v, want at once", got)
+		}
+	})
+}
+
+func TestJitterShortensADelayByItsShareAtMost(t *testing.T) {
+	q := queue.New[int](&queue.Options{BaseDelay: time.Minute, Jitter: 0.5})
+	defer q.Close()
+	seen := map[time.Duration]bool{}
+	for key := range 100 {
+		delay := q.Retry(key, queue.Normal, 0)
+		if delay <= 30*time.Second || delay > time.Minute {
+			t.Errorf("Retry() = %v, want more than 30s and at most 1m", delay)
+		}
+		seen[delay] = true
+	}
+	if len(seen) < 2 {
+		t.Errorf("100 keys have the same delay, want it at random")
+	}
 }

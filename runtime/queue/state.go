@@ -81,7 +81,7 @@ func (s *state[K]) retry(key K, p Priority, atLeast time.Duration, now instant) 
 		e.failures++
 	}
 	delay := max(s.backoff.delay(int(e.doubled)), atLeast)
-	e.failed = e.isRunning()
+	e.failed = true
 	e.retryAt, e.retryPriority = later(now, delay), p
 	s.delays.set(e)
 	s.retries++

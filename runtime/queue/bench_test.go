@@ -1,0 +1,205 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/runtime/queue"
+)
+
+// name is a key like those of controllers.
+type name struct{ namespace, name string }
+
+func names(n int) []name {
+	keys := make([]name, n)
+	for i := range keys {
+		keys[i] = name{"default", fmt.Sprintf("object-%06d", i)}
+	}
+	return keys
+}
+
+// runNext gets the next key and is done with it.
+func runNext(ctx context.Context, b *testing.B, q *queue.Queue[name]) {
+	item, err := q.Get(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	q.Done(item.Key)
+}
+
+func BenchmarkAddGetDone(b *testing.B) {
+	ctx, keys := b.Context(), names(100_000)
+	for _, test := range []struct {
+		name       string
+		keys       int // that take turns
+		waiting    int // that wait all the time
+		delayed    int // that are delayed all the time
+		priorities []queue.Priority
+	}{
+		{"one key", 1, 0, 0, []queue.Priority{queue.Normal}},
+		{"three priorities", 3, 3, 0, []queue.Priority{queue.Low, queue.Normal, queue.High}},
+		{"all priorities", 256, 256, 0, allPriorities()},
+		{"100k keys", 100_000, 0, 0, []queue.Priority{queue.Normal}},
+		{"100k keys waiting", 100_000, 99_999, 0, []queue.Priority{queue.Low, queue.Normal}},
+		{"100k keys delayed", 100_000, 0, 100_000, []queue.Priority{queue.Normal}},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			q := queue.New[name](nil)
+			defer q.Close()
+			next := 0
+			add := func() {
+				q.Add(keys[next%test.keys], test.priorities[next%len(test.priorities)])
+				next++
+			}
+			for i := range test.delayed {
+				q.AddAfter(keys[i], queue.Normal, time.Hour)
+			}
+			for range test.waiting {
+				add()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				add()
+				runNext(ctx, b, q)
+			}
+		})
+	}
+}
+
+func allPriorities() []queue.Priority {
+	all := make([]queue.Priority, 256)
+	for i := range all {
+		all[i] = queue.Priority(i - 128)
+	}
+	return all
+}
+
+// BenchmarkFlood is what happens after a start: all objects are added and then worked off.
+func BenchmarkFlood(b *testing.B) {
+	ctx, keys := b.Context(), names(100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		q := queue.New[name](nil)
+		for _, key := range keys {
+			q.Add(key, queue.Low)
+		}
+		for range keys {
+			runNext(ctx, b, q)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(keys)), "ns/key")
+}
+
+func BenchmarkAddAfter(b *testing.B) {
+	keys := names(100_000)
+	q := queue.New[name](nil)
+	defer q.Close()
+	b.ReportAllocs()
+	next := 0
+	for b.Loop() { // each round asks for earlier times than the last, so that delays move
+		q.AddAfter(keys[next%len(keys)], queue.Normal, 1000*time.Hour-time.Duration(next/len(keys))*time.Minute)
+		next++
+	}
+}
+
+func BenchmarkRetry(b *testing.B) {
+	ctx, keys := b.Context(), names(1)
+	q := queue.New[name](&queue.Options{BaseDelay: 1, MaxDelay: 1})
+	defer q.Close()
+	q.Add(keys[0], queue.Normal)
+	b.ReportAllocs()
+	for b.Loop() {
+		item, err := q.Get(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		q.Retry(item.Key, item.Priority, 0)
+		q.Done(item.Key)
+	}
+}
+
+// BenchmarkWorkers has a producer and some workers that keep each other awake.
+func BenchmarkWorkers(b *testing.B) {
+	ctx, keys := b.Context(), names(1000)
+	for _, workers := range []int{1, 16} {
+		b.Run(fmt.Sprint(workers), func(b *testing.B) {
+			q := queue.New[name](nil)
+			var working sync.WaitGroup
+			for range workers {
+				working.Go(func() {
+					for {
+						item, err := q.Get(ctx)
+						if err != nil {
+							return
+						}
+						q.Done(item.Key)
+					}
+				})
+			}
+			b.ReportAllocs()
+			next := 0
+			for b.Loop() {
+				q.Add(keys[next%len(keys)], queue.Normal)
+				next++
+			}
+			if err := q.Drain(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			working.Wait()
+		})
+	}
+}
+
+// BenchmarkMemory says how much memory a key takes that waits, that is delayed, and that is known no more.
+func BenchmarkMemory(b *testing.B) {
+	ctx, keys := b.Context(), names(100_000)
+	for _, test := range []struct {
+		name string
+		fill func(q *queue.Queue[name])
+	}{
+		{"waiting", func(q *queue.Queue[name]) {
+			for _, key := range keys {
+				q.Add(key, queue.Normal)
+			}
+		}},
+		{"delayed", func(q *queue.Queue[name]) {
+			for _, key := range keys {
+				q.AddAfter(key, queue.Normal, time.Hour)
+			}
+		}},
+		{"done", func(q *queue.Queue[name]) {
+			for _, key := range keys {
+				q.Add(key, queue.Normal)
+			}
+			for range keys {
+				runNext(ctx, b, q)
+			}
+		}},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			var used int64
+			for b.Loop() {
+				before := heap()
+				q := queue.New[name](nil)
+				test.fill(q)
+				used += heap() - before
+				q.Close()
+			}
+			b.ReportMetric(float64(used)/float64(b.N*len(keys)), "bytes/key")
+		})
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

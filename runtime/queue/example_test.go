@@ -1,0 +1,66 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kube-go/sdk/runtime/queue"
+)
+
+func ExampleNew() {
+	ctx := context.Background()
+	q := queue.New[string](&queue.Options{BaseDelay: time.Millisecond})
+	defer q.Close()
+
+	q.Add("prod/web", queue.Normal)
+	q.Add("prod/web", queue.Normal) // collapses into the one before
+	q.Add("prod/db", queue.High)
+
+	for range 3 {
+		item, err := q.Get(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if item.Key == "prod/web" && item.Failures == 0 {
+			fmt.Println(item.Key, "fails; retry in", q.Retry(item.Key, item.Priority, 0))
+		} else {
+			fmt.Println(item.Key, "is fine")
+		}
+		q.Done(item.Key)
+	}
+	// Output:
+	// prod/db is fine
+	// prod/web fails; retry in 1ms
+	// prod/web is fine
+}
+
+func ExampleQueue_Drain() {
+	ctx := context.Background()
+	q := queue.New[string](nil)
+	q.Add("prod/web", queue.Normal)
+	q.AddAfter("prod/db", queue.Normal, time.Hour)
+
+	go func() {
+		for {
+			item, err := q.Get(ctx)
+			if errors.Is(err, queue.ErrClosed) {
+				return
+			}
+			fmt.Println("work on", item.Key)
+			q.Done(item.Key)
+		}
+	}()
+
+	grace, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := q.Drain(grace); err != nil {
+		fmt.Println("some keys are not done:", err)
+	}
+	// Output: work on prod/web
+}

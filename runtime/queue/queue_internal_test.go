@@ -1,0 +1,95 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAGetThatEndsAsItIsWokenWakesAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](nil)
+		patient := make(chan error, 1)
+		go func() {
+			_, err := q.Get(t.Context())
+			patient <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		hasty := make(chan error, 1)
+		go func() {
+			_, err := q.Get(ctx)
+			hasty <- err
+		}()
+		synctest.Wait()
+
+		// The hasty Get is woken by the end of its context and, before it can take the lock, by the add.
+		q.mu.Lock()
+		cancel()
+		q.state.add("a", Normal, q.now())
+		q.unlock()
+
+		if err := <-hasty; err != context.Canceled {
+			t.Errorf("the hasty Get returned %v, want %v", err, context.Canceled)
+		}
+		if err := <-patient; err != nil {
+			t.Errorf("the patient Get returned %v", err)
+		}
+		if q.waking != 0 || len(q.waiters) != 0 || len(q.spare) != 2 {
+			t.Errorf("%d waking, %d waiting, %d at rest, want 0, 0, 2", q.waking, len(q.waiters), len(q.spare))
+		}
+		for _, c := range q.spare {
+			if len(c) != 0 {
+				t.Errorf("a channel at rest still holds a wake-up")
+			}
+		}
+	})
+}
+
+func TestEachReadyKeyWakesAGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[int](nil)
+		defer q.Close()
+		for range 3 {
+			go func() { _, _ = q.Get(t.Context()) }()
+		}
+		synctest.Wait()
+
+		q.mu.Lock()
+		defer q.mu.Unlock() // not before the counts were seen
+		for key := range 2 {
+			q.state.add(key, Normal, q.now())
+		}
+		q.wake()
+		if q.waking != 2 || len(q.waiters) != 1 {
+			t.Errorf("%d waking and %d waiting for two keys, want 2 and 1", q.waking, len(q.waiters))
+		}
+	})
+}
+
+func TestNoTimerIsLeftBehind(t *testing.T) {
+	for name, end := range map[string]func(q *Queue[string]){
+		"after Close": func(q *Queue[string]) { q.Close() },
+		"after Drain": func(q *Queue[string]) { _ = q.Drain(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New[string](nil)
+				q.AddAfter("a", Normal, time.Hour)
+				go func() { _, _ = q.Get(t.Context()) }()
+				synctest.Wait()
+				if q.timer == nil {
+					t.Fatal("a waiting Get has set no timer")
+				}
+				end(q)
+				if q.timer.Stop() {
+					t.Error("the timer was still running")
+				}
+			})
+		})
+	}
+}

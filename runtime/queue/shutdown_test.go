@@ -1,0 +1,170 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/runtime/queue"
+)
+
+var errStop = errors.New("stop")
+
+// goGet calls Get in a goroutine and returns where its error goes.
+func goGet(ctx context.Context, q *queue.Queue[string]) <-chan error {
+	c := make(chan error, 1)
+	go func() {
+		_, err := q.Get(ctx)
+		c <- err
+	}()
+	return c
+}
+
+func wantError(t testing.TB, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Fatalf("got the error %v, want %v", got, want)
+	}
+}
+
+func TestGetReturnsTheCauseOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](nil)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		waiting := goGet(ctx, q)
+		synctest.Wait()
+		cancel(errStop)
+		wantError(t, <-waiting, errStop)
+
+		q.Add("a", queue.Normal)
+		_, err := q.Get(ctx)
+		wantError(t, err, errStop)
+		run(t, q, "a") // it is still there for others
+	})
+}
+
+func TestCloseDropsWhatDoesNotRun(t *testing.T) {
+	q := queue.New[string](nil)
+	q.Add("running", queue.Normal)
+	get(t, q, "running")
+	q.Add("running", queue.Normal)
+	q.Add("waiting", queue.Normal)
+	q.AddAfter("delayed", queue.Normal, time.Hour)
+	q.Close()
+	q.Close()
+
+	_, err := q.Get(t.Context())
+	wantError(t, err, queue.ErrClosed)
+	if got, want := q.Stats(), (queue.Stats{Running: 1, Adds: 3}); got != want {
+		t.Errorf("Stats() = %+v, want %+v", got, want)
+	}
+	q.Done("running")
+	_, err = q.Get(t.Context())
+	wantError(t, err, queue.ErrClosed)
+}
+
+func TestAClosedQueueIgnoresAdds(t *testing.T) {
+	q := queue.New[string](nil)
+	q.Close()
+	q.Add("a", queue.Normal)
+	q.AddAfter("a", queue.Normal, 0)
+	q.AddAfter("a", queue.Normal, time.Hour)
+	if delay := q.Retry("a", queue.Normal, 0); delay != 0 {
+		t.Errorf("Retry() = %v on a closed queue, want 0", delay)
+	}
+	if diff := cmp.Diff(queue.Stats{}, q.Stats()); diff != "" {
+		t.Errorf("Stats() (-want +got):\n%s", diff)
+	}
+}
+
+func TestCloseWakesEveryGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](nil)
+		q.AddAfter("a", queue.Normal, time.Hour)
+		var waiting []<-chan error
+		for range 5 {
+			waiting = append(waiting, goGet(t.Context(), q))
+		}
+		synctest.Wait()
+		q.Close()
+		for _, c := range waiting {
+			wantError(t, <-c, queue.ErrClosed)
+		}
+	})
+}
+
+func TestDrainHandsOutWhatWaitsAndWaitsForWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](nil)
+		q.Add("a", queue.Normal)
+		q.Add("b", queue.Normal)
+		q.AddAfter("delayed", queue.Normal, time.Minute)
+		get(t, q, "a")
+		q.Add("a", queue.Normal)
+		drained := make(chan error, 1)
+		go func() { drained <- q.Drain(t.Context()) }()
+		synctest.Wait()
+
+		q.Add("too late", queue.Normal)
+		q.Retry("a", queue.Normal, 0)
+		q.Done("a")
+		run(t, q, "b")
+		get(t, q, "a")
+		_, err := q.Get(t.Context())
+		wantError(t, err, queue.ErrClosed)
+		synctest.Wait()
+		select {
+		case err := <-drained:
+			t.Fatalf("Drain() = %v while a key runs", err)
+		default:
+		}
+		q.Done("a")
+		wantError(t, <-drained, nil)
+		wantError(t, q.Drain(t.Context()), nil)
+	})
+}
+
+func TestDrainAfterCloseWaitsForWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](nil)
+		q.Add("running", queue.Normal)
+		q.Add("waiting", queue.Normal)
+		get(t, q, "running")
+		q.Close()
+		time.AfterFunc(time.Minute, func() { q.Done("running") })
+		start := time.Now()
+		wantError(t, q.Drain(t.Context()), nil)
+		if got := time.Since(start); got != time.Minute {
+			t.Errorf("Drain returned after %v, want 1m", got)
+		}
+	})
+}
+
+func TestCloseEndsADrainThatNobodyWorksFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New[string](nil)
+		q.Add("a", queue.Normal)
+		time.AfterFunc(time.Minute, q.Close)
+		wantError(t, q.Drain(t.Context()), nil)
+	})
+}
+
+func TestDrainReturnsTheCauseOfItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStop)
+
+	q := queue.New[string](nil)
+	q.Add("a", queue.Normal)
+	wantError(t, q.Drain(ctx), errStop)
+	run(t, q, "a") // it is still handed out
+	for range 20 { // with nothing to wait for, the context does not matter; often enough that it is not by chance
+		wantError(t, q.Drain(ctx), nil)
+	}
+}
