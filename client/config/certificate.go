@@ -23,24 +23,29 @@ func (c *Config) CheckClientCertificate(ctx context.Context) error {
 		return err
 	}
 	p := place{stanza: c.Source, goNames: true}
-	if err := c.checkExpiry(osEnv(), p, time.Now()); err != nil {
+	if err := c.checkExpiry(osEnv(), p, 0); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (c *Config) checkExpiry(e env, p place, now time.Time) *FieldError {
+// checkExpiry reports a client certificate that expired longer ago than the grace.
+func (c *Config) checkExpiry(e env, p place, grace time.Duration) *FieldError {
 	data := c.ClientCertData
 	if len(data) == 0 && c.ClientCertFile != "" {
 		data, _ = e.readFile(c.ClientCertFile) // no certificate, no expiry: who uses it reports the file
 	}
 	cert := firstCertificate(data)
-	if cert == nil || !now.After(cert.NotAfter) {
+	if cert == nil {
+		return nil
+	}
+	since := time.Since(cert.NotAfter)
+	if since <= grace {
 		return nil
 	}
 	field := source("client-certificate", c.ClientCertFile)
 	err := p.errorf(field, "renew it, or get a new kubeconfig", "expired %s ago, at %s",
-		duration(now.Sub(cert.NotAfter)), cert.NotAfter.UTC().Format(time.RFC3339))
+		duration(since), cert.NotAfter.UTC().Format(time.RFC3339))
 	err.Err = ErrCertificateExpired
 	return err
 }

@@ -9,7 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -19,14 +22,36 @@ import (
 // fields, says nothing about the place of a mistake, and would have to print secrets. Fields are described by the tag
 // `wire:"name"`, with the option base64 for text that is encoded; a field Unknown of a struct takes the rest.
 
-// Encode returns k as the YAML of a kubeconfig, unknown fields and extensions included. It shows all secrets.
+// Encode returns k as a kubeconfig in YAML, unknown fields and extensions included. It shows all secrets.
 // Relative paths stay relative to the files they came from.
 func (k *Kubeconfig) Encode() ([]byte, error) {
 	data, err := encodeObject(reflect.ValueOf(*k))
 	if err != nil {
 		return nil, err
 	}
-	return yaml.JSONToYAML(data)
+	if data, err = canonicalJSON(data); err != nil {
+		return nil, err
+	}
+	// The YAML library cannot read or write all that JSON can: some line breaks, long keys, large numbers. JSON will do
+	// in their place, as it is YAML, too.
+	if text, err := yaml.JSONToYAML(data); err == nil {
+		if again, err := yaml.YAMLToJSONStrict(text); err == nil && bytes.Equal(data, again) {
+			return text, nil
+		}
+	}
+	data = bytes.ReplaceAll(data, []byte("\u0085"), []byte(`\u0085`))
+	return bytes.ReplaceAll(data, []byte("\u007f"), []byte(`\u007f`)), nil
+}
+
+// canonicalJSON sorts the members of all objects.
+func canonicalJSON(data []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
 }
 
 // wireField is a struct field that has a place in the file.
@@ -47,105 +72,128 @@ func wireFields(t reflect.Type) []wireField {
 	return out
 }
 
-// decodeObject fills the struct that into points to from a JSON object; null leaves it as it is.
-func decodeObject(raw json.RawMessage, into any) error {
+// decoder collects what is wrong with the values, each with its place.
+type decoder struct {
+	path     []string
+	mistakes []*FieldError
+}
+
+// decodeKubeconfig reads one document; all mistakes in it are reported, as joined [FieldError] values.
+func decodeKubeconfig(raw json.RawMessage, file string) (*Kubeconfig, error) {
+	kc := new(Kubeconfig)
+	var d decoder
+	d.object(raw, reflect.ValueOf(kc).Elem())
+	errs := make([]error, len(d.mistakes))
+	for i, mistake := range d.mistakes {
+		mistake.File = file
+		errs[i] = mistake
+	}
+	return kc, errors.Join(errs...)
+}
+
+// at runs decode with one more element in the path.
+func (d *decoder) at(element string, decode func()) {
+	d.path = append(d.path, element)
+	decode()
+	d.path = d.path[:len(d.path)-1]
+}
+
+func (d *decoder) add(remedy, problem string, args ...any) {
+	e := &FieldError{Problem: fmt.Sprintf(problem, args...), Remedy: remedy}
+	path := d.path
+	if len(path) > 1 && slices.Contains([]string{"clusters", "users", "contexts"}, path[0]) {
+		kind := strings.TrimSuffix(path[0], "s")
+		e.Stanza = kind + " " + path[1]
+		if path = path[2:]; len(path) > 1 && path[0] == kind {
+			path = path[1:]
+		}
+	}
+	e.Field = strings.Join(path, ".")
+	d.mistakes = append(d.mistakes, e)
+}
+
+// object fills a struct from a JSON object; null leaves it as it is.
+func (d *decoder) object(raw json.RawMessage, into reflect.Value) {
 	if isNull(raw) {
-		return nil
+		return
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
-		return fmt.Errorf("want a mapping, got %s", describe(raw))
+		d.add("", "want a mapping, got %s", describe(raw))
+		return
 	}
-	v := reflect.ValueOf(into).Elem()
-	var errs []error
-	for _, f := range wireFields(v.Type()) {
-		value, ok := members[f.name]
-		if !ok {
-			continue
+	for _, f := range wireFields(into.Type()) {
+		if value, ok := members[f.name]; ok && !isNull(value) {
+			d.at(f.name, func() { d.field(f, value, into.Field(f.index)) })
 		}
 		delete(members, f.name)
-		if err := decodeField(f, value, v.Field(f.index)); err != nil {
-			errs = append(errs, prefixEach(f.name, err))
-		}
 	}
 	if len(members) > 0 {
-		v.FieldByName("Unknown").Set(reflect.ValueOf(Unknown(members)))
+		into.FieldByName("Unknown").Set(reflect.ValueOf(Unknown(members)))
 	}
-	return errors.Join(errs...)
 }
 
-func decodeField(f wireField, raw json.RawMessage, into reflect.Value) error {
-	if isNull(raw) {
-		return nil
-	}
-	if f.base64 {
+func (d *decoder) field(f wireField, raw json.RawMessage, into reflect.Value) {
+	switch t := into.Type(); {
+	case f.base64:
 		var data []byte
-		if err := decodeScalar(raw, reflect.ValueOf(&data).Elem()); err != nil {
-			return err
-		}
+		d.scalar(raw, reflect.ValueOf(&data).Elem())
 		into.SetString(string(data))
-		return nil
-	}
-	return decodeValue(raw, into)
-}
-
-func decodeValue(raw json.RawMessage, into reflect.Value) error {
-	t := into.Type()
-	switch {
 	case t == reflect.TypeFor[json.RawMessage]():
 		into.SetBytes(bytes.Clone(raw))
-		return nil
 	case t.Kind() == reflect.Struct:
-		return decodeObject(raw, into.Addr().Interface())
+		d.object(raw, into)
 	case t.Kind() == reflect.Pointer:
 		into.Set(reflect.New(t.Elem()))
-		return decodeObject(raw, into.Interface())
+		d.object(raw, into.Elem())
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
-		return decodeList(raw, into)
+		d.list(raw, into)
+	default:
+		d.scalar(raw, into)
 	}
-	return decodeScalar(raw, into)
 }
 
-// decodeList fills a slice of structs, and names the entries in errors by their name if they have one.
-func decodeList(raw json.RawMessage, into reflect.Value) error {
+// list fills a slice of structs. Their place is their name, or else their position.
+func (d *decoder) list(raw json.RawMessage, into reflect.Value) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(raw, &items); err != nil {
-		return fmt.Errorf("want a list, got %s", describe(raw))
+		d.add("", "want a list, got %s", describe(raw))
+		return
 	}
 	list := reflect.MakeSlice(into.Type(), len(items), len(items))
-	var errs []error
 	for i, item := range items {
-		entry := list.Index(i)
-		if err := decodeObject(item, entry.Addr().Interface()); err != nil {
-			place := fmt.Sprintf("entry %d", i+1)
-			if name := entry.FieldByName("Name").String(); name != "" {
-				place = fmt.Sprintf("%q", name)
-			}
-			errs = append(errs, prefixEach(place, err))
+		var head struct{ Name string }
+		place := fmt.Sprintf("number %d", i+1)
+		if json.Unmarshal(item, &head) == nil && head.Name != "" {
+			place = strconv.Quote(head.Name)
 		}
+		d.at(place, func() { d.object(item, list.Index(i)) })
 	}
 	into.Set(list)
-	return errors.Join(errs...)
 }
 
-// decodeScalar leaves text, booleans and plain collections to encoding/json, and words its errors without the value.
-func decodeScalar(raw json.RawMessage, into reflect.Value) error {
+// scalar leaves text, booleans and plain collections to encoding/json, and words its errors without the value.
+func (d *decoder) scalar(raw json.RawMessage, into reflect.Value) {
 	err := json.Unmarshal(raw, into.Addr().Interface())
 	if err == nil {
-		return nil
+		return
 	}
 	into.SetZero()
-	if bad, ok := errors.AsType[base64.CorruptInputError](err); ok {
-		return fmt.Errorf("not base64 at character %d: encode the content of the file with base64", int64(bad)+1)
+	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
+		d.add("encode the content of the file with base64", "is not base64")
+		return
 	}
-	if got := describe(raw); into.Kind() == reflect.String {
-		return fmt.Errorf("want text, got %s: put it in quotes", got)
+	remedy := ""
+	if into.Kind() == reflect.String && raw[0] != '{' && raw[0] != '[' {
+		remedy = "put it in quotes"
 	}
-	return fmt.Errorf("want %s, got %s", wanted(into.Type()), describe(raw))
+	d.add(remedy, "want %s, got %s", wanted(into.Type()), describe(raw))
 }
 
 func wanted(t reflect.Type) string {
 	switch {
+	case t.Kind() == reflect.String:
+		return "text"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case t == reflect.TypeFor[[]byte]():
@@ -153,12 +201,12 @@ func wanted(t reflect.Type) string {
 	case t.Kind() == reflect.Slice:
 		return "a list of text"
 	case t == reflect.TypeFor[map[string][]string]():
-		return "a mapping of lists of text"
+		return "a mapping to lists of text"
 	}
-	return "a mapping of text"
+	return "a mapping to text"
 }
 
-// describe names the type of a JSON value, never the value.
+// describe names the type of a JSON value that is not null, and never the value.
 func describe(raw json.RawMessage) string {
 	switch raw[0] {
 	case '{':
@@ -169,31 +217,14 @@ func describe(raw json.RawMessage) string {
 		return "text"
 	case 't', 'f':
 		return "true or false"
-	case 'n':
-		return "nothing"
 	}
 	return "a number"
-}
-
-// prefixEach puts a place before an error, or before each of those that were joined.
-func prefixEach(place string, err error) error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return fmt.Errorf("%s: %w", place, err)
-	}
-	var errs []error
-	for _, e := range joined.Unwrap() {
-		errs = append(errs, prefixEach(place, e))
-	}
-	return errors.Join(errs...)
 }
 
 // encodeObject writes the fields that are set, and those that were unknown.
 func encodeObject(v reflect.Value) (json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
-	for name, raw := range v.FieldByName("Unknown").Interface().(Unknown) {
-		members[name] = raw
-	}
+	maps.Copy(members, v.FieldByName("Unknown").Interface().(Unknown))
 	for _, f := range wireFields(v.Type()) {
 		field := v.Field(f.index)
 		if field.IsZero() {
@@ -223,13 +254,13 @@ func encodeField(f wireField, v reflect.Value) (json.RawMessage, error) {
 		for i := range items {
 			item, err := encodeObject(v.Index(i))
 			if err != nil {
-				return nil, fmt.Errorf("entry %d: %w", i+1, err)
+				return nil, fmt.Errorf("number %d: %w", i+1, err)
 			}
 			items[i] = item
 		}
 		return json.Marshal(items)
 	}
-	if secrets, ok := v.Interface().(map[string]Secret); ok {
+	if secrets, ok := reflect.TypeAssert[map[string]Secret](v); ok {
 		plain := make(map[string]string, len(secrets))
 		for name, secret := range secrets {
 			plain[name] = string(secret)

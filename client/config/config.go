@@ -9,51 +9,51 @@ import "encoding/json"
 //
 // It is a plain value: [Load], [InCluster] and [Kubeconfig.Config] make one, and so can you. Copies share the slices,
 // maps and pointers in it, so replace those and do not change what they hold; then a Config is safe for concurrent use.
-// Printing a Config in any way shows no secret.
+// Printing a Config in any way shows no secret. The tags are the names of the fields in a kubeconfig.
 type Config struct {
 	// Server is the URL of the API server, with a path when the API is served below one: https://host:6443/prefix.
-	Server string
+	Server string `wire:"server"`
 	// Namespace is the namespace to use where none is given. Loading always fills it in, with "default" at last.
-	Namespace string
+	Namespace string `wire:"namespace"`
 
 	// TLSServerName is the name to ask for and to verify in the server's certificate. Default: the host of Server.
-	TLSServerName string
+	TLSServerName string `wire:"tls-server-name"`
 	// InsecureSkipTLSVerify accepts any server certificate. It excludes CAFile and CAData.
-	InsecureSkipTLSVerify bool
+	InsecureSkipTLSVerify bool `wire:"insecure-skip-tls-verify"`
 	// CAFile names a file of PEM certificates that the server's certificate must lead to, instead of the system's.
 	// The file may change while it is in use.
-	CAFile string
+	CAFile string `wire:"certificate-authority"`
 	// CAData is what CAFile would hold. Give one of the two.
-	CAData []byte
+	CAData []byte `wire:"certificate-authority-data"`
 
 	// ClientCertFile names the PEM certificate to present. The file may change while it is in use.
-	ClientCertFile string
+	ClientCertFile string `wire:"client-certificate"`
 	// ClientCertData is what ClientCertFile would hold. Give one of the two.
-	ClientCertData []byte
+	ClientCertData []byte `wire:"client-certificate-data"`
 	// ClientKeyFile names the PEM private key of the client certificate. The file may change while it is in use.
-	ClientKeyFile string
+	ClientKeyFile string `wire:"client-key"`
 	// ClientKeyData is what ClientKeyFile would hold. Give one of the two.
-	ClientKeyData Secret
+	ClientKeyData Secret `wire:"client-key-data"`
 
 	// BearerToken is sent with each request. With BearerTokenFile it is the token to begin with.
-	BearerToken Secret
+	BearerToken Secret `wire:"token"`
 	// BearerTokenFile names the file that holds the token. The file changes while it is in use: read it again.
-	BearerTokenFile string
+	BearerTokenFile string `wire:"tokenFile"`
 	// Username and Password are for HTTP basic authentication; they exclude a bearer token.
-	Username string
-	Password Secret
+	Username string `wire:"username"`
+	Password Secret `wire:"password"`
 	// Exec is the plugin to run for credentials. It is not to be run when there is a token, a password or a client
 	// certificate.
-	Exec *ExecConfig
+	Exec *ExecConfig `wire:"exec"`
 	// AuthProvider names a credential plugin of the kind that was compiled into clients.
-	AuthProvider *AuthProvider
+	AuthProvider *AuthProvider `wire:"auth-provider"`
 	// Impersonate asks the server to act as someone else.
-	Impersonate Impersonation
+	Impersonate Impersonation `wire:"as"`
 
 	// ProxyURL is the proxy to reach the server through: http, https or socks5. Default: none.
-	ProxyURL string
+	ProxyURL string `wire:"proxy-url"`
 	// DisableCompression stops asking the server for compressed answers.
-	DisableCompression bool
+	DisableCompression bool `wire:"disable-compression"`
 
 	// Source says where the configuration came from, for error messages: `context "prod" of /home/ann/.kube/config`.
 	Source string
@@ -101,7 +101,6 @@ const execExtension = "client.authentication.k8s.io/exec"
 
 // ExecConfig is a program that prints credentials:
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins.
-// Printing it shows neither the arguments nor the values of Env.
 type ExecConfig struct {
 	// Command is the program. Without a path separator it is looked up in PATH.
 	Command string `wire:"command"`

@@ -6,13 +6,14 @@ package config
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
 
 var (
-	// ErrNoConfig is wrapped by the error of [Load] and [Read] when there is no kubeconfig, or nothing in it, and the
-	// program does not run inside a cluster. The error names every place that was looked at.
+	// ErrNoConfig is wrapped by the error of [Load] and [Read] when there is no kubeconfig, or none that chooses a
+	// context, and the program does not run inside a cluster. The error names every place that was looked at.
 	ErrNoConfig = errors.New("no kubeconfig found")
 	// ErrNotInCluster is wrapped by the error of [InCluster] when the program does not run inside a cluster.
 	ErrNotInCluster = errors.New("not inside a cluster")
@@ -58,36 +59,45 @@ type place struct {
 
 func (p place) errorf(field, remedy, problem string, args ...any) *FieldError {
 	e := &FieldError{File: p.file, Stanza: p.stanza, Field: field, Problem: fmt.Sprintf(problem, args...), Remedy: remedy}
-	if p.overridden[field] {
+	if p.replaced(field) {
 		e.File, e.Stanza = "", "override"
 	}
-	if p.goNames || p.overridden[field] {
-		e.Field = goNames[field]
-	}
+	e.Field = p.fieldName(field)
 	return e
 }
 
-// goNames maps kubeconfig fields to those of Config. Never written.
-var goNames = map[string]string{
-	"server":                     "Server",
-	"namespace":                  "Namespace",
-	"tls-server-name":            "TLSServerName",
-	"insecure-skip-tls-verify":   "InsecureSkipTLSVerify",
-	"certificate-authority":      "CAFile",
-	"certificate-authority-data": "CAData",
-	"client-certificate":         "ClientCertFile",
-	"client-certificate-data":    "ClientCertData",
-	"client-key":                 "ClientKeyFile",
-	"client-key-data":            "ClientKeyData",
-	"token":                      "BearerToken",
-	"tokenFile":                  "BearerTokenFile",
-	"username":                   "Username",
-	"password":                   "Password",
-	"as":                         "Impersonate",
-	"exec":                       "Exec",
-	"auth-provider":              "AuthProvider",
-	"proxy-url":                  "ProxyURL",
-	"disable-compression":        "DisableCompression",
+// replaced tells whether a field, or the one it is a part of, came from an override.
+func (p place) replaced(field string) bool {
+	root, _, _ := strings.Cut(field, ".")
+	return p.overridden[root]
+}
+
+// fieldName is the name to use in an error.
+func (p place) fieldName(field string) string {
+	if p.goNames || p.replaced(field) {
+		return goName(field)
+	}
+	return field
+}
+
+// goName is the field of a Config, or of a struct in it, that a kubeconfig field ends up in: "Exec.Command" for
+// "exec.command". The tags of the structs say so.
+func goName(field string) string {
+	t := reflect.TypeFor[Config]()
+	var path []string
+	for name := range strings.SplitSeq(field, ".") {
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		for _, f := range wireFields(t) {
+			if f.name == name {
+				path = append(path, t.Field(f.index).Name)
+				t = t.Field(f.index).Type
+				break
+			}
+		}
+	}
+	return strings.Join(path, ".")
 }
 
 // missing says that a name is not in a list of stanzas, shows the list, and suggests the nearest.
@@ -100,6 +110,14 @@ func missing(kind, name string, have []string) string {
 		text += fmt.Sprintf(": did you mean %q?", near)
 	}
 	return text + fmt.Sprintf(" (%ss: %s)", kind, listNames(have))
+}
+
+// oneOf asks for a name out of a list.
+func oneOf(kind string, have []string) string {
+	if len(have) == 0 {
+		return fmt.Sprintf("one, and add it: there are no %ss", kind)
+	}
+	return fmt.Sprintf("one (%ss: %s)", kind, listNames(have))
 }
 
 // listNames quotes names, the first twenty of them.

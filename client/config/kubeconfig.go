@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ type NamedContext struct {
 	Unknown Unknown
 }
 
-// Cluster says where a server is. Printing it shows no password of a proxy.
+// Cluster says where a server is.
 type Cluster struct {
 	Server                   string      `wire:"server"`
 	TLSServerName            string      `wire:"tls-server-name"`
@@ -111,30 +112,6 @@ type Extension struct {
 // Unknown holds fields by name, as JSON. They may be anything, secrets too, so printing shows only how many there are.
 type Unknown map[string]json.RawMessage
 
-// String tells how many fields there are.
-func (u Unknown) String() string { return fmt.Sprintf("%d unknown fields", len(u)) }
-
-// GoString is String.
-func (u Unknown) GoString() string { return u.String() }
-
-// Format prints as String does, whatever the verb is.
-func (u Unknown) Format(f fmt.State, verb rune) { formatRedacted(f, verb, u.String(), u.GoString()) }
-
-// MarshalJSON writes what String shows.
-func (u Unknown) MarshalJSON() ([]byte, error) { return json.Marshal(u.String()) }
-
-// String lists the fields that are set.
-func (c Cluster) String() string { return c.config().String() }
-
-// GoString is String with the name of the type.
-func (c Cluster) GoString() string { return "config.Cluster" + c.String() }
-
-// Format prints as String or GoString do, whatever the verb is.
-func (c Cluster) Format(f fmt.State, verb rune) { formatRedacted(f, verb, c.String(), c.GoString()) }
-
-// MarshalJSON writes what String shows. [Kubeconfig.Encode] writes the form of a kubeconfig.
-func (c Cluster) MarshalJSON() ([]byte, error) { return json.Marshal(c.config()) }
-
 // Parse reads the text of a kubeconfig, which is YAML or JSON in UTF-8 or, with a byte order mark, UTF-16.
 // The file is where it came from: it is named in errors, and relative paths are relative to its folder. It may be "".
 //
@@ -142,22 +119,19 @@ func (c Cluster) MarshalJSON() ([]byte, error) { return json.Marshal(c.config())
 // A field or stanza that is there twice is an error, and so are values of the wrong type. When there are several YAML
 // documents, they are merged as files are: the first that says something wins.
 func Parse(data []byte, file string) (*Kubeconfig, error) {
-	docs, err := decodeYAML(data)
-	if err != nil {
-		return nil, parseError(file, err)
+	where := cmp.Or(file, "kubeconfig")
+	docs, syntax := decodeYAML(data)
+	if syntax != nil {
+		return nil, syntax.in(where)
 	}
 	parts := make([]*Kubeconfig, len(docs))
 	for i, doc := range docs {
-		parts[i] = new(Kubeconfig)
-		err := decodeObject(doc, parts[i])
-		if err == nil {
-			err = parts[i].checkHeader()
+		var err error
+		if parts[i], err = decodeKubeconfig(doc, where); err != nil {
+			return nil, err
 		}
-		if err == nil {
-			err = parts[i].checkNames()
-		}
-		if err != nil {
-			return nil, parseError(file, err)
+		if err := parts[i].check(where); err != nil {
+			return nil, err
 		}
 	}
 	kc := Merge(parts...)
@@ -165,43 +139,35 @@ func Parse(data []byte, file string) (*Kubeconfig, error) {
 	return kc, nil
 }
 
-// parseError puts the file before what is wrong with it; a position in the text joins them without a space.
-func parseError(file string, err error) error {
-	if file == "" {
-		file = "kubeconfig"
-	}
-	if pos, ok := errors.AsType[*positionError](err); ok && pos.line > 0 {
-		return fmt.Errorf("%s:%d: %s", file, pos.line, pos.problem)
-	}
-	return fmt.Errorf("%s: %w", file, err)
-}
-
-func (k *Kubeconfig) checkHeader() error {
+// check reports what makes a file unusable as a whole.
+func (k *Kubeconfig) check(file string) error {
 	if k.Kind != "" && k.Kind != "Config" {
-		return fmt.Errorf("kind is %q, a kubeconfig has kind Config", k.Kind)
+		return &FieldError{File: file, Field: "kind", Problem: fmt.Sprintf("is %q, a kubeconfig has Config", k.Kind)}
 	}
 	if k.APIVersion != "" && k.APIVersion != "v1" {
-		return fmt.Errorf("apiVersion is %q, only v1 is known", k.APIVersion)
+		return &FieldError{File: file, Field: "apiVersion", Problem: fmt.Sprintf("is %q, only v1 is known", k.APIVersion)}
 	}
-	return nil
-}
-
-// checkNames reports every name that two stanzas of a list share.
-func (k *Kubeconfig) checkNames() error {
-	errs := []error{
-		duplicates("cluster", k.Clusters),
-		duplicates("user", k.Users),
-		duplicates("context", k.Contexts),
-		duplicates("extension", k.Extensions),
+	var errs []error
+	add := func(stanza string, repeated []string) {
+		for _, name := range repeated {
+			errs = append(errs, &FieldError{
+				File: file, Stanza: stanza,
+				Problem: fmt.Sprintf("%q is there twice", name), Remedy: "rename or remove one",
+			})
+		}
 	}
+	add("clusters", duplicates(k.Clusters))
+	add("users", duplicates(k.Users))
+	add("contexts", duplicates(k.Contexts))
+	add("extensions", duplicates(k.Extensions))
 	for _, c := range k.Clusters {
-		errs = append(errs, duplicates(fmt.Sprintf("cluster %q: extension", c.Name), c.Cluster.Extensions))
+		add(fmt.Sprintf("cluster %q: extensions", c.Name), duplicates(c.Cluster.Extensions))
 	}
 	for _, u := range k.Users {
-		errs = append(errs, duplicates(fmt.Sprintf("user %q: extension", u.Name), u.User.Extensions))
+		add(fmt.Sprintf("user %q: extensions", u.Name), duplicates(u.User.Extensions))
 	}
 	for _, c := range k.Contexts {
-		errs = append(errs, duplicates(fmt.Sprintf("context %q: extension", c.Name), c.Context.Extensions))
+		add(fmt.Sprintf("context %q: extensions", c.Name), duplicates(c.Context.Extensions))
 	}
 	return errors.Join(errs...)
 }
@@ -230,16 +196,16 @@ func (n NamedUser) key() string    { return n.Name }
 func (n NamedContext) key() string { return n.Name }
 func (n Extension) key() string    { return n.Name }
 
-func duplicates[T named](what string, list []T) error {
+// duplicates returns the names that are there more than once.
+func duplicates[T named](list []T) []string {
 	seen := map[string]int{}
-	var errs []error
+	var out []string
 	for _, item := range list {
-		seen[item.key()]++
-		if seen[item.key()] == 2 {
-			errs = append(errs, fmt.Errorf("%s %q is there twice: rename or remove one", what, item.key()))
+		if seen[item.key()]++; seen[item.key()] == 2 {
+			out = append(out, item.key())
 		}
 	}
-	return errors.Join(errs...)
+	return out
 }
 
 // find returns the entry with the name, or nil.

@@ -71,10 +71,13 @@ func Read(ctx context.Context, files ...string) (*Kubeconfig, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	e := osEnv()
 	if len(files) > 0 {
-		return e.readAll(files, false)
+		return osEnv().readAll(files, false)
 	}
+	return osEnv().readDefault()
+}
+
+func (e env) readDefault() (*Kubeconfig, error) {
 	found, err := e.find()
 	if err != nil {
 		return nil, err
@@ -224,8 +227,10 @@ func noConfig(looked []string) error {
 }
 
 func (k *Kubeconfig) noContext() error {
-	return fmt.Errorf("%s: no current-context: choose one with `kubectl config use-context`, or name one (contexts: %s)",
-		k.files(), listNames(names(k.Contexts)))
+	e := k.place().errorf("current-context", "choose one with `kubectl config use-context`, or name "+
+		oneOf("context", names(k.Contexts)), "is missing")
+	e.Err = ErrNoConfig
+	return e
 }
 
 // files names where k came from.

@@ -23,7 +23,7 @@ func (c *Config) override(o *Options) (map[string]bool, error) {
 	c.overrideCluster(&with, done)
 	c.overrideUser(&with, done)
 	done.text("namespace", &c.Namespace, with.Namespace)
-	if c.Server != "" && strings.HasPrefix(serverURL(c), "http:") && done.anyOf(credentialFields...) {
+	if with.hasCredentials() && strings.HasPrefix(serverURL(c), "http:") {
 		return nil, errors.New("options: Override holds credentials, which are not sent over http: use an https server")
 	}
 	return done, nil
@@ -45,18 +45,12 @@ func (c *Config) overrideCluster(with *Config, done overridden) {
 	}
 }
 
-// The fields that say who one is. Never written.
-var (
-	authorizationFields = []string{"token", "tokenFile", "username", "password", "exec", "auth-provider"}
-	credentialFields    = append([]string{"client-certificate", "client-key", "as"}, authorizationFields...)
-)
-
 func (c *Config) overrideUser(with *Config, done overridden) {
 	if with.hasCertificate() {
 		c.ClientCertFile, c.ClientCertData = with.ClientCertFile, with.ClientCertData
 		done.mark("client-certificate", "client-certificate-data")
 	}
-	if with.ClientKeyFile != "" || with.ClientKeyData != "" {
+	if with.hasKey() {
 		c.ClientKeyFile, c.ClientKeyData = with.ClientKeyFile, with.ClientKeyData
 		done.mark("client-key", "client-key-data")
 	}
@@ -64,7 +58,7 @@ func (c *Config) overrideUser(with *Config, done overridden) {
 		c.BearerToken, c.BearerTokenFile = with.BearerToken, with.BearerTokenFile
 		c.Username, c.Password = with.Username, with.Password
 		c.Exec, c.AuthProvider = with.Exec, with.AuthProvider
-		done.mark(authorizationFields...)
+		done.mark("token", "tokenFile", "username", "password", "exec", "auth-provider")
 	}
 	if with.Impersonate.isZero() {
 		return
@@ -89,6 +83,11 @@ func (c *Config) hasAuthorization() bool {
 		c.Exec != nil || c.AuthProvider != nil
 }
 
+// hasCredentials tells whether c says who one is.
+func (c *Config) hasCredentials() bool {
+	return c.hasCertificate() || c.hasKey() || c.hasAuthorization() || !c.Impersonate.isZero()
+}
+
 // overridden is a set of fields by their kubeconfig names.
 type overridden map[string]bool
 
@@ -103,13 +102,4 @@ func (o overridden) text(field string, to *string, value string) {
 		*to = value
 		o[field] = true
 	}
-}
-
-func (o overridden) anyOf(fields ...string) bool {
-	for _, field := range fields {
-		if o[field] {
-			return true
-		}
-	}
-	return false
 }

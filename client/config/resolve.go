@@ -81,7 +81,7 @@ func (c *checker) finish(cfg *Config, o *Options, p places) (*Config, error) {
 		return cfg.withoutCredentials(), nil
 	}
 	if cfg.onlyCertificate() {
-		if err := cfg.checkExpiry(c.env, p.user, time.Now().Add(-expiryGrace)); err != nil {
+		if err := cfg.checkExpiry(c.env, p.user, expiryGrace); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +97,7 @@ const expiryGrace = 5 * time.Minute
 // checkSpelling reports top-level fields that are only spelled wrongly.
 func (k *Kubeconfig) checkSpelling() error {
 	var c checker
-	c.spelling(place{file: k.files()}, "", reflect.ValueOf(*k))
+	c.spelling(k.place(), "", reflect.ValueOf(*k))
 	return errors.Join(c.errs...)
 }
 
@@ -115,9 +115,9 @@ func (k *Kubeconfig) choose(o *Options) (*stanzas, error) {
 		if found == nil {
 			field := ""
 			if o.Context == "" {
-				field = "current-context: "
+				field = "current-context"
 			}
-			return nil, fmt.Errorf("%s: %s%s", k.files(), field, missing("context", name, names(k.Contexts)))
+			return nil, k.place().errorf(field, "", "%s", missing("context", name, names(k.Contexts)))
 		}
 		s.context = *found
 	} else if o.Cluster == "" && (o.Override == nil || o.Override.Server == "") {
@@ -135,7 +135,7 @@ func (s *stanzas) chooseCluster(k *Kubeconfig, o *Options) error {
 		if o.Override != nil && o.Override.Server != "" {
 			return nil
 		}
-		return s.contextPlace().errorf("cluster", "name one (clusters: "+listNames(names(k.Clusters))+")", "is missing")
+		return s.contextPlace().errorf("cluster", "name "+oneOf("cluster", names(k.Clusters)), "is missing")
 	}
 	found := find(k.Clusters, name)
 	switch {
@@ -143,7 +143,7 @@ func (s *stanzas) chooseCluster(k *Kubeconfig, o *Options) error {
 		s.cluster = *found
 		return nil
 	case o.Cluster != "":
-		return fmt.Errorf("%s: %s", k.files(), missing("cluster", name, names(k.Clusters)))
+		return k.place().errorf("", "", "%s", missing("cluster", name, names(k.Clusters)))
 	}
 	return s.contextPlace().errorf("cluster", "", "%s", missing("cluster", name, names(k.Clusters)))
 }
@@ -159,10 +159,13 @@ func (s *stanzas) chooseUser(k *Kubeconfig, o *Options) error {
 		s.user = *found
 		return nil
 	case o.User != "":
-		return fmt.Errorf("%s: %s", k.files(), missing("user", name, names(k.Users)))
+		return k.place().errorf("", "", "%s", missing("user", name, names(k.Users)))
 	}
 	return s.contextPlace().errorf("user", "", "%s", missing("user", name, names(k.Users)))
 }
+
+// place is that of what no stanza says.
+func (k *Kubeconfig) place() place { return place{file: k.files()} }
 
 // places are where the parts of a Config came from.
 type places struct{ cluster, user, context place }
@@ -209,6 +212,13 @@ func (c Cluster) config() Config {
 		ProxyURL:              c.ProxyURL,
 		DisableCompression:    c.DisableCompression,
 	}
+}
+
+// config is the part of a Config that a user says.
+func (u User) config() Config {
+	var cfg Config
+	u.addTo(&cfg)
+	return cfg
 }
 
 // addTo fills in the part of a Config that a user says.
@@ -272,7 +282,8 @@ func serverURL(cfg *Config) string {
 	if cfg.CAFile != "" || len(cfg.CAData) > 0 || cfg.hasCertificate() || cfg.InsecureSkipTLSVerify {
 		scheme = "https://"
 	}
-	if u, err = url.Parse(scheme + cfg.Server); err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+	u, err = url.Parse(scheme + cfg.Server)
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" || strings.Contains(cfg.Server, "://") {
 		return cfg.Server
 	}
 	return u.String()

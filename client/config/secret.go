@@ -14,10 +14,10 @@ const redacted = "[redacted]"
 
 // Secret is text that must not be printed: a token, a password, a private key.
 //
-// Every way of printing it (all verbs of fmt, slog, JSON, text) shows "[redacted]", or nothing when it is empty.
+// Every way of printing it (fmt, slog, JSON, text) shows "[redacted]", or nothing when it is empty.
 // string(s) gives the secret itself. Because a secret is not printed, it also does not survive being marshalled.
 //
-// fmt cannot call the methods of an unexported field: keep a *[Config], which prints as an address, and not a Config
+// fmt cannot call the methods of an unexported field: keep a *[Config], which %v prints as an address, and not a Config
 // or a Secret in the unexported fields of types that may be printed.
 type Secret string
 

@@ -24,7 +24,7 @@ func (k *Kubeconfig) Validate(ctx context.Context) error {
 		return err
 	}
 	c := checker{env: osEnv()}
-	c.spelling(place{file: k.files()}, "", reflect.ValueOf(*k))
+	c.spelling(k.place(), "", reflect.ValueOf(*k))
 	for i := range k.Clusters {
 		c.clusterStanza(&k.Clusters[i])
 	}
@@ -35,7 +35,7 @@ func (k *Kubeconfig) Validate(ctx context.Context) error {
 		c.contextStanza(k, &k.Contexts[i])
 	}
 	if k.CurrentContext != "" && find(k.Contexts, k.CurrentContext) == nil {
-		c.add(place{file: k.files()}.errorf("current-context", "", "%s",
+		c.add(k.place().errorf("current-context", "", "%s",
 			missing("context", k.CurrentContext, names(k.Contexts))))
 	}
 	return errors.Join(c.errs...)
@@ -80,8 +80,7 @@ func (c *checker) userStanza(n *NamedUser) {
 	p := place{file: n.User.Origin, stanza: fmt.Sprintf("user %q", n.Name)}
 	c.name(p, n.Name)
 	c.spelling(p, "", reflect.ValueOf(*n))
-	var cfg Config
-	n.User.addTo(&cfg)
+	cfg := n.User.config()
 	c.user(p, &cfg)
 }
 
@@ -95,7 +94,7 @@ func (c *checker) contextStanza(k *Kubeconfig, n *NamedContext) {
 
 func (c *checker) references(p place, k *Kubeconfig, context *Context) {
 	if context.Cluster == "" {
-		c.add(p.errorf("cluster", "name one of the clusters", "is missing"))
+		c.add(p.errorf("cluster", "name "+oneOf("cluster", names(k.Clusters)), "is missing"))
 	} else if find(k.Clusters, context.Cluster) == nil {
 		c.add(p.errorf("cluster", "", "%s", missing("cluster", context.Cluster, names(k.Clusters))))
 	}
@@ -155,7 +154,7 @@ func (c *checker) cluster(p place, cfg *Config) {
 	if cfg.Server == "" {
 		c.add(p.errorf("server", example, "is missing"))
 	} else if u, err := url.Parse(cfg.Server); err != nil || u.Host == "" || u.Opaque != "" {
-		c.add(p.errorf("server", example, "%q is not a URL or host:port", redactURL(cfg.Server)))
+		c.add(p.errorf("server", example, "%q is not a URL", redactURL(cfg.Server)))
 	} else if u.Scheme != "https" && u.Scheme != "http" {
 		c.add(p.errorf("server", example, "%q is not an https or http URL", redactURL(cfg.Server)))
 	}
@@ -230,11 +229,4 @@ func fileRemedy(path string) string {
 		return "write the path out: ~ is not expanded here"
 	}
 	return "restore the file, or correct the path"
-}
-
-func (p place) fieldName(field string) string {
-	if p.goNames || p.overridden[field] {
-		return goNames[field]
-	}
-	return field
 }

@@ -5,8 +5,6 @@ package config
 
 import (
 	"crypto/tls"
-	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -33,11 +31,10 @@ func (c *checker) user(p place, cfg *Config) {
 func (c *checker) clientCertificate(p place, cfg *Config) {
 	cert := c.pair(p, "client-certificate", cfg.ClientCertFile, cfg.ClientCertData)
 	key := c.pair(p, "client-key", cfg.ClientKeyFile, []byte(cfg.ClientKeyData))
-	haveCert, haveKey := cfg.hasCertificate(), cfg.ClientKeyFile != "" || cfg.ClientKeyData != ""
 	switch {
-	case haveCert && !haveKey:
+	case cfg.hasCertificate() && !cfg.hasKey():
 		c.add(p.errorf("client-key", "add it: a certificate is of no use without its key", "is missing"))
-	case haveKey && !haveCert:
+	case cfg.hasKey() && !cfg.hasCertificate():
 		c.add(p.errorf("client-certificate", "add it, or remove the key", "is missing, but its key is given"))
 	case cert != nil && key != nil:
 		if _, err := tls.X509KeyPair(cert, key); err != nil {
@@ -51,6 +48,9 @@ func (c *checker) clientCertificate(p place, cfg *Config) {
 
 // hasCertificate tells whether there is a client certificate.
 func (c *Config) hasCertificate() bool { return c.ClientCertFile != "" || len(c.ClientCertData) > 0 }
+
+// hasKey tells whether there is the key of a client certificate.
+func (c *Config) hasKey() bool { return c.ClientKeyFile != "" || c.ClientKeyData != "" }
 
 // source is the field that a value came from: itself if there is a file, else its twin.
 func source(field, file string) string {
@@ -107,26 +107,28 @@ func (c *checker) exec(p place, cfg *Config) {
 		c.add(p.errorf("exec", "keep one of the two", "is given, and so is %s", p.fieldName("auth-provider")))
 	}
 	if e.Command == "" {
-		c.add(p.errorf("exec", "name the program to run", "command is missing"))
+		c.add(p.errorf("exec.command", "name the program to run", "is missing"))
 	}
-	versions := []string{ExecV1, ExecV1Beta1}
-	switch {
-	case e.APIVersion == "":
-		c.add(p.errorf("exec", fmt.Sprintf("write %s, or what the plugin speaks", ExecV1), "apiVersion is missing"))
-	case !slices.Contains(versions, e.APIVersion):
-		c.add(p.errorf("exec", fmt.Sprintf("update the plugin to one that speaks %s", ExecV1),
-			"apiVersion %q is not one of %s", e.APIVersion, listNames(versions)))
+	switch e.APIVersion {
+	case ExecV1, ExecV1Beta1:
+	case "":
+		c.add(p.errorf("exec.apiVersion", "write "+ExecV1+", or what the plugin speaks", "is missing"))
+	default:
+		c.add(p.errorf("exec.apiVersion", "update the plugin to one that speaks "+ExecV1, "%q is not known", e.APIVersion))
 	}
-	modes := []string{string(InteractiveNever), string(InteractiveIfAvailable), string(InteractiveAlways)}
-	switch {
-	case e.InteractiveMode == "" && e.APIVersion == ExecV1:
-		c.add(p.errorf("exec", "write "+listNames(modes), "interactiveMode is missing"))
-	case e.InteractiveMode != "" && !slices.Contains(modes, string(e.InteractiveMode)):
-		c.add(p.errorf("exec", "write "+listNames(modes), "interactiveMode %q is not known", e.InteractiveMode))
+	const modes = "write Never, IfAvailable or Always"
+	switch e.InteractiveMode {
+	case InteractiveNever, InteractiveIfAvailable, InteractiveAlways:
+	case "":
+		if e.APIVersion == ExecV1 {
+			c.add(p.errorf("exec.interactiveMode", modes, "is missing"))
+		}
+	default:
+		c.add(p.errorf("exec.interactiveMode", modes, "%q is not known", e.InteractiveMode))
 	}
 	for i, v := range e.Env {
 		if v.Name == "" {
-			c.add(p.errorf("exec", "name the variable", "env: name of entry %d is missing", i+1))
+			c.add(p.errorf("exec.env", "name the variable", "the name of number %d is missing", i+1))
 		}
 	}
 }
@@ -136,7 +138,7 @@ func (c *checker) authProvider(p place, a *AuthProvider) {
 	switch a.Name {
 	case "oidc":
 	case "":
-		c.add(p.errorf(field, "name it, or use exec", "name is missing"))
+		c.add(p.errorf(field+".name", "name it, or use exec", "is missing"))
 	case "gcp":
 		c.add(p.errorf(field, "install gke-gcloud-auth-plugin and run `gcloud container clusters get-credentials`",
 			"gcp was removed in favour of an exec plugin"))

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,25 +16,69 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// positionError is a mistake in the form of the text. The line counts from 1; 0 is not known.
-type positionError struct {
+// syntaxError is a mistake in the form of the text. The line counts from 1; 0 is not known.
+type syntaxError struct {
 	line    int
 	problem string
 }
 
-func (e *positionError) Error() string { return e.problem }
-
 // decodeYAML returns each document of the text as JSON.
-func decodeYAML(data []byte) ([]json.RawMessage, error) {
+func decodeYAML(data []byte) ([]json.RawMessage, *syntaxError) {
 	var docs []json.RawMessage
 	for _, doc := range splitDocuments(decodeText(data)) {
+		if json.Valid(doc.text) { // the YAML parser does not know all of JSON
+			if err := checkJSON(doc); err != nil {
+				return nil, err
+			}
+			docs = append(docs, bytes.TrimSpace(doc.text))
+			continue
+		}
 		raw, err := yaml.YAMLToJSONStrict(doc.text) // strict: a key that is there twice is an error
+		if err != nil && bytes.Contains(doc.text, []byte("<<")) {
+			raw, err = yaml.YAMLToJSON(doc.text) // strict takes a key that replaces a merged one for a duplicate
+		}
 		if err != nil {
-			return nil, yamlError(err, doc.line)
+			return nil, yamlError(err, doc)
 		}
 		docs = append(docs, raw)
 	}
 	return docs, nil
+}
+
+// checkJSON reports a key that is there twice, which encoding/json does not.
+func checkJSON(doc document) *syntaxError {
+	d := json.NewDecoder(bytes.NewReader(doc.text))
+	d.UseNumber()
+	key, twice := repeatedKey(d)
+	if !twice {
+		return nil
+	}
+	before := doc.text[:d.InputOffset()]
+	return &syntaxError{doc.line + bytes.Count(before, []byte("\n")) + 1, fmt.Sprintf("key %q is there twice: remove one", key)}
+}
+
+// repeatedKey reads one value that is known to be valid, up to the first key that its object has already.
+func repeatedKey(d *json.Decoder) (key string, twice bool) {
+	token, err := d.Token()
+	if err != nil || token != json.Delim('{') && token != json.Delim('[') {
+		return "", false
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		if token == json.Delim('{') {
+			name, _ := d.Token()
+			key, _ := name.(string)
+			if seen[key] {
+				return key, true
+			}
+			seen[key] = true
+		}
+		if key, twice := repeatedKey(d); twice {
+			return key, true
+		}
+	}
+	_, _ = d.Token() // the closing delimiter
+	return "", false
 }
 
 // decodeText turns text that begins with a byte order mark into UTF-8 without one.
@@ -102,45 +147,49 @@ func isMarker(line []byte) bool {
 	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t')
 }
 
-// yamlLine matches what the YAML parser says about a place: its form, not its content.
-var yamlLine = regexp.MustCompile(`line (\d+): (.*)`)
+// The form of what the YAML parser says about a place, and about an anchor that is not there. Never written.
+var (
+	yamlLine   = regexp.MustCompile(`line (\d+): (.*)`)
+	yamlAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+)
 
-// yamlError words an error of the YAML parser as one line. The parser quotes the file in some of its messages; as that
-// may be a secret, only those are passed on that cannot.
-func yamlError(err error, linesBefore int) error {
+// yamlError words an error of the YAML parser as one line. The parser quotes the text in some of its messages; as that
+// may be a secret, only those are passed on that do not.
+func yamlError(err error, doc document) *syntaxError {
 	text := err.Error()
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ := strconv.Atoi(m[1]) // digits; a number too large prints as the largest
-		return &positionError{line + linesBefore, m[2]}
+		line, _ := strconv.Atoi(m[1]) // digits; a number too large is as good as any
+		return &syntaxError{line + doc.line, strings.Replace(m[2], "already set in map", "is there twice: remove one", 1)}
+	}
+	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
+		before, _, _ := strings.Cut(string(doc.text), "*"+m[1])
+		return &syntaxError{
+			doc.line + strings.Count(before, "\n") + 1,
+			"a value that begins with * is not the name of an anchor: put it in quotes",
+		}
 	}
 	problem := strings.TrimPrefix(text, "yaml: ")
-	switch {
-	case strings.Contains(problem, "unknown anchor"):
-		problem = "a value begins with * but is not the name of an anchor: put it in quotes"
-	case strings.Contains(problem, "map key"):
-		problem = "a key is not text"
-	case strings.HasPrefix(problem, "cannot decode"), strings.Contains(problem, "!!binary"),
-		strings.HasPrefix(problem, "anchor "), strings.HasPrefix(problem, "json:"):
-		problem = "a value does not fit its tag or anchor"
-	case strings.HasPrefix(problem, "did not find"), strings.HasPrefix(problem, "found "),
-		strings.HasPrefix(problem, "could not find"), strings.HasPrefix(problem, "mapping values"),
-		strings.HasPrefix(problem, "block "), strings.HasPrefix(problem, "document contains excessive aliasing"):
-		return &positionError{linesBefore + 1, problem}
-	default:
-		problem = "not readable as YAML or JSON (" + problemClass(problem) + ")"
+	for _, start := range []string{"did not find", "found ", "could not find", "mapping values", "block "} {
+		if strings.HasPrefix(problem, start) { // no line number is the first line
+			return &syntaxError{doc.line + 1, problem}
+		}
 	}
-	return &positionError{problem: problem}
-}
-
-// problemClass passes on the known complaints about characters and hides all others.
-func problemClass(problem string) string {
 	for _, known := range []string{
 		"control characters are not allowed", "invalid leading UTF-8 octet", "invalid trailing UTF-8 octet",
 		"incomplete UTF-8 octet sequence", "map merge requires map or sequence of maps as the value",
+		"excessive aliasing", "map key", "exceeded max depth",
 	} {
 		if strings.Contains(problem, known) {
-			return known
+			return &syntaxError{0, "cannot be read as YAML or JSON: " + known}
 		}
 	}
-	return "syntax error"
+	return &syntaxError{0, "cannot be read as YAML or JSON: a value does not fit its tag or anchor"}
+}
+
+// in puts the file and the line before what is wrong.
+func (e *syntaxError) in(file string) error {
+	if e.line > 0 {
+		file = fmt.Sprintf("%s:%d", file, e.line)
+	}
+	return &FieldError{File: file, Problem: e.problem}
 }

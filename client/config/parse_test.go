@@ -1,0 +1,364 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kube-go/sdk/client/config"
+)
+
+func TestParseReadsEveryField(t *testing.T) {
+	kc, err := config.Read(t.Context(), "testdata/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &config.Kubeconfig{
+		APIVersion:     "v1",
+		Kind:           "Config",
+		CurrentContext: "prod",
+		Preferences:    json.RawMessage(`{"colors":true}`),
+		Unknown:        config.Unknown{"future": json.RawMessage(`{"a":[1,2.5,"3",null,true,9007199254740993]}`)},
+		Clusters: []config.NamedCluster{{
+			Name:    "prod",
+			Unknown: config.Unknown{"note": json.RawMessage(`"beside the cluster"`)},
+			Cluster: config.Cluster{
+				Server:                   "https://prod.example.com:6443/prefix",
+				TLSServerName:            "api.example.com",
+				InsecureSkipTLSVerify:    true,
+				CertificateAuthority:     "pki/ca.crt",
+				CertificateAuthorityData: []byte("ca"),
+				ProxyURL:                 "socks5://proxy:1080",
+				DisableCompression:       true,
+				Extensions: []config.Extension{
+					{Name: "client.authentication.k8s.io/exec", Extension: json.RawMessage(`{"audience":"prod"}`)},
+					{
+						Name: "other", Extension: json.RawMessage(`"text"`),
+						Unknown: config.Unknown{"note": json.RawMessage(`"beside the extension"`)},
+					},
+				},
+				Unknown: config.Unknown{"future": json.RawMessage(`{"b":1}`)},
+			},
+		}},
+		Users: []config.NamedUser{{
+			Name: "ann",
+			User: config.User{
+				ClientCertificate:     "pki/ann.crt",
+				ClientCertificateData: []byte("cert"),
+				ClientKey:             "pki/ann.key",
+				ClientKeyData:         "key",
+				Token:                 "a-token",
+				TokenFile:             "token",
+				Impersonate:           "bob",
+				ImpersonateUID:        "42",
+				ImpersonateGroups:     []string{"dev", "ops"},
+				ImpersonateUserExtra:  map[string][]string{"scopes": {"a", "b"}, "reason": {"c"}},
+				Username:              "ann",
+				Password:              "a-password",
+				AuthProvider: &config.AuthProvider{
+					Name:    "oidc",
+					Config:  map[string]config.Secret{"client-id": "kube", "refresh-token": "a-refresh-token"},
+					Unknown: config.Unknown{"future": json.RawMessage(`1`)},
+				},
+				Exec: &config.ExecConfig{
+					Command:            "bin/login",
+					Args:               []string{"--secret", "an-argument"},
+					Env:                []config.EnvVar{{Name: "KEY", Value: "a-value", Unknown: config.Unknown{"future": json.RawMessage(`1`)}}},
+					APIVersion:         config.ExecV1,
+					InstallHint:        "get it from the intranet",
+					ProvideClusterInfo: true,
+					InteractiveMode:    config.InteractiveNever,
+					Unknown:            config.Unknown{"future": json.RawMessage(`2`)},
+				},
+				Extensions: []config.Extension{{Name: "x", Extension: json.RawMessage(`1`)}},
+				Unknown:    config.Unknown{"future": json.RawMessage(`"a-future-secret"`)},
+			},
+		}},
+		Contexts: []config.NamedContext{{
+			Name: "prod",
+			Context: config.Context{
+				Cluster: "prod", User: "ann", Namespace: "shop",
+				Extensions: []config.Extension{{Name: "ext", Extension: json.RawMessage(`[1]`)}},
+				Unknown:    config.Unknown{"future": json.RawMessage(`""`)},
+			},
+		}},
+		Extensions: []config.Extension{{Name: "z", Extension: json.RawMessage(`{"deep":{"deeper":null}}`)}},
+	}
+	if diff := cmp.Diff(want, kc, ignoreOrigins); diff != "" {
+		t.Errorf("Read() (-want +got):\n%s", diff)
+	}
+	for _, origin := range []string{
+		kc.Origins[0], kc.Clusters[0].Cluster.Origin, kc.Users[0].User.Origin, kc.Contexts[0].Context.Origin,
+	} {
+		if !strings.HasSuffix(origin, "/testdata/full.yaml") {
+			t.Errorf("an origin is %q", origin)
+		}
+	}
+}
+
+// ignoreOrigins leaves out where stanzas came from.
+var ignoreOrigins = cmp.Options{
+	cmpopts.IgnoreFields(config.Kubeconfig{}, "Origins"),
+	cmpopts.IgnoreFields(config.Cluster{}, "Origin"),
+	cmpopts.IgnoreFields(config.User{}, "Origin"),
+	cmpopts.IgnoreFields(config.Context{}, "Origin"),
+}
+
+func TestEncodeWritesEverythingBack(t *testing.T) {
+	text, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := parse(t, string(text), "/home/ann/config")
+	data, err := first.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "full.golden", data)
+	second := parse(t, string(data), "/home/ann/config")
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("Parse(Encode()) (-want +got):\n%s", diff)
+	}
+}
+
+func TestEncodeReportsRawFieldsThatAreNotJSON(t *testing.T) {
+	kc := config.Kubeconfig{Users: []config.NamedUser{{Name: "ann", User: config.User{
+		Extensions: []config.Extension{{Name: "x", Extension: json.RawMessage("{")}},
+	}}}}
+	_, err := kc.Encode()
+	if err == nil || !strings.HasPrefix(err.Error(), "users: number 1: user: extensions: number 1: extension: ") {
+		t.Errorf("Encode() = %v, want the place of what cannot be encoded", err)
+	}
+}
+
+// encodeUTF16 writes text with a byte order mark.
+func encodeUTF16(text string, order binary.AppendByteOrder) string {
+	data := order.AppendUint16(nil, 0xfeff)
+	for _, unit := range utf16.Encode([]rune(text)) {
+		data = order.AppendUint16(data, unit)
+	}
+	return string(data)
+}
+
+func TestParseAcceptsTheFormsOfAKubeconfig(t *testing.T) {
+	const text = "current-context: zoë🦊\n"
+	want := &config.Kubeconfig{CurrentContext: "zoë🦊"}
+	for _, test := range []struct {
+		name, in string
+		want     *config.Kubeconfig
+	}{
+		{"YAML", text, want},
+		{"JSON", `{"current-context": "zoë🦊"}`, want},
+		{"JSON that the YAML parser does not know", " {\"current-context\": \"zo\\u00eb\\ud83e\\udd8a\"}\n", want},
+		{
+			"JSON in which a key is in several objects", `{"contexts": [{"name": "a", "context": {}}, {"name": "b"}]}`,
+			&config.Kubeconfig{Contexts: []config.NamedContext{{Name: "a"}, {Name: "b"}}},
+		},
+		{"with Windows line ends", "\r\ncurrent-context: zoë🦊\r\n", want},
+		{"UTF-8 with a byte order mark", "\ufeff" + text, want},
+		{"UTF-16, little endian", encodeUTF16(text, binary.LittleEndian), want},
+		{"UTF-16, big endian", encodeUTF16(text, binary.BigEndian), want},
+		{"nothing", "", &config.Kubeconfig{}},
+		{"white space", "\n \n", &config.Kubeconfig{}},
+		{"only comments", "# empty\n", &config.Kubeconfig{}},
+		{"null", "null", &config.Kubeconfig{}},
+		{"an empty mapping", "{}", &config.Kubeconfig{}},
+		{"only a marker", "---\n", &config.Kubeconfig{}},
+		{
+			"fields that are null", "clusters: null\ncurrent-context: null\nusers: [{name: null, user: null}]\n",
+			&config.Kubeconfig{Users: []config.NamedUser{{}}},
+		},
+		{"entries that are null", "contexts: [null]\n", &config.Kubeconfig{Contexts: []config.NamedContext{{}}}},
+		{"a leading marker, directive and comment", "# c\n%YAML 1.1\n---\n# d\n" + text, want},
+		{"a marker with a value on its line", "--- {current-context: zoë🦊}\n", want},
+		{"a document end", text + "...\n", want},
+		{
+			"further documents, of which the first that says something wins",
+			"---\n---\n" + text + "---\ncurrent-context: b\nkind: Config\n...\n---\nkind: Config\napiVersion: v1\n",
+			&config.Kubeconfig{CurrentContext: "zoë🦊", Kind: "Config", APIVersion: "v1"},
+		},
+		{
+			"a PEM block, which only looks like a marker", "current-context: |\n  -----BEGIN\n",
+			&config.Kubeconfig{CurrentContext: "-----BEGIN\n"},
+		},
+		{
+			"names in another case are other names", "Current-Context: a\n",
+			&config.Kubeconfig{Unknown: config.Unknown{"Current-Context": json.RawMessage(`"a"`)}},
+		},
+		{
+			"a merged mapping of which a field is replaced",
+			"base: &b {server: https://a}\nclusters:\n- name: x\n  cluster: {<<: *b, server: https://b}\n",
+			&config.Kubeconfig{
+				Unknown:  config.Unknown{"base": json.RawMessage(`{"server":"https://a"}`)},
+				Clusters: []config.NamedCluster{{Name: "x", Cluster: config.Cluster{Server: "https://b"}}},
+			},
+		},
+		{
+			"an anchor", "contexts: [{name: &n a, context: {cluster: *n}}]\n",
+			&config.Kubeconfig{Contexts: []config.NamedContext{{Name: "a", Context: config.Context{Cluster: "a"}}}},
+		},
+		{
+			"base64 over several lines", "clusters: [{name: a, cluster: {certificate-authority-data: \"Y2\\nE=\"}}]\n",
+			&config.Kubeconfig{Clusters: []config.NamedCluster{{Name: "a", Cluster: config.Cluster{
+				CertificateAuthorityData: []byte("ca"),
+			}}}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := config.Parse([]byte(test.in), "")
+			if err != nil {
+				t.Fatalf("Parse(%q): %v", test.in, err)
+			}
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("Parse(%q) (-want +got):\n%s", test.in, diff)
+			}
+		})
+	}
+}
+
+func TestParseSaysWhereAndWhat(t *testing.T) {
+	for _, test := range []struct{ name, in, want string }{
+		{"a colon too many", "a: b: c", "/k:1: mapping values are not allowed in this context"},
+		{"wrong indentation", "\n\nx:\n  - a\n b: c\n", "/k:4: did not find expected key"},
+		{
+			"wrong indentation in a later document", "---\na: 1\n---\nx: 1\ny: b: c\n",
+			"/k:5: mapping values are not allowed in this context",
+		},
+		{"a tab", "a:\n\tb: 1\n", "/k:2: found character that cannot start any token"},
+		{"text that does not end", "a: 'b\n", "/k:2: found unexpected end of stream"},
+		{"a file that was cut off", `{"clusters": [`, "/k:1: did not find expected node content"},
+		{
+			"a value that looks like an alias, without showing it", "x: 1\nusers: [{name: a, user: {token: *hunter2}}]\n",
+			"/k:2: a value that begins with * is not the name of an anchor: put it in quotes",
+		},
+		{
+			"a value that does not fit its tag, without showing it", "token: !!int hunter2\n",
+			"/k: cannot be read as YAML or JSON: a value does not fit its tag or anchor",
+		},
+		{
+			"an anchor within itself", "a: &a [*a]\n",
+			"/k: cannot be read as YAML or JSON: a value does not fit its tag or anchor",
+		},
+		{
+			"a key that is a mapping, without showing it", "? {token: hunter2}\n: 1\n",
+			"/k: cannot be read as YAML or JSON: map key",
+		},
+		{
+			"a merge of no mapping", "<<: 1\n",
+			"/k: cannot be read as YAML or JSON: map merge requires map or sequence of maps as the value",
+		},
+		{"a control character", "a: \x00\n", "/k: cannot be read as YAML or JSON: control characters are not allowed"},
+		{"another encoding", "a: \xff\n", "/k: cannot be read as YAML or JSON: invalid leading UTF-8 octet"},
+		{"a key that is there twice", "users: []\nkind: Config\nusers: []\n", `/k:3: key "users" is there twice: remove one`},
+		{
+			"a key that is there twice in a stanza", "users:\n- name: a\n  user:\n    token: b\n    token: c\n",
+			`/k:5: key "token" is there twice: remove one`,
+		},
+		{"a key that is there twice in JSON", "---\n{}\n---\n{\"a\": [1, {\"b\":\n1,\n\"b\": 2}]}", // its first line is a marker
+			`/k:6: key "b" is there twice: remove one`},
+		{
+			"a key that is there twice in nothing but JSON", "{\"users\": [{\"name\": \"a\"}],\n\"x\": [{}, []],\n\"x\": \"\\/\"}",
+			`/k:3: key "x" is there twice: remove one`,
+		},
+		{"a list", "[1]", "/k: want a mapping, got a list"},
+		{"text, a certificate perhaps", "just text", "/k: want a mapping, got text"},
+		{"a number", "12", "/k: want a mapping, got a number"},
+		{"a mapping for a list", "clusters: {}", "/k: clusters: want a list, got a mapping"},
+		{"no mapping in a list", "clusters: [true]", "/k: cluster number 1: want a mapping, got true or false"},
+		{
+			"a number for a name", "users: [{name: a}, {name: 12}]",
+			"/k: user number 2: name: want text, got a number: put it in quotes",
+		},
+		{
+			"a number for text", "users: [{name: a, user: {password: 12}}]",
+			`/k: user "a": password: want text, got a number: put it in quotes`,
+		},
+		{
+			"yes for text", "users: [{name: a, user: {username: yes}}]",
+			`/k: user "a": username: want text, got true or false: put it in quotes`,
+		},
+		{"a list for text", "current-context: [a]", "/k: current-context: want text, got a list"},
+		{
+			"text for true", "clusters: [{name: a, cluster: {insecure-skip-tls-verify: 'true'}}]",
+			`/k: cluster "a": insecure-skip-tls-verify: want true or false, got text`,
+		},
+		{
+			"no base64", "clusters: [{name: a, cluster: {certificate-authority-data: '-----BEGIN'}}]",
+			`/k: cluster "a": certificate-authority-data: is not base64: encode the content of the file with base64`,
+		},
+		{
+			"a number for base64", "users: [{name: a, user: {client-key-data: 12}}]",
+			`/k: user "a": client-key-data: want text in base64, got a number`,
+		},
+		{
+			"text for a list", "users: [{name: a, user: {as-groups: b}}]",
+			`/k: user "a": as-groups: want a list of text, got text`,
+		},
+		{
+			"text for lists", "users: [{name: a, user: {as-user-extra: {b: c}}}]",
+			`/k: user "a": as-user-extra: want a mapping to lists of text, got a mapping`,
+		},
+		{
+			"a number in a nested stanza", "users: [{name: a, user: {exec: {env: [{name: B, value: 1}]}}}]",
+			`/k: user "a": exec.env."B".value: want text, got a number: put it in quotes`,
+		},
+		{
+			"a number in a mapping", "users: [{name: a, user: {auth-provider: {config: {expiry: 1}}}}]",
+			`/k: user "a": auth-provider.config: want a mapping to text, got a mapping`,
+		},
+		{"another kind", "kind: Pod\napiVersion: v1\n", `/k: kind: is "Pod", a kubeconfig has Config`},
+		{"another version", "apiVersion: v2\n", `/k: apiVersion: is "v2", only v1 is known`},
+		{
+			"several mistakes at once",
+			"current-context: 1\nclusters: [{name: a, cluster: {server: 2, proxy-url: 3}}]\ncontexts: 4\n",
+			"/k: cluster \"a\": server: want text, got a number: put it in quotes\n" +
+				"/k: cluster \"a\": proxy-url: want text, got a number: put it in quotes\n" +
+				"/k: contexts: want a list, got a number\n" +
+				"/k: current-context: want text, got a number: put it in quotes",
+		},
+		{
+			"names that are there twice",
+			"clusters: [{name: a}, {name: b}, {name: a}, {name: a}]\nusers: [{name: ''}, {name: ''}]\n" +
+				"contexts: [{name: c, context: {extensions: [{name: x}, {name: x}]}}, {name: c}]\n" +
+				"extensions: [{name: x}, {name: x}]\n",
+			"/k: clusters: \"a\" is there twice: rename or remove one\n" +
+				"/k: users: \"\" is there twice: rename or remove one\n" +
+				"/k: contexts: \"c\" is there twice: rename or remove one\n" +
+				"/k: extensions: \"x\" is there twice: rename or remove one\n" +
+				"/k: context \"c\": extensions: \"x\" is there twice: rename or remove one",
+		},
+		{
+			"extensions of stanzas that are there twice",
+			"clusters: [{name: a, cluster: {extensions: [{name: x}, {name: x}]}}]\n" +
+				"users: [{name: a, user: {extensions: [{name: x}, {name: x}]}}]\n",
+			"/k: cluster \"a\": extensions: \"x\" is there twice: rename or remove one\n" +
+				"/k: user \"a\": extensions: \"x\" is there twice: rename or remove one",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			kc, err := config.Parse([]byte(test.in), "/k")
+			if kc != nil {
+				t.Errorf("Parse(%q) = %v, want nil", test.in, kc)
+			}
+			checkError(t, err, test.want)
+			if _, ok := errors.AsType[*config.FieldError](err); !ok {
+				t.Errorf("%v is no FieldError", err)
+			}
+		})
+	}
+}
+
+func TestParseNamesTheInputWithoutAFile(t *testing.T) {
+	_, err := config.Parse([]byte("a: b: c"), "")
+	checkError(t, err, "kubeconfig:1: mapping values are not allowed in this context")
+}
