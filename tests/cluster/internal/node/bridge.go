@@ -9,8 +9,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -66,23 +66,17 @@ func machinePrefixes() ([]netip.Prefix, error) {
 }
 
 func overlaps(subnet netip.Prefix, taken []netip.Prefix) bool {
-	for _, prefix := range taken {
-		if subnet.Overlaps(prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(taken, subnet.Overlaps)
 }
 
 func deleteBridge(name string) error { return ip("link", "delete", name) }
 
 // ip runs the program of that name. The error is os.ErrExist if that was its reason.
 func ip(args ...string) error {
-	out, err := exec.Command("ip", args...).CombinedOutput()
+	message, err := run("ip", args...)
 	if err == nil {
 		return nil
 	}
-	message := strings.TrimSpace(string(out))
 	if strings.Contains(message, "File exists") {
 		err = os.ErrExist
 	}

@@ -75,17 +75,39 @@ func parseMounts(r io.Reader) ([]mount, error) {
 // makeCgroups makes the node's control group in each hierarchy, because a kubelet insists on finding its root, and the one
 // for the daemons.
 func makeCgroups(hierarchies []string, plan layout) error {
-	for _, controller := range controllers() {
-		// Only a unified hierarchy has this file; what cannot be turned on there is missed by the kubelet, which says so.
-		control := filepath.Join(hierarchies[0], "cgroup.subtree_control")
-		if _, err := os.Stat(control); err == nil {
-			_ = os.WriteFile(control, []byte("+"+controller), 0o644)
-		}
+	if err := passControllers(hierarchies); err != nil {
+		return err
 	}
 	for _, cgroup := range append(plan.Cgroups, plan.DaemonCgroup) {
 		if err := os.MkdirAll(cgroup, 0o755); err != nil {
 			return fmt.Errorf("make a control group: %w", err)
 		}
+	}
+	return nil
+}
+
+// passControllers makes the top of a unified hierarchy hand its controllers down, as far as a kubelet wants them. Version 1
+// has no such switch, nor has a unified hierarchy beside it controllers that are wanted.
+func passControllers(hierarchies []string) error {
+	if len(hierarchies) > 1 {
+		return nil
+	}
+	have, err := os.ReadFile(filepath.Join(hierarchies[0], "cgroup.controllers"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var wanted []string
+	for _, controller := range append(controllers(), "hugetlb") {
+		if slices.Contains(strings.Fields(string(have)), controller) {
+			wanted = append(wanted, "+"+controller)
+		}
+	}
+	file := filepath.Join(hierarchies[0], "cgroup.subtree_control")
+	if err := os.WriteFile(file, []byte(strings.Join(wanted, " ")), 0o644); err != nil {
+		return fmt.Errorf("turn on controllers (in a container, its processes must first leave the topmost control group): %w", err)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@
 package node
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,5 +68,64 @@ func TestNodesInDifferentFoldersHaveDifferentControlGroups(t *testing.T) {
 	a, b := cgroupName("/tmp/a"), cgroupName("/tmp/b")
 	if a == b || a != cgroupName("/tmp/a") {
 		t.Errorf("cgroupName() = %s and %s, want two names that stay", a, b)
+	}
+}
+
+func TestAUnifiedHierarchyHandsDownWhatAKubeletWants(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		alone bool
+		want  string
+	}{
+		{
+			name:  "version 2",
+			files: map[string]string{"cgroup.controllers": "cpuset cpu io memory hugetlb pids rdma misc\n"},
+			alone: true,
+			want:  "+cpu +cpuset +memory +pids +hugetlb",
+		},
+		{
+			name:  "version 2 without huge pages",
+			files: map[string]string{"cgroup.controllers": "cpuset cpu memory pids\n"},
+			alone: true,
+			want:  "+cpu +cpuset +memory +pids",
+		},
+		{
+			name:  "version 2 beside version 1",
+			files: map[string]string{"cgroup.controllers": "hugetlb\n"},
+			want:  "unchanged",
+		},
+		{
+			name:  "version 1",
+			alone: true,
+			want:  "unchanged",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			control := filepath.Join(dir, "cgroup.subtree_control")
+			for name, text := range test.files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(control, []byte("unchanged"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			hierarchies := []string{dir}
+			if !test.alone {
+				hierarchies = append(hierarchies, t.TempDir())
+			}
+			if err := passControllers(hierarchies); err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(control)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != test.want {
+				t.Errorf("it turns on %q, want %q", got, test.want)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Packages are the Debian packages that a node needs beside what Debian always has. deps.sh installs them.
@@ -43,13 +45,21 @@ func missingPrograms(look func(string) (string, error)) []string {
 	return missing
 }
 
+// run runs a program that takes no time to speak of, and returns what it says.
+func run(program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
 // checkRunc looks for seccomp, without which containerd makes no pods.
 func checkRunc() error {
-	out, err := exec.Command("runc", "--version").CombinedOutput()
+	said, err := run("runc", "--version")
 	if err != nil {
-		return fmt.Errorf("a node needs runc, which does not run: %w: %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("a node needs runc, which does not run: %w: %s", err, said)
 	}
-	if !strings.Contains(string(out), "libseccomp") {
+	if !strings.Contains(said, "libseccomp") {
 		return errors.New("a node needs a runc that was built with seccomp: use the one of your distribution")
 	}
 	return nil
@@ -91,8 +101,8 @@ func checkKernel() error {
 	if err != nil {
 		return err
 	}
-	if out, err := exec.Command("unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", string(script)).CombinedOutput(); err != nil {
-		return fmt.Errorf("a node needs a kernel that lets root do this: %s", strings.TrimSpace(string(out)))
+	if said, err := run("unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", string(script)); err != nil {
+		return fmt.Errorf("a node needs a kernel that lets root do this: %s", said)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func TestAShellReadsTheEnvironmentAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := `. "$0"; printf '%s\n' "$NODE_DIR" "$NODE_BRIDGE" "$NODE_CGROUP" "$NODE_CGROUPS"`
-	out, err := exec.Command("sh", "-euc", script, filepath.Join(dir, "env")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "sh", "-euc", script, filepath.Join(dir, "env")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -130,7 +130,7 @@ func TestTheHolderGivesTheNodeTheFoldersThatAreCalledItsOwn(t *testing.T) {
 		folders[folder] = true
 	}
 	mounted := map[string]bool{}
-	for _, folder := range strings.Fields(list) {
+	for folder := range strings.FieldsSeq(list) {
 		mounted[folder] = true
 	}
 	if diff := cmp.Diff(folders, mounted); diff != "" {

@@ -120,12 +120,12 @@ func visible(paths ...string) error {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("%s is not an absolute path", path)
 		}
-		real, err := filepath.EvalSymlinks(path)
+		resolved, err := filepath.EvalSymlinks(path)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		for _, folder := range privateFolders() {
-			if within(folder, path) || within(folder, real) {
+			if within(folder, path) || within(folder, resolved) {
 				return fmt.Errorf("%s: a node has a %s of its own and would not see this one; use another folder", path, folder)
 			}
 		}
@@ -140,8 +140,9 @@ func privateFolders() []string { return []string{"/run", "/var/lib", "/var/log"}
 
 // choosePorts replaces zeros by ports that nobody listens on.
 func choosePorts(ports ...*int) error {
+	var config net.ListenConfig
 	for _, port := range ports {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
+		listener, err := config.Listen(context.Background(), "tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 		if err != nil {
 			return err
 		}
@@ -151,8 +152,8 @@ func choosePorts(ports ...*int) error {
 	return nil
 }
 
-// Specs returns the node's processes in the order in which they start, each when the one before is ready: the holder of its mount namespace, which is not to
-// be restarted while the others run, then containerd, which is ready once it has the test image, then the kubelet.
+// Specs returns the node's processes in the order in which they start, each when the one before is ready: the holder
+// of its mount namespace, then containerd, which is ready once it has the test image, then the kubelet.
 func (n *Node) Specs() []process.Spec {
 	enter := filepath.Join(n.dir, "enter")
 	kubelet := append([]string{enter}, n.in.Kubelet...)
@@ -240,8 +241,8 @@ func CleanupDir(dir string) error {
 	if _, err := os.Stat(program); errors.Is(err, os.ErrNotExist) {
 		return nil // nothing was prepared
 	}
-	if out, err := exec.Command(program).CombinedOutput(); err != nil {
-		return fmt.Errorf("clean up the node in %s: %w: %s", dir, err, strings.TrimSpace(string(out)))
+	if said, err := run(program); err != nil {
+		return fmt.Errorf("clean up the node in %s: %w: %s", dir, err, said)
 	}
 	return nil
 }

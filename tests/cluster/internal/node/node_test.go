@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,13 +35,19 @@ func requireNode(t *testing.T) {
 	}
 }
 
-// prepare prepares a node that has no cluster, and no programs of its own.
-func prepare(t *testing.T, dir string) *node.Node {
-	t.Helper()
-	n, err := node.Prepare(dir, node.Binaries{Dir: "/bin", Image: "/bin/true"}, node.Input{
+// someBinaries and someInput are for a node that has no cluster, and no programs of its own.
+func someBinaries() node.Binaries { return node.Binaries{Dir: "/bin", Image: "/bin/true"} }
+
+func someInput() node.Input {
+	return node.Input{
 		Name: "node-1", Kubelet: []string{"/bin/true"}, Kubeconfig: "/dev/null", ClientCAFile: "/dev/null",
 		CertFile: "/dev/null", KeyFile: "/dev/null",
-	})
+	}
+}
+
+func prepare(t *testing.T, dir string) *node.Node {
+	t.Helper()
+	n, err := node.Prepare(dir, someBinaries(), someInput())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +77,7 @@ func hold(t *testing.T, n *node.Node) *process.Process {
 // enter runs a command inside the node and returns what it prints.
 func enter(t *testing.T, dir string, command ...string) string {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(dir, "enter"), command...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "enter"), command...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("enter %v: %v: %s", command, err, out)
 	}
@@ -145,7 +151,9 @@ func TestNothingIsLeftAfterCleanup(t *testing.T) {
 	}{
 		{"by who prepared the node", func(n *node.Node, _ string) error { return n.Cleanup() }},
 		{"by who has nothing but its directory", func(_ *node.Node, dir string) error { return node.CleanupDir(dir) }},
-		{"by a program", func(_ *node.Node, dir string) error { return exec.Command(node.CleanupProgram(dir)).Run() }},
+		{"by a program", func(_ *node.Node, dir string) error {
+			return exec.CommandContext(t.Context(), node.CleanupProgram(dir)).Run()
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -157,7 +165,7 @@ func TestNothingIsLeftAfterCleanup(t *testing.T) {
 				if err := test.cleanup(n, dir); err != nil {
 					t.Fatal(err)
 				}
-				noTrace(t, dir)
+				noTrace(t, dir, settings(t, dir))
 			}
 			<-holder.Done()
 			if _, err := os.Stat(filepath.Join(dir, "kubelet.yaml")); err != nil {
@@ -167,17 +175,16 @@ func TestNothingIsLeftAfterCleanup(t *testing.T) {
 	}
 }
 
-// noTrace checks that the kernel has nothing of the node.
-func noTrace(t *testing.T, dir string) {
+// noTrace checks that the kernel has nothing of the node with these settings.
+func noTrace(t *testing.T, dir string, known map[string]string) {
 	t.Helper()
-	known := settings(t, dir)
-	for _, cgroup := range strings.Fields(known["NODE_CGROUPS"]) {
+	for cgroup := range strings.FieldsSeq(known["NODE_CGROUPS"]) {
 		if _, err := os.Stat(cgroup); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the control group %s is left: %v", cgroup, err)
 		}
 	}
-	if _, err := net.InterfaceByName(known["NODE_BRIDGE"]); err == nil {
-		t.Errorf("the bridge %s is left", known["NODE_BRIDGE"])
+	if left := bridges(t, dir); len(left) > 0 {
+		t.Errorf("the bridges %v are left", left)
 	}
 	mounts, err := filepath.Glob("/proc/[0-9]*/mountinfo")
 	if err != nil {
@@ -194,11 +201,10 @@ func TestANodeIsPreparedWhereAnEarlierOneWasLeft(t *testing.T) {
 	requireNode(t)
 	dir := t.TempDir()
 	earlier := hold(t, prepare(t, dir))
-	bridge := settings(t, dir)["NODE_BRIDGE"]
 	hold(t, prepare(t, dir))
 	<-earlier.Done()
-	if again := settings(t, dir)["NODE_BRIDGE"]; again != bridge {
-		t.Errorf("its bridge is %s, and %s is left", again, bridge)
+	if diff := cmp.Diff([]string{settings(t, dir)["NODE_BRIDGE"]}, bridges(t, dir)); diff != "" {
+		t.Errorf("bridges of the node (-known +there):\n%s", diff)
 	}
 }
 
@@ -208,27 +214,26 @@ func TestAFailedPreparationLeavesNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cni"), nil, 0o600); err != nil { // which is to be a folder
 		t.Fatal(err)
 	}
-	before := interfaces(t)
-	if _, err := node.Prepare(dir, node.Binaries{Dir: "/bin", Image: "/bin/true"}, node.Input{
-		Name: "node-1", Kubelet: []string{"/bin/true"}, Kubeconfig: "/dev/null", ClientCAFile: "/dev/null",
-		CertFile: "/dev/null", KeyFile: "/dev/null",
-	}); err == nil || !strings.Contains(err.Error(), "prepare node node-1: ") {
+	if _, err := node.Prepare(dir, someBinaries(), someInput()); err == nil || !strings.Contains(err.Error(), "prepare node node-1: ") {
 		t.Errorf("Prepare() = %v, want an error with the node's name", err)
 	}
-	if diff := cmp.Diff(before, interfaces(t)); diff != "" {
-		t.Errorf("interfaces (-before +after):\n%s", diff)
+	if left := bridges(t, dir); len(left) > 0 {
+		t.Errorf("the bridges %v are left", left)
 	}
 }
 
-func interfaces(t *testing.T) []string {
+// bridges returns the names of the interfaces that belong to the node in dir; other nodes may come and go meanwhile.
+func bridges(t *testing.T, dir string) []string {
 	t.Helper()
-	all, err := net.Interfaces()
+	files, err := filepath.Glob("/sys/class/net/*/ifalias")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, one := range all {
-		names = append(names, one.Name)
+	for _, file := range files {
+		if alias, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(alias)) == dir {
+			names = append(names, filepath.Base(filepath.Dir(file)))
+		}
 	}
 	return names
 }
@@ -240,16 +245,57 @@ func TestAProgramIsNotRunOutsideANodeThatDoesNotRun(t *testing.T) {
 	if err := holder.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(filepath.Join(dir, "enter"), "echo", "done").CombinedOutput(); err == nil {
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "enter"), "echo", "done").CombinedOutput(); err == nil {
 		t.Errorf("it was run: %s", out)
 	}
 	// Now another process has its number: this one.
 	if err := os.WriteFile(filepath.Join(dir, "pid"), []byte("self\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(filepath.Join(dir, "enter"), "echo", "done").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "enter"), "echo", "done").CombinedOutput()
 	if want := "the node in " + dir + " does not run"; err == nil || !strings.Contains(string(out), want) {
 		t.Errorf("enter prints %q, %v, want %q", out, err, want)
+	}
+}
+
+func TestAHolderThatIsStartedAgainHoldsTheSameNode(t *testing.T) {
+	requireNode(t)
+	dir := t.TempDir()
+	n := prepare(t, dir)
+	holder := hold(t, n)
+	enter(t, dir, "sh", "-c", "mkdir /run/mount && mount -t tmpfs none /run/mount && echo kept >/run/mount/file")
+	enter(t, dir, "sh", "-c", "setsid sleep 1h >/dev/null 2>&1 &") // what containerd is to a real node
+	if err := holder.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	hold(t, n)
+	if got := enter(t, dir, "cat", "/run/mount/file"); got != "kept" {
+		t.Errorf("the file in the mount says %q", got)
+	}
+}
+
+func TestNodesThatArePreparedAtOnceHaveBridgesOfTheirOwn(t *testing.T) {
+	requireNode(t)
+	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
+	var wait sync.WaitGroup
+	for _, dir := range dirs {
+		wait.Go(func() {
+			if _, err := node.Prepare(dir, someBinaries(), someInput()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	used := map[string]string{}
+	for _, dir := range dirs {
+		bridge := settings(t, dir)["NODE_BRIDGE"]
+		if other, ok := used[bridge]; ok {
+			t.Errorf("%s and %s both have the bridge %s", dir, other, bridge)
+		}
+		used[bridge] = dir
+		if err := node.CleanupDir(dir); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

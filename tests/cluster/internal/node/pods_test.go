@@ -90,17 +90,28 @@ func (a api) run(t *testing.T, name string, until func(pod) bool, args ...string
 			"containers":    []any{map[string]any{"name": "main", "image": testimage.Name, "args": args}},
 		},
 	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		var now pod
+	var now pod
+	eventually(t, "pod "+name+" is as wanted", func() bool {
 		answer := a.do(t, http.MethodGet, "pods/"+name, nil)
 		if err := json.Unmarshal(answer, &now); err != nil {
 			t.Fatal(err)
 		}
-		if until(now) {
-			return now
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("pod %s is not as wanted: %s", name, answer)
+		return until(now)
+	})
+	return now
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(time.Minute)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-timeout:
+			t.Fatalf("not in a minute: %s", what)
 		}
 	}
 }
@@ -150,13 +161,8 @@ func TestPodsRunOnANodeAndLeaveNoTrace(t *testing.T) {
 			t.Errorf("the node's address is %q, want 127.0.0.1", web.HostIP)
 		}
 		url := "http://" + web.PodIP + ":8080/"
-		resp, err := http.Get(url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "web\n" {
-			t.Errorf("the pod answers the machine %q, %v, want its name", got, err)
+		if got := get(t, url); got != "web\n" {
+			t.Errorf("the pod answers the machine %q, want its name", got)
 		}
 		c.run(t, "other", pod.ended, "get", url)
 		if got := c.log(t, "other"); got != "web\n" {
@@ -167,11 +173,11 @@ func TestPodsRunOnANodeAndLeaveNoTrace(t *testing.T) {
 		c.run(t, "pause", pod.ready, "pause")
 		began := time.Now()
 		c.do(t, http.MethodDelete, "pods/pause", nil)
-		for bytes.Contains(c.do(t, http.MethodGet, "pods", nil), []byte(`"name":"pause"`)) {
-			if time.Since(began) > 20*time.Second { // a pod that ignores SIGTERM has 30
-				t.Fatal("it is still there")
-			}
-			time.Sleep(20 * time.Millisecond)
+		eventually(t, "the pod is gone", func() bool {
+			return !bytes.Contains(c.do(t, http.MethodGet, "pods", nil), []byte(`"name":"pause"`))
+		})
+		if took := time.Since(began); took > 20*time.Second { // one that ignores SIGTERM gets 30
+			t.Errorf("it took %v", took)
 		}
 	})
 
@@ -179,21 +185,33 @@ func TestPodsRunOnANodeAndLeaveNoTrace(t *testing.T) {
 		t.Errorf("the machine's files, while a node runs (-before +now):\n%s", diff)
 	}
 	dir := filepath.Join(c.Dir(), "node")
-	kept := filepath.Join(t.TempDir(), "env") // which goes with the cluster
-	text, err := os.ReadFile(filepath.Join(dir, "env"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(kept, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	known := settings(t, dir) // the file goes with the cluster
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	noTrace(t, filepath.Dir(kept))
+	noTrace(t, dir, known)
 	if diff := cmp.Diff(before, machine(t), cmp.AllowUnexported(state{})); diff != "" {
 		t.Errorf("the machine, after a node ran (-before +after):\n%s", diff)
 	}
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // which knows no proxy
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
 }
 
 // state is what of the machine a node must not change.

@@ -145,6 +145,7 @@ func (a nodeAPI) do(ctx context.Context, method, subresource string, body, resul
 		return err
 	}
 	req.Header.Set("Content-Type", "application/merge-patch+json")
+	req.Header.Set("User-Agent", "kubecluster") // who manages the fields
 	resp, err := a.client.Do(req)
 	if err != nil {
 		return err

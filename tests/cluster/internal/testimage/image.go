@@ -27,7 +27,7 @@ import (
 // command (`command: [tool, cat]`).
 const Name = "kube-go.test/tool:1"
 
-//go:embed tool/*.go tool/go.mod.txt
+//go:embed tool/main.go tool/commands.go tool/stream.go tool/terminal.go tool/serve.go tool/go.mod.txt
 var sources embed.FS
 
 // Build returns the path of the image's archive, after building the program and packing it if the cache has none.
@@ -65,7 +65,7 @@ func writeAtomically(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }() // fails if all went well
 	_, err = file.Write(content)
 	if closeErr := file.Close(); err == nil {
 		err = closeErr

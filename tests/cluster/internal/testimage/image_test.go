@@ -130,7 +130,7 @@ func TestTheProgramInTheImageRuns(t *testing.T) {
 	defer image.Close()
 	program := extractProgram(t, image)
 	t.Run("and its exit status is what it is told", func(t *testing.T) {
-		err := exec.Command(program, "exit", "7").Run()
+		err := exec.CommandContext(t.Context(), program, "exit", "7").Run()
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 7 {
 			t.Errorf("tool exit 7: %v", err)
 		}
@@ -162,7 +162,7 @@ func TestTheProgramInTheImageRuns(t *testing.T) {
 // terminate starts the program, which must print something, sends it SIGTERM and returns its exit status.
 func terminate(t *testing.T, program string, args ...string) int {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	cmd := exec.CommandContext(t.Context(), program, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

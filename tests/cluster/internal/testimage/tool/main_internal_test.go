@@ -111,7 +111,7 @@ func TestWhatWriteSaysOfItselfIsWhatSumSaysOfIt(t *testing.T) {
 
 func TestAWriterThatFailsIsAFailure(t *testing.T) {
 	reader, writer := io.Pipe()
-	reader.Close()
+	_ = reader.Close() // never fails
 	for _, args := range [][]string{{"echo", "a"}, {"cat"}, {"lines", "1"}, {"env"}, {"write", "1"}, {"sum"}} {
 		var stderr bytes.Buffer
 		status := run(args, streams{strings.NewReader("some text"), writer, &stderr})

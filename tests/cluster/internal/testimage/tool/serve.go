@@ -30,7 +30,7 @@ func serve(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	server := &http.Server{Handler: handler(), ReadHeaderTimeout: time.Minute}
-	stopped := context.AfterFunc(ctx, func() { server.Close() })
+	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stopped()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err

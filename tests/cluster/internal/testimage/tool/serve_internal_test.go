@@ -46,7 +46,8 @@ func TestTheServerAnswers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			answer := httptest.NewRecorder()
-			server.ServeHTTP(answer, httptest.NewRequest(test.method, test.target, strings.NewReader(test.body)))
+			req := httptest.NewRequestWithContext(t.Context(), test.method, test.target, strings.NewReader(test.body))
+			server.ServeHTTP(answer, req)
 			if answer.Code != test.status || answer.Body.String() != test.want {
 				t.Errorf("%s %s = %d %q, want %d %q", test.method, test.target, answer.Code, answer.Body, test.status, test.want)
 			}
@@ -97,7 +98,7 @@ func TestAServerCanBeAskedByGet(t *testing.T) {
 func TestTheServerAnswersWhileItIsAsked(t *testing.T) {
 	url := "http://127.0.0.1:" + start(t, serve)
 	body, writer := io.Pipe()
-	defer writer.Close()
+	defer func() { _ = writer.Close() }() // never fails
 	go func() { _, _ = io.WriteString(writer, "ping") }()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/echo", body)
 	if err != nil {
@@ -114,8 +115,13 @@ func TestTheServerAnswersWhileItIsAsked(t *testing.T) {
 	}
 }
 
+func dial(t *testing.T, port string) (net.Conn, error) {
+	t.Helper()
+	return new(net.Dialer).DialContext(t.Context(), "tcp", "127.0.0.1:"+port)
+}
+
 func TestTheEchoServerSendsBackAndClosesWhenItsClientDid(t *testing.T) {
-	conn, err := net.Dial("tcp", "127.0.0.1:"+start(t, echoServer))
+	conn, err := dial(t, start(t, echoServer))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +146,7 @@ func TestTheEchoServerEndsThoughAClientIsConnected(t *testing.T) {
 	})
 	port := start(t, echoServer)
 	var err error
-	conn, err = net.Dial("tcp", "127.0.0.1:"+port)
+	conn, err = dial(t, port)
 	if err != nil {
 		t.Fatal(err)
 	}

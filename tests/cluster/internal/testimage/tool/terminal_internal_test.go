@@ -1,6 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -22,7 +24,7 @@ func TestSizeFollowsTheTerminal(t *testing.T) {
 	done := make(chan int, 1)
 	go func() {
 		done <- run([]string{"size"}, streams{terminal, in, os.Stderr})
-		in.Close()
+		_ = in.Close() // never fails
 	}()
 	lines := bufio.NewScanner(out)
 	next := func(want string) {
