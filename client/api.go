@@ -6,6 +6,8 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"strings"
@@ -115,16 +117,15 @@ func asObject[K any](obj *K) core.Object {
 	return any(obj).(core.Object)
 }
 
-// copyOf returns a copy to encode, so that the caller's object keeps its TypeMeta.
+// copyOf returns a copy to encode, so that the caller's object keeps its TypeMeta, which encoding sets. Nothing deeper
+// is changed, so nothing deeper is copied.
 func copyOf[K any](obj *K) (core.Object, error) {
 	if obj == nil {
 		return nil, &request.InvalidError{Field: "object", Detail: "is nil"}
 	}
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		m := make(map[string]any, len(u.Object)+2)
-		for k, v := range u.Object {
-			m[k] = v
-		}
+		maps.Copy(m, u.Object)
 		return &unstructured.Unstructured{Object: m}, nil
 	}
 	c := *obj
@@ -134,7 +135,7 @@ func copyOf[K any](obj *K) (core.Object, error) {
 // complete fills in the TypeMeta that the server leaves out of list items and protobuf messages.
 func (a *API[K]) complete(obj *K) {
 	kind := asObject(obj).GetObjectKind()
-	if kind.GroupVersionKind().Kind == "" {
+	if kind.GroupVersionKind().Empty() {
 		kind.SetGroupVersionKind(a.target.Resource.GroupVersionKind())
 	}
 }
@@ -162,21 +163,25 @@ func (a *API[K]) exchange(ctx context.Context, t request.Target, b build) (*K, e
 	defer resp.Body.Close()
 	body, err := wire.ReadBody(resp.Body, a.client.limits)
 	if err != nil {
-		return nil, streamError(ctx, err)
+		return nil, err
 	}
 	obj := new(K)
 	if err := wire.Unmarshal(body, resp.Header.Get("Content-Type"), asObject(obj)); err != nil {
 		return nil, err
 	}
 	a.complete(obj)
+	if got, want := asObject(obj).GetObjectKind().GroupVersionKind(), t.Resource.GroupVersionKind(); got != want {
+		return nil, fmt.Errorf("the server answered with a %s of %s, not with a %s of %s",
+			got.Kind, got.GroupVersion(), want.Kind, want.GroupVersion())
+	}
 	return obj, nil
 }
 
 // send sends a request in the encoding that suits its target. A server that refuses a body because of its encoding is
 // asked again with JSON, at once and from then on.
 func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Response, error) {
-	encoding := t.Encoding
 	key := t.Resource.GroupVersionResource()
+	encoding := t.Encoding
 	if _, ok := c.jsonOnly.Load(key); ok {
 		encoding = wire.JSON
 	}
@@ -185,17 +190,15 @@ func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Res
 		return nil, err
 	}
 	resp, err := c.Do(ctx, r)
-	if encoding == wire.JSON || r.Body == nil || !errors.Is(err, core.ErrUnsupportedMediaType) {
-		return resp, notServed(t.Resource, err)
+	if r.ContentType != wire.MediaTypeProtobuf || !errors.Is(err, core.ErrUnsupportedMediaType) {
+		return resp, notServed(t, err)
 	}
+	c.jsonOnly.Store(key, struct{}{})
 	if r, err = b(wire.JSON); err != nil {
 		return nil, err
 	}
 	resp, err = c.Do(ctx, r)
-	if err == nil {
-		c.jsonOnly.Store(key, struct{}{})
-	}
-	return resp, notServed(t.Resource, err)
+	return resp, notServed(t, err)
 }
 
 // encoded returns a build function of a request builder that takes a target.
@@ -204,22 +207,4 @@ func encoded(t request.Target, builder func(request.Target) (*request.Request, e
 		t.Encoding = e
 		return builder(t)
 	}
-}
-
-// wrap makes the one OpError of a verb.
-func wrap(verb string, t request.Target, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := errors.AsType[*OpError](err); ok {
-		return err // an error of another verb, on its way through
-	}
-	name := t.Resource.String()
-	if t.Resource.Plural == "" {
-		name = "objects"
-	}
-	if t.Subresource != "" {
-		name += "/" + t.Subresource
-	}
-	return &OpError{Verb: verb, Resource: name, Ref: core.ObjectRef{Namespace: t.Namespace, Name: t.Name}, Err: err}
 }

@@ -6,6 +6,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,16 +15,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
-	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -40,8 +37,9 @@ type Options struct {
 	// Middleware is wrapped around every request, the first outermost. See package middleware for the order.
 	Middleware []middleware.Func
 
-	// Transport replaces the connection to the server; its TLS and proxy are then its own affair, while credentials are
-	// still sent. Default: HTTP/2 with the Config's TLS settings.
+	// Transport replaces the connection to the server. Tokens, passwords and impersonation are still sent; TLS, a
+	// client certificate and a proxy are the transport's own affair, so the Config must not ask for them.
+	// Default: HTTP/2 with the Config's TLS settings, through its proxy or else the one of HTTPS_PROXY and NO_PROXY.
 	Transport http.RoundTripper
 
 	// Logger gets one line per request at debug level. Default: none.
@@ -60,7 +58,7 @@ type Client struct {
 	limits    *wire.Limits
 
 	// jsonOnly remembers the resources whose servers refused a protobuf body.
-	jsonOnly *sync.Map
+	jsonOnly sync.Map
 }
 
 // New returns a client. It reads the configuration and the files it names, but does not ask the server anything.
@@ -75,35 +73,47 @@ func New(ctx context.Context, o *Options) (*Client, error) {
 			return nil, err
 		}
 		cfg = loaded
+	} else if err := cfg.Validate(ctx); err != nil {
+		return nil, err
 	}
-	base, err := baseURL(cfg)
+	own := *cfg // the caller may go on changing its own
+	c, err := newClient(&own, o)
+	if err != nil && cfg.Source != "" {
+		err = fmt.Errorf("%s: %w", cfg.Source, err)
+	}
+	return c, err
+}
+
+func newClient(cfg *config.Config, o *Options) (*Client, error) {
+	base, err := baseURL(cfg.Server)
+	if err != nil {
+		return nil, err
+	}
+	auth, err := authLayer(cfg)
 	if err != nil {
 		return nil, err
 	}
 	rt := o.Transport
 	if rt == nil {
-		if rt, err = newTransport(cfg); err != nil {
-			return nil, fmt.Errorf("%s: %w", cfg.Source, err)
-		}
+		rt, err = newTransport(cfg)
+	} else {
+		err = checkOwnTransport(cfg)
 	}
-	auth, err := authLayer(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.Source, err)
+		return nil, err
+	}
+	c := &Client{base: base, namespace: cfg.Namespace, source: cfg.Source}
+	if o.Limits != nil {
+		c.limits = new(*o.Limits)
 	}
 	agent := o.UserAgent
 	if agent == "" {
 		agent = defaultUserAgent()
 	}
-	layers := append(append([]middleware.Func{}, o.Middleware...),
-		middleware.Log(o.Logger), middleware.UserAgent(agent), impersonateLayer(cfg), auth)
-	return &Client{
-		base:      base,
-		namespace: cfg.Namespace,
-		source:    cfg.Source,
-		rt:        middleware.Chain(rt, layers...),
-		limits:    o.Limits,
-		jsonOnly:  new(sync.Map),
-	}, nil
+	c.rt = middleware.Chain(rt, slices.Concat(o.Middleware, []middleware.Func{
+		middleware.Log(o.Logger), middleware.UserAgent(agent), impersonateLayer(cfg), auth, c.explain,
+	})...)
+	return c, nil
 }
 
 // Namespace returns the namespace that the configuration names for the cases where the user gives none.
@@ -113,10 +123,11 @@ func (c *Client) Namespace() string { return c.namespace }
 func (c *Client) Server() string { return c.base.String() }
 
 // Do sends a request and returns the response when its status is a success; the caller closes its body. It is the way
-// to send what [API] has no verb for.
+// to send what [API] has no verb for. Redirects are not followed: they are no success.
 //
 // Errors: [*core.StatusError] when the server says no, [*ConnectError] when it can't be reached, and the context's
-// cause when the context ends.
+// cause when the context ends. When the connection breaks while the body is read, the error matches
+// io.ErrUnexpectedEOF.
 func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, error) {
 	req, err := c.httpRequest(ctx, r)
 	if err != nil {
@@ -124,11 +135,11 @@ func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, er
 	}
 	resp, err := c.rt.RoundTrip(req)
 	if err != nil {
-		return nil, c.sendError(ctx, err)
+		return nil, err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		return nil, statusError(resp)
+		return nil, c.misdirected(statusError(resp))
 	}
 	return resp, nil
 }
@@ -158,50 +169,53 @@ func (c *Client) httpRequest(ctx context.Context, r *request.Request) (*http.Req
 	return req, nil
 }
 
-// maxErrorBytes bounds what is kept of an error's body that is not a Status.
-const maxErrorBytes = 2 << 10
-
-// statusError makes an error of a response that is not a success.
-func statusError(resp *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // what was read says most of it, even if the rest is lost
-	e := &core.StatusError{RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
-	status := wire.UnmarshalStatus(body, resp.Header.Get("Content-Type"))
-	if status == nil {
-		status = &metav1.Status{Message: strings.TrimSpace(string(body[:min(len(body), maxErrorBytes)]))}
-	}
-	if status.Code == 0 {
-		status.Code = int32(resp.StatusCode)
-	}
-	e.Status = *status
-	return e
-}
-
-// retryAfter parses the header in both of its forms; zero when there is none.
-func retryAfter(header string) time.Duration {
-	if n, err := strconv.Atoi(header); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
-	}
-	if t, err := http.ParseTime(header); err == nil {
-		return max(0, time.Until(t))
-	}
-	return 0
-}
-
 // defaultUserAgent starts with the program's name and a slash: what stands before the slash is the server's default for
 // field managers.
 func defaultUserAgent() string {
-	return fmt.Sprintf("%s/kube-go (%s/%s)", filepath.Base(os.Args[0]), runtime.GOOS, runtime.GOARCH)
+	program := "unknown"
+	if len(os.Args) > 0 {
+		program = filepath.Base(os.Args[0])
+	}
+	return fmt.Sprintf("%s/kube-go (%s/%s)", program, runtime.GOOS, runtime.GOARCH)
 }
 
-func baseURL(cfg *config.Config) (*url.URL, error) {
-	u, err := url.Parse(cfg.Server)
-	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		err = fmt.Errorf("want https://host:port")
-	}
+// baseURL parses the address of a server, which was validated to be an http or https URL with a host.
+func baseURL(server string) (*url.URL, error) {
+	u, err := url.Parse(server)
 	if err != nil {
-		return nil, fmt.Errorf("%s: server %q: %w", cfg.Source, cfg.Server, err)
+		return nil, err
 	}
-	u.Path = strings.TrimSuffix(u.Path, "/")
-	u.RawPath = strings.TrimSuffix(u.RawPath, "/")
+	switch {
+	case u.User != nil:
+		return nil, fmt.Errorf("server %s: holds a user name or a password; give them as username and password", u.Redacted())
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("server %s: holds a query or a fragment; remove it", u)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	u.RawPath = strings.TrimRight(u.RawPath, "/")
 	return u, nil
+}
+
+// checkOwnTransport refuses what only the client's own transport can do.
+func checkOwnTransport(cfg *config.Config) error {
+	var asked []string
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"TLSServerName", cfg.TLSServerName != ""},
+		{"InsecureSkipTLSVerify", cfg.InsecureSkipTLSVerify},
+		{"a certificate authority", cfg.CAFile != "" || len(cfg.CAData) > 0},
+		{"a client certificate", cfg.ClientCertFile != "" || len(cfg.ClientCertData) > 0},
+		{"ProxyURL", cfg.ProxyURL != ""},
+	} {
+		if field.set {
+			asked = append(asked, field.name)
+		}
+	}
+	if asked != nil {
+		return errors.New("the Config asks for " + strings.Join(asked, ", ") +
+			", which a Transport of your own can't be told; set it up there, and clear it here")
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"io"
 
 	"github.com/kube-go/sdk/core/request"
 )
@@ -37,5 +38,10 @@ func (a *API[K]) drop(ctx context.Context, verb string, t request.Target, b buil
 	if err != nil {
 		return wrap(verb, t, err)
 	}
-	return wrap(verb, t, resp.Body.Close())
+	defer resp.Body.Close()
+	// A body that was read to its end leaves an HTTP/1.1 connection usable; one that is too long for that is not worth it.
+	_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
+	return nil
 }
+
+const drainBytes = 256 << 10

@@ -4,15 +4,12 @@
 package client
 
 import (
-	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
-	"syscall"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 )
 
 // OpError says which operation failed. Each verb wraps its error in exactly one.
@@ -44,33 +41,57 @@ func (e *OpError) missing() bool {
 	if !ok || e.Ref.Name == "" || !errors.Is(se, core.ErrNotFound) {
 		return false
 	}
+	plural, _, _ := strings.Cut(e.Resource, "/")
+	plural, _, _ = strings.Cut(plural, ".")
 	d := se.Status.Details
-	return d != nil && d.Name == e.Ref.Name && strings.HasPrefix(e.Resource, d.Kind)
+	return d != nil && d.Name == e.Ref.Name && d.Kind == plural
 }
 
 // Unwrap returns Err.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// NotServedError says that the server has no such kind at all.
+// wrap makes the one OpError of a verb.
+func wrap(verb string, t request.Target, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*OpError](err); ok {
+		return err // an error of another verb, on its way through
+	}
+	name := t.Resource.String()
+	if t.Resource.Plural == "" {
+		name = "objects"
+	}
+	if t.Subresource != "" {
+		name += "/" + t.Subresource
+	}
+	return &OpError{Verb: verb, Resource: name, Ref: core.ObjectRef{Namespace: t.Namespace, Name: t.Name}, Err: err}
+}
+
+// NotServedError says that the server has no such kind at all, or no such subresource of it.
 type NotServedError struct {
-	Resource core.Resource
-	Err      error // the server's answer
+	Resource    core.Resource
+	Subresource string // empty when the object itself was asked for
+	Err         error  // the server's answer
 }
 
 // Error names the kind and the remedy.
 func (e *NotServedError) Error() string {
-	msg := fmt.Sprintf("the server does not serve %s in version %s: ", e.Resource, e.Resource.Version)
-	if strings.Contains(e.Resource.Group, ".") && !strings.HasSuffix(e.Resource.Group, ".k8s.io") {
-		return msg + "install its CustomResourceDefinition, or correct the version"
+	what, remedy := e.Resource.String(), "correct the group and version, or enable the API"
+	switch {
+	case e.Subresource != "":
+		what, remedy = what+"/"+e.Subresource, "enable the subresource, or do without it"
+	case strings.Contains(e.Resource.Group, "."): // the group of a custom resource has a dot
+		remedy = "install its CustomResourceDefinition, enable the API, or correct the group and version"
 	}
-	return msg + "correct the group and version, or enable the API"
+	return fmt.Sprintf("the server does not serve %s in version %s: %s", what, e.Resource.Version, remedy)
 }
 
 // Unwrap returns the server's answer, which matches core.ErrNotFound.
 func (e *NotServedError) Unwrap() error { return e.Err }
 
 // notServed recognises the answer to a URL that the server does not know: "not found" of nothing in particular.
-func notServed(res core.Resource, err error) error {
+func notServed(t request.Target, err error) error {
 	se, ok := err.(*core.StatusError) //nolint:errorlint // straight from Do
 	if !ok || !errors.Is(se, core.ErrNotFound) {
 		return err
@@ -78,63 +99,5 @@ func notServed(res core.Resource, err error) error {
 	if d := se.Status.Details; d != nil && (d.Name != "" || d.Kind != "") {
 		return err
 	}
-	return &NotServedError{Resource: res, Err: err}
-}
-
-// ConnectError says that the server could not be reached, and what to look at.
-type ConnectError struct {
-	Server string // URL
-	Source string // where the URL came from
-	Err    error
-}
-
-// Error names the server, where its address came from, the cause and a remedy.
-func (e *ConnectError) Error() string {
-	msg := "reach " + e.Server
-	if e.Source != "" {
-		msg += " (" + e.Source + ")"
-	}
-	msg += ": " + e.Err.Error()
-	if hint := connectHint(e.Err); hint != "" {
-		msg += "; " + hint
-	}
-	return msg
-}
-
-// Unwrap returns Err.
-func (e *ConnectError) Unwrap() error { return e.Err }
-
-func connectHint(err error) string {
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return "nothing listens there: start the server, or correct the address"
-	}
-	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
-		return "correct the host name, or the resolver"
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "the server's certificate is not signed by the configured certificate-authority: take the cluster's current one"
-	}
-	if name, ok := errors.AsType[x509.HostnameError](err); ok {
-		return fmt.Sprintf("the server's certificate is not for %s: correct the address, or set tls-server-name", name.Host)
-	}
-	if inv, ok := errors.AsType[x509.CertificateInvalidError](err); ok && inv.Reason == x509.Expired {
-		return "renew the server's certificate, or correct this machine's clock"
-	}
-	return ""
-}
-
-// sendError explains why a request got no response.
-func (c *Client) sendError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return &ConnectError{Server: c.base.String(), Source: c.source, Err: err}
-}
-
-// streamError explains why a response's body ended early.
-func streamError(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
+	return &NotServedError{Resource: t.Resource, Subresource: t.Subresource, Err: err}
 }

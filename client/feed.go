@@ -30,7 +30,7 @@ func (a *API[K]) Feed() *Feed {
 func (f *Feed) Resource() core.Resource { return f.target.Resource }
 
 // List reads one page and calls each with one object after the other while they arrive; the object's bytes live until
-// each returns. An error of each ends the reading and is returned.
+// each returns. An error of each ends the reading and is returned in the [*OpError].
 func (f *Feed) List(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
 	meta, err := f.list(ctx, o, each)
 	return meta, wrap("list", f.target, err)
@@ -47,8 +47,7 @@ func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.
 		return metav1.ListMeta{}, err
 	}
 	defer resp.Body.Close()
-	meta, err := wire.ReadList(resp.Body, resp.Header.Get("Content-Type"), f.client.limits, each)
-	return meta, streamError(ctx, err)
+	return wire.ReadList(resp.Body, resp.Header.Get("Content-Type"), f.client.limits, each)
 }
 
 // Watch sends one watch request and yields its events as they arrive; an event's bytes live until the next one is asked
@@ -78,8 +77,11 @@ func (f *Feed) watch(ctx context.Context, o *request.WatchOptions, yield func(wi
 	}
 	defer resp.Body.Close()
 	for ev, err := range wire.Events(resp.Body, resp.Header.Get("Content-Type"), f.client.limits) {
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // though events that were sent before may still be on their way
+		}
 		if err != nil {
-			return streamError(ctx, err)
+			return err
 		}
 		if !yield(ev, nil) {
 			return nil

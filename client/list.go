@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/kube-go/sdk/core"
@@ -81,15 +82,9 @@ func (a *API[K]) All(ctx context.Context, o *request.ListOptions) iter.Seq2[*K, 
 func (a *API[K]) decode(p wire.Packed) (*K, error) {
 	obj := new(K)
 	if err := p.Decode(asObject(obj)); err != nil {
-		return nil, a.decodeError(p, err)
+		head, _ := p.Head() // as much as can be told
+		return nil, fmt.Errorf("object %q: %w", head.Ref, err)
 	}
 	a.complete(obj)
 	return obj, nil
-}
-
-func (a *API[K]) decodeError(p wire.Packed, err error) error {
-	head, _ := p.Head()
-	t := a.named(head.Ref.Name)
-	t.Namespace = head.Ref.Namespace
-	return wrap("decode", t, err)
 }

@@ -8,10 +8,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,15 +25,94 @@ import (
 // answered within pingTimeout, so that a watch on a dead connection ends instead of waiting for ever.
 const (
 	dialTimeout      = 30 * time.Second
-	keepAlive        = 30 * time.Second
 	handshakeTimeout = 10 * time.Second
 	idleTimeout      = 90 * time.Second
 	pingAfter        = 20 * time.Second
 	pingTimeout      = 10 * time.Second
 )
 
-// newTransport returns the transport for requests.
-func newTransport(cfg *config.Config) (*http.Transport, error) {
+// transport is the connection to one server. The files that its TLS settings come from may be replaced while it is in
+// use. That takes new connections, since a connection keeps the certificates it began with: requests that are under
+// way, such as watches, end on the old ones.
+type transport struct {
+	cfg   *config.Config
+	files []string
+
+	mu      sync.Mutex // guards what follows
+	current *http.Transport
+	stamp   []fileStamp
+}
+
+// fileStamp changes when a file does.
+type fileStamp struct {
+	modified time.Time
+	size     int64
+}
+
+// newTransport returns the transport of a configuration.
+func newTransport(cfg *config.Config) (*transport, error) {
+	if err := checkPlain(cfg); err != nil {
+		return nil, err
+	}
+	t := &transport{cfg: cfg}
+	for _, file := range []string{cfg.CAFile, cfg.ClientCertFile, cfg.ClientKeyFile} {
+		if file != "" {
+			t.files = append(t.files, file)
+		}
+	}
+	t.stamp = stampsOf(t.files)
+	current, err := newHTTP(cfg)
+	t.current = current
+	return t, err
+}
+
+// RoundTrip sends a request.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.connection().RoundTrip(r)
+}
+
+// connection returns what to send requests on now. Files that can't be used, such as half a pair, are left for later.
+func (t *transport) connection() *http.Transport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.files) == 0 {
+		return t.current
+	}
+	stamp := stampsOf(t.files)
+	if slices.Equal(stamp, t.stamp) {
+		return t.current
+	}
+	next, err := newHTTP(t.cfg)
+	if err != nil {
+		return t.current
+	}
+	t.current.CloseIdleConnections()
+	t.current, t.stamp = next, stamp
+	return next
+}
+
+func stampsOf(files []string) []fileStamp {
+	stamps := make([]fileStamp, len(files))
+	for i, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			stamps[i] = fileStamp{info.ModTime(), info.Size()}
+		}
+	}
+	return stamps
+}
+
+// checkPlain refuses to send secrets in clear text. What was loaded from a kubeconfig holds none when it means http.
+func checkPlain(cfg *config.Config) error {
+	secret := cfg.BearerToken != "" || cfg.BearerTokenFile != "" || cfg.Username != "" || cfg.Password != "" ||
+		cfg.ClientCertFile != "" || len(cfg.ClientCertData) > 0
+	if secret && strings.HasPrefix(strings.ToLower(cfg.Server), "http:") {
+		return errors.New("credentials are not sent over http: use an https server, or remove the credentials")
+	}
+	return nil
+}
+
+// newHTTP reads the files of a configuration and returns a transport with what they hold.
+func newHTTP(cfg *config.Config) (*http.Transport, error) {
 	tlsConfig, err := newTLS(cfg)
 	if err != nil {
 		return nil, err
@@ -39,21 +121,25 @@ func newTransport(cfg *config.Config) (*http.Transport, error) {
 	if cfg.ProxyURL != "" {
 		u, err := url.Parse(cfg.ProxyURL)
 		if err != nil {
-			return nil, fmt.Errorf("proxy-url: %w", err)
+			return nil, errors.New("proxy-url: is not a URL") // it may hold a password
 		}
 		proxy = http.ProxyURL(u)
 	}
+	dialer := net.Dialer{
+		Timeout: dialTimeout,
+		// Below HTTP a dead peer is noticed in 40 seconds: HTTP/1.1 has no pings of its own.
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 20 * time.Second, Interval: 5 * time.Second, Count: 4},
+	}
 	return &http.Transport{
-		Proxy:                 proxy,
-		DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
-		TLSClientConfig:       tlsConfig,
-		TLSHandshakeTimeout:   handshakeTimeout,
-		ForceAttemptHTTP2:     true,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
-		DisableCompression:    cfg.DisableCompression,
-		MaxIdleConnsPerHost:   25,
-		IdleConnTimeout:       idleTimeout,
-		ExpectContinueTimeout: time.Second,
+		Proxy:               proxy,
+		DialContext:         dialer.DialContext,
+		TLSClientConfig:     tlsConfig,
+		TLSHandshakeTimeout: handshakeTimeout,
+		ForceAttemptHTTP2:   true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		DisableCompression:  cfg.DisableCompression,
+		MaxIdleConnsPerHost: 25,
+		IdleConnTimeout:     idleTimeout,
 	}, nil
 }
 
@@ -63,13 +149,9 @@ func newTLS(cfg *config.Config) (*tls.Config, error) {
 		ServerName:         cfg.TLSServerName,
 		InsecureSkipVerify: cfg.InsecureSkipTLSVerify, //nolint:gosec // asked for by the configuration
 	}
-	ca := cfg.CAData
-	if cfg.CAFile != "" && len(ca) == 0 {
-		data, err := os.ReadFile(cfg.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("certificate-authority: %w", err)
-		}
-		ca = data
+	ca, err := contents(cfg.CAFile, cfg.CAData)
+	if err != nil {
+		return nil, fmt.Errorf("certificate-authority: %w", err)
 	}
 	if len(ca) > 0 {
 		t.RootCAs = x509.NewCertPool()
@@ -77,80 +159,32 @@ func newTLS(cfg *config.Config) (*tls.Config, error) {
 			return nil, errors.New("certificate-authority: no PEM certificate in it")
 		}
 	}
-	switch {
-	case cfg.ClientCertFile != "" || cfg.ClientKeyFile != "":
-		pair := &certFiles{cert: cfg.ClientCertFile, key: cfg.ClientKeyFile, certData: cfg.ClientCertData, keyData: []byte(cfg.ClientKeyData)}
-		if _, err := pair.load(); err != nil {
-			return nil, err
-		}
-		t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair.load() }
-	case len(cfg.ClientCertData) > 0:
-		pair, err := keyPair(cfg.ClientCertData, []byte(cfg.ClientKeyData))
+	cert, err := contents(cfg.ClientCertFile, cfg.ClientCertData)
+	if err != nil {
+		return nil, fmt.Errorf("client-certificate: %w", err)
+	}
+	key, err := contents(cfg.ClientKeyFile, []byte(cfg.ClientKeyData))
+	if err != nil {
+		return nil, fmt.Errorf("client-key: %w", err)
+	}
+	if len(cert) > 0 {
+		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("client-certificate: %w", err)
 		}
-		t.Certificates = []tls.Certificate{*pair}
+		t.Certificates = []tls.Certificate{pair}
 	}
 	return t, nil
 }
 
-func keyPair(cert, key []byte) (*tls.Certificate, error) {
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("client certificate: %w", err)
+// contents returns what a file holds, or else data. A file that is empty is being written.
+func contents(file string, data []byte) ([]byte, error) {
+	if file == "" {
+		return data, nil
 	}
-	return &pair, nil
-}
-
-// certFiles is a client certificate whose files may be replaced while it is in use; they are looked at when a connection
-// is made.
-type certFiles struct {
-	cert, key         string
-	certData, keyData []byte // in place of a file that is not named
-
-	mu     sync.Mutex // guards what follows
-	loaded *tls.Certificate
-	stamp  [2]time.Time
-}
-
-func (f *certFiles) load() (*tls.Certificate, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	stamp := [2]time.Time{modTime(f.cert), modTime(f.key)}
-	if f.loaded != nil && stamp == f.stamp {
-		return f.loaded, nil
+	data, err := os.ReadFile(file)
+	if err == nil && len(data) == 0 {
+		err = &fs.PathError{Op: "read", Path: file, Err: errors.New("is empty")}
 	}
-	pair, err := f.read()
-	if err != nil {
-		if f.loaded != nil {
-			return f.loaded, nil // the files are being replaced right now; the old pair may still do
-		}
-		return nil, err
-	}
-	f.loaded, f.stamp = pair, stamp
-	return pair, nil
-}
-
-func (f *certFiles) read() (*tls.Certificate, error) {
-	cert, key := f.certData, f.keyData
-	var err error
-	if f.cert != "" {
-		if cert, err = os.ReadFile(f.cert); err != nil {
-			return nil, fmt.Errorf("client-certificate: %w", err)
-		}
-	}
-	if f.key != "" {
-		if key, err = os.ReadFile(f.key); err != nil {
-			return nil, fmt.Errorf("client-key: %w", err)
-		}
-	}
-	return keyPair(cert, key)
-}
-
-func modTime(path string) time.Time {
-	info, err := os.Stat(path)
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
+	return data, err
 }

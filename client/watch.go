@@ -26,7 +26,7 @@ func (a *API[K]) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[c
 			}
 			obj, err := a.decode(ev.Object)
 			if err != nil {
-				yield(core.WatchEvent[K]{}, err)
+				yield(core.WatchEvent[K]{}, wrap("watch", a.target, err))
 				return
 			}
 			if !yield(core.WatchEvent[K]{Type: ev.Type, Object: obj}, nil) {

@@ -6,9 +6,8 @@ package core
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -57,21 +56,25 @@ func (r Resource) String() string {
 	return r.Plural + "." + r.Group
 }
 
-// Validate reports every name that is missing or can't be part of a URL.
+// Validate reports every name that is missing or can't be part of a URL as it stands.
 func (r Resource) Validate() error {
 	var errs []error
-	check := func(field, value string, need bool) {
+	if r.Kind == "" {
+		errs = append(errs, errors.New("resource: Kind is empty"))
+	}
+	segment := func(field, value string) {
 		switch {
-		case value == "" && need:
+		case value == "":
 			errs = append(errs, fmt.Errorf("resource: %s is empty", field))
-		case strings.ContainsAny(value, "/%?# ") || value == "." || value == "..":
+		case value == "." || value == ".." || url.PathEscape(value) != value:
 			errs = append(errs, fmt.Errorf("resource: %s %q can't be part of a URL", field, value))
 		}
 	}
-	check("Group", r.Group, false)
-	check("Version", r.Version, true)
-	check("Kind", r.Kind, true)
-	check("Plural", r.Plural, true)
+	if r.Group != "" {
+		segment("Group", r.Group)
+	}
+	segment("Version", r.Version)
+	segment("Plural", r.Plural)
 	return errors.Join(errs...)
 }
 
@@ -83,11 +86,15 @@ type Describer interface {
 
 // UnknownKindError is returned by [ResourceOf] for a type that nothing describes.
 type UnknownKindError struct {
-	Type string // the Go type
+	Type   string // the Go type
+	Reason string // why a type of k8s.io/api has no resource of its own; empty for other types
 }
 
-// Error names the type with the ways to describe it.
+// Error names the type with the reason, or with the ways to describe it.
 func (e *UnknownKindError) Error() string {
+	if e.Reason != "" {
+		return fmt.Sprintf("%s: has no resource of its own: %s", e.Type, e.Reason)
+	}
 	return fmt.Sprintf("%s: not a known kind: generate it with kube-derive, give it a method KubeResource() core.Resource, "+
 		"or name its resource explicitly", e.Type)
 }
@@ -106,23 +113,9 @@ func ResourceOf[K any, P ObjectPtr[K]]() (Resource, error) {
 		return r, nil
 	}
 	t := reflect.TypeFor[K]()
-	if r, ok := builtin(t.PkgPath(), t.Name()); ok {
-		return r, nil
+	row, ok := builtin(t.PkgPath(), t.Name())
+	if !ok || row.plural == "" {
+		return Resource{}, &UnknownKindError{Type: t.String(), Reason: row.note}
 	}
-	return Resource{}, &UnknownKindError{Type: t.String()}
-}
-
-// builtin looks a type of k8s.io/api up. The table is ordered by package path, then name.
-func builtin(pkg, name string) (Resource, bool) {
-	path, ok := strings.CutPrefix(pkg, "k8s.io/api/")
-	if !ok {
-		return Resource{}, false
-	}
-	i, ok := slices.BinarySearchFunc(builtinKinds, path+"."+name, func(row builtinKind, key string) int {
-		return strings.Compare(row.goType, key)
-	})
-	if !ok {
-		return Resource{}, false
-	}
-	return builtinKinds[i].resource(), true
+	return row.resource(), nil
 }

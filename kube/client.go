@@ -24,6 +24,8 @@ type (
 	ClientOptions = client.Options
 	// Config says where a server is and how to prove who one is, see [config.Config].
 	Config = config.Config
+	// Secret is a string that never prints itself, see [config.Secret].
+	Secret = config.Secret
 	// ConfigOptions are the options of [LoadConfig], see [config.Options].
 	ConfigOptions = config.Options
 	// Middleware is a layer around every request of a client, see [middleware.Func].

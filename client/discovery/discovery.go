@@ -4,11 +4,9 @@
 package discovery
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
@@ -25,10 +23,11 @@ type Discovery struct {
 	stale     []string
 }
 
-// aggregated asks for all of a root's groups in one document; a server that knows only the older form of it falls back
-// by itself.
+// aggregated asks for all of a root's groups in one document, in its stable form or else in the one before it. A server
+// that knows neither answers in plain JSON, which tells it apart.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
-	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," +
+	wire.MediaTypeJSON
 
 // groupList is APIGroupDiscoveryList, cut down to what is used here.
 type groupList struct {
@@ -48,8 +47,10 @@ type groupVersion struct {
 }
 
 type resource struct {
-	Resource     string   `json:"resource"`
-	ResponseKind *kind    `json:"responseKind"`
+	Resource     string `json:"resource"`
+	ResponseKind struct {
+		Kind string `json:"kind"`
+	} `json:"responseKind"`
 	Scope        string   `json:"scope"`
 	Singular     string   `json:"singularResource"`
 	Verbs        []string `json:"verbs"`
@@ -58,10 +59,6 @@ type resource struct {
 	Subresources []struct {
 		Subresource string `json:"subresource"`
 	} `json:"subresources"`
-}
-
-type kind struct {
-	Kind string `json:"kind"`
 }
 
 // Discover asks the server for all it serves.
@@ -83,6 +80,9 @@ func fetch(ctx context.Context, c *client.Client, root string) (*groupList, erro
 		return nil, err
 	}
 	defer resp.Body.Close()
+	if _, err := wire.EncodingOf(resp.Header.Get("Content-Type")); err != nil {
+		return nil, err // not JSON, so not an API server
+	}
 	body, err := wire.ReadBody(resp.Body, nil)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (d *Discovery) add(list *groupList) {
 				d.stale = append(d.stale, gv.APIVersion())
 			}
 			for _, r := range v.Resources {
-				if r.ResponseKind == nil { // only subresources have an object of their own kind
+				if r.ResponseKind.Kind == "" { // only its subresources have objects
 					continue
 				}
 				d.resources = append(d.resources, r.in(gv))
@@ -124,99 +124,9 @@ func (r resource) in(res core.Resource) core.Resource {
 	return res
 }
 
-// Resources returns all resources in all versions, in the server's order of preference.
+// Resources returns all resources in all versions, in the server's order of preference. What their slices hold must not
+// be changed.
 func (d *Discovery) Resources() []core.Resource { return slices.Clone(d.resources) }
 
 // Stale returns the group versions whose server did not answer in time; what is known of them may be old.
 func (d *Discovery) Stale() []string { return slices.Clone(d.stale) }
-
-// UnknownResourceError says that a name fits nothing the server has.
-type UnknownResourceError struct {
-	Name   string
-	Nearby []string // names that come near
-}
-
-// Error names the name, and those near it.
-func (e *UnknownResourceError) Error() string {
-	msg := fmt.Sprintf("the server has no resource %q", e.Name)
-	if len(e.Nearby) > 0 {
-		return msg + "; did you mean " + strings.Join(e.Nearby, " or ") + "?"
-	}
-	return msg + "; a resource that a CustomResourceDefinition defines must be installed first"
-}
-
-// Resolve finds a resource by its plural, singular or short name or its kind, in any case, alone or followed by a group
-// or by a version with a group: deploy, Deployment, deployments.apps, deployments.v1.apps. Of several the one that
-// the server prefers is taken.
-//
-// Errors: [*UnknownResourceError].
-func (d *Discovery) Resolve(name string) (core.Resource, error) {
-	for _, match := range []func(core.Resource, string) bool{hasPlural, hasOtherName} {
-		for _, r := range d.resources {
-			if matches(r, strings.ToLower(name), match) {
-				return r, nil
-			}
-		}
-	}
-	return core.Resource{}, &UnknownResourceError{Name: name, Nearby: d.nearby(name)}
-}
-
-// matches tries the name as a whole, then as name.group, then as name.version.group.
-func matches(r core.Resource, name string, match func(core.Resource, string) bool) bool {
-	if match(r, name) {
-		return true
-	}
-	short, rest, ok := strings.Cut(name, ".")
-	return ok && match(r, short) && (rest == r.Group || rest == r.Version+"."+r.Group || r.Group == "" && rest == r.Version)
-}
-
-func hasPlural(r core.Resource, name string) bool { return r.Plural == name }
-
-func hasOtherName(r core.Resource, name string) bool {
-	return r.Singular == name || strings.ToLower(r.Kind) == name || slices.Contains(r.ShortNames, name)
-}
-
-// nearby returns up to three plural names that differ from name in a few letters.
-func (d *Discovery) nearby(name string) []string {
-	name, _, _ = strings.Cut(strings.ToLower(name), ".")
-	type candidate struct {
-		plural string
-		far    int
-	}
-	var found []candidate
-	for _, r := range d.resources {
-		far := min(distance(name, r.Plural), distance(name, r.Singular))
-		if far <= max(1, len(name)/3) {
-			found = append(found, candidate{r.String(), far})
-		}
-	}
-	slices.SortFunc(found, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.plural, b.plural))
-	})
-	var names []string
-	for _, c := range slices.Compact(found) {
-		names = append(names, c.plural)
-	}
-	return names[:min(len(names), 3)]
-}
-
-// distance is how many letters must be inserted, removed or replaced to make a of b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}

@@ -4,7 +4,10 @@
 package request
 
 import (
+	"fmt"
 	"net/url"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -15,12 +18,15 @@ type Patch struct {
 	body        any
 }
 
-// JSONPatch returns a patch of operations, RFC 6902. Each is a value that encodes to JSON; [Op] is one.
+const (
+	typeJSONPatch           = "application/json-patch+json"
+	typeMergePatch          = "application/merge-patch+json"
+	typeStrategicMergePatch = "application/strategic-merge-patch+json"
+)
+
+// JSONPatch returns a patch of operations, RFC 6902.
 func JSONPatch(ops ...Op) Patch {
-	if ops == nil {
-		ops = []Op{}
-	}
-	return Patch{"application/json-patch+json", ops}
+	return Patch{typeJSONPatch, ops}
 }
 
 // Op is one operation of a JSON patch.
@@ -31,17 +37,41 @@ type Op struct {
 	Value any    `json:"value,omitzero"` // for add, replace and test; to send null, use a json.RawMessage
 }
 
+// check refuses an operation that no server understands.
+func (o Op) check(i int) error {
+	field := fmt.Sprintf("patch operation %d", i)
+	switch o.Op {
+	case "add", "replace", "test":
+		if o.Value == nil {
+			return invalid(field, "%s needs a Value; to send null, use json.RawMessage(\"null\")", o.Op)
+		}
+	case "move", "copy":
+		if !isPointer(o.From) {
+			return invalid(field, "From %q is not a JSON pointer, such as /metadata/labels/app", o.From)
+		}
+	case "remove":
+	default:
+		return invalid(field, "%q is none of add, remove, replace, move, copy, test", o.Op)
+	}
+	if !isPointer(o.Path) {
+		return invalid(field, "Path %q is not a JSON pointer, such as /metadata/labels/app", o.Path)
+	}
+	return nil
+}
+
+func isPointer(s string) bool { return s == "" || s[0] == '/' }
+
 // MergePatch returns a JSON merge patch, RFC 7396: fields of body replace those of the object, null removes one, and
-// lists are replaced whole. Body is a value that encodes to a JSON object, or JSON as []byte.
+// lists are replaced whole. Body is a value that encodes to a JSON object, or JSON as []byte or string.
 func MergePatch(body any) Patch {
-	return Patch{"application/merge-patch+json", body}
+	return Patch{typeMergePatch, body}
 }
 
 // StrategicMergePatch returns a patch that merges lists by their keys. The server knows it for built-in kinds only, see
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/.
-// Body is a value that encodes to a JSON object, or JSON as []byte.
+// Body is a value that encodes to a JSON object, or JSON as []byte or string.
 func StrategicMergePatch(body any) Patch {
-	return Patch{"application/strategic-merge-patch+json", body}
+	return Patch{typeStrategicMergePatch, body}
 }
 
 // encode returns the patch's JSON.
@@ -49,16 +79,43 @@ func (p Patch) encode() ([]byte, error) {
 	switch body := p.body.(type) {
 	case nil:
 		return nil, invalid("patch", "is empty; make one with MergePatch, JSONPatch or StrategicMergePatch")
+	case []Op:
+		return encodeOps(body)
 	case []byte:
-		return body, nil
+		return body, checkPatch(body)
 	case string:
-		return []byte(body), nil
+		return []byte(body), checkPatch([]byte(body))
 	}
 	data, err := wire.MarshalJSON(p.body)
 	if err != nil {
 		return nil, invalid("patch", "%v", err)
 	}
+	return data, checkPatch(data)
+}
+
+func encodeOps(ops []Op) ([]byte, error) {
+	if len(ops) == 0 {
+		return []byte("[]"), nil
+	}
+	for i, op := range ops {
+		if err := op.check(i); err != nil {
+			return nil, err
+		}
+	}
+	data, err := wire.MarshalJSON(ops)
+	if err != nil {
+		return nil, invalid("patch", "%v", err)
+	}
 	return data, nil
+}
+
+// checkPatch refuses a merge patch that is no JSON object: one that is not would replace the whole object.
+func checkPatch(data []byte) error {
+	v := jsontext.Value(data)
+	if !v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) || v.Kind() != '{' {
+		return invalid("patch", "must be a JSON object")
+	}
+	return nil
 }
 
 // PatchObject builds the request that changes an object by a patch.

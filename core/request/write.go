@@ -50,7 +50,8 @@ type ApplyOptions struct {
 	DryRun       bool   // go through everything but the storing
 }
 
-// Create builds the request that creates an object. For a subresource, such as a binding, the target has a name.
+// Create builds the request that creates an object. For a subresource, the target has a name, and the object, such as an
+// Eviction, says its own kind.
 func Create(t Target, obj core.Object, o *CreateOptions) (*Request, error) {
 	n := needParent
 	if t.Subresource != "" {
@@ -99,7 +100,7 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	if err := matchObject(t, obj); err != nil {
 		return nil, err
 	}
-	body, err := wire.MarshalApply(obj, t.Resource)
+	body, err := wire.MarshalApply(obj, bodyResource(t, obj))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func withObject(t Target, n need, verb, method string, q url.Values, obj core.Ob
 	if err := matchObject(t, obj); err != nil {
 		return nil, err
 	}
-	body, err := wire.Marshal(obj, t.Resource, t.Encoding)
+	body, err := wire.Marshal(obj, bodyResource(t, obj), t.Encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -127,12 +128,23 @@ func withObject(t Target, n need, verb, method string, q url.Values, obj core.Ob
 	}, nil
 }
 
-// matchObject refuses an object that says it lives elsewhere than the target.
+// bodyResource returns what the object in a body is called: the target's kind, but for subresources with a kind of their
+// own, such as scale, what the object says itself.
+func bodyResource(t Target, obj core.Object) core.Resource {
+	res := t.Resource
+	own := obj.GetObjectKind().GroupVersionKind()
+	if t.Subresource != "" && own.Kind != "" && own.Kind != res.Kind {
+		res.Group, res.Version, res.Kind = own.Group, own.Version, own.Kind
+	}
+	return res
+}
+
+// matchObject refuses an object that says it lives elsewhere than the target. The body of a subresource need not say it.
 func matchObject(t Target, obj core.Object) error {
 	if ns := obj.GetNamespace(); ns != "" && ns != t.Namespace {
 		return invalid("metadata.namespace", "is %q, but the request goes to namespace %q", ns, t.Namespace)
 	}
-	if t.Name != "" && obj.GetName() != t.Name {
+	if t.Name != "" && obj.GetName() != t.Name && !(t.Subresource != "" && obj.GetName() == "") {
 		return invalid("metadata.name", "is %q, but the request goes to %q", obj.GetName(), t.Name)
 	}
 	return nil

@@ -6,6 +6,7 @@ package wire
 import (
 	"fmt"
 	"io"
+	"math"
 )
 
 // Limits bound what is read from a server. The zero value of a field is its default; nil means all defaults.
@@ -19,7 +20,7 @@ func (l *Limits) objectBytes() int64 {
 	if l == nil || l.ObjectBytes <= 0 {
 		return 64 << 20
 	}
-	return l.ObjectBytes
+	return min(l.ObjectBytes, math.MaxInt64-slackBytes)
 }
 
 // TooLargeError is returned when the server sends more than [Limits] allow.
@@ -46,11 +47,14 @@ func ReadBody(r io.Reader, limits *Limits) ([]byte, error) {
 	return body, nil
 }
 
+// slackBytes is how much may stand between two objects of a stream, such as commas and white space.
+const slackBytes = 1 << 10
+
 // meter lets a limited number of bytes through between two calls of reset.
 type meter struct {
 	r     io.Reader
 	left  int64
-	limit int64
+	limit int64 // of an object
 	what  string
 }
 
@@ -60,7 +64,16 @@ func newMeter(r io.Reader, what string, limits *Limits) *meter {
 	return m
 }
 
-func (m *meter) reset() { m.left = m.limit }
+// reset starts anew, for the next object.
+func (m *meter) reset() { m.left = m.limit + slackBytes }
+
+// check refuses an object that is larger than the limit although it got through.
+func (m *meter) check(object []byte) error {
+	if int64(len(object)) > m.limit {
+		return &TooLargeError{What: m.what, LimitBytes: m.limit}
+	}
+	return nil
+}
 
 func (m *meter) Read(p []byte) (int, error) {
 	if m.left <= 0 {

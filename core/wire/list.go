@@ -5,9 +5,11 @@ package wire
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,35 +19,41 @@ import (
 
 // ReadList reads the body of a list response and calls each with one item after the other as they arrive. The item's
 // bytes live until each returns. It returns the list's metadata, complete only when the error is nil. An error of each
-// ends the reading and is returned as it is.
+// ends the reading and is returned as it is. A body that ends early is an error that matches io.ErrUnexpectedEOF.
+//
+// Errors: [*TooLargeError].
 func ReadList(r io.Reader, contentType string, limits *Limits, each func(Packed) error) (metav1.ListMeta, error) {
 	encoding, err := EncodingOf(contentType)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
+	var meta metav1.ListMeta
+	var stopped error // what each returned
+	visit := func(p Packed) error {
+		stopped = each(p)
+		return stopped
+	}
 	if encoding == Protobuf {
 		messages := messageReader{r: bufio.NewReaderSize(r, 64<<10), limit: limits.objectBytes(), what: "list item"}
-		l := protobufList{messageReader: messages, each: each}
+		l := protobufList{messageReader: messages, each: visit}
 		err = l.read()
-		return l.meta, unexpectedEnd(err)
+		meta = l.meta
+	} else {
+		l := jsonList{meter: newMeter(r, "list item", limits), each: visit}
+		err = l.read()
+		meta = l.meta
 	}
-	l := jsonList{meter: newMeter(r, "list item", limits), each: each}
-	err = l.read()
-	return l.meta, unexpectedEnd(err)
-}
-
-// unexpectedEnd makes a body that ends in the middle recognisable as a broken connection.
-func unexpectedEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("list ends early: %w", io.ErrUnexpectedEOF)
+	if err != nil && stopped == nil {
+		err = fmt.Errorf("read list: %w", noEOF(err))
 	}
-	return err
+	return meta, err
 }
 
 type jsonList struct {
-	meter *meter
-	each  func(Packed) error
-	meta  metav1.ListMeta
+	meter  *meter
+	each   func(Packed) error
+	meta   metav1.ListMeta
+	isList bool // its kind or its items were seen
 }
 
 func (l *jsonList) read() error {
@@ -58,25 +66,41 @@ func (l *jsonList) read() error {
 		if err != nil {
 			return err
 		}
-		name := unquote(raw)
-		if name == "items" && dec.PeekKind() == '[' {
+		if string(raw) == `"items"` && dec.PeekKind() != 'n' {
 			err = l.items(dec)
-		} else if raw, err = dec.ReadValue(); err == nil {
-			err = l.member(name, raw)
+		} else {
+			err = l.member(unquote(raw), dec)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return expect(dec, '}')
+	if err := expect(dec, '}'); err != nil {
+		return err
+	}
+	if !l.isList {
+		return errNotList
+	}
+	l.meter.reset()
+	if _, err := dec.ReadToken(); err != io.EOF {
+		return cmp.Or(err, errors.New("json: more after the end of the list"))
+	}
+	return nil
 }
 
-func (l *jsonList) member(name string, raw jsontext.Value) error {
+func (l *jsonList) member(name string, dec *jsontext.Decoder) error {
+	value, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
 	switch name {
 	case "metadata":
-		return UnmarshalJSON(raw, &l.meta)
+		return UnmarshalJSON(value, &l.meta)
+	case "items":
+		l.isList = true
 	case "kind":
-		return checkListKind(text(raw))
+		l.isList = true
+		return checkListKind(text(value))
 	}
 	return nil
 }
@@ -85,9 +109,17 @@ func (l *jsonList) items(dec *jsontext.Decoder) error {
 	if err := expect(dec, '['); err != nil {
 		return err
 	}
+	l.isList = true
+	l.meter.reset()
 	for dec.PeekKind() != ']' {
 		raw, err := dec.ReadValue()
 		if err != nil {
+			return err
+		}
+		if raw.Kind() != '{' {
+			return fmt.Errorf("json: want an object as list item, not %s", raw.Kind())
+		}
+		if err := l.meter.check(raw); err != nil {
 			return err
 		}
 		if err := l.each(Packed{encoding: JSON, data: raw}); err != nil {
@@ -109,10 +141,12 @@ func expect(dec *jsontext.Decoder, want jsontext.Kind) error {
 	return nil
 }
 
+var errNotList = errors.New("the server's answer is not a list")
+
 // checkListKind refuses an answer that is not a list, which would otherwise look like an empty one.
 func checkListKind(kind string) error {
-	if kind != "" && !strings.HasSuffix(kind, "List") {
-		return fmt.Errorf("want a list, the server sent a %s", kind)
+	if !strings.HasSuffix(kind, "List") {
+		return fmt.Errorf("%w but of kind %q", errNotList, kind)
 	}
 	return nil
 }
@@ -132,26 +166,43 @@ func (l *protobufList) read() error {
 	if string(prefix) != string(magic) {
 		return errNotEnvelope
 	}
-	return l.fields(-1, func(num protowire.Number, size uint64) error {
+	hasKind, hasList := false, false
+	err = l.fields(-1, func(num protowire.Number, size uint64) error {
 		switch num {
 		case unknownTypeMeta:
-			value, err := l.take(size)
-			if err != nil {
-				return err
-			}
-			tm, err := parseTypeMeta(value)
-			if err != nil {
-				return err
-			}
-			return checkListKind(tm.kind)
+			hasKind = true
+			return l.kind(size)
 		case unknownRaw:
+			if !hasKind {
+				return errNotList
+			}
+			hasList = true
 			return l.list(size)
 		}
 		return l.skip(size)
 	})
+	if err == nil && !hasList {
+		err = errEmptyEnvelope
+	}
+	return err
+}
+
+func (l *protobufList) kind(size uint64) error {
+	value, err := l.take(size)
+	if err != nil {
+		return err
+	}
+	tm, err := parseTypeMeta(value)
+	if err != nil {
+		return err
+	}
+	return checkListKind(tm.kind)
 }
 
 func (l *protobufList) list(size uint64) error {
+	if size > math.MaxInt64 {
+		return errors.New("protobuf: list of negative size")
+	}
 	return l.fields(int64(size), func(num protowire.Number, size uint64) error {
 		switch num {
 		case listMeta:

@@ -13,9 +13,11 @@ import (
 )
 
 // Marshal encodes an object as a request body. What the server needs to know of its kind comes from res, whatever the
-// object's own TypeMeta says; obj is left as it is but for its TypeMeta.
+// object's own TypeMeta says; obj is left as it is but for its TypeMeta, which is set to match.
 func Marshal(obj core.Object, res core.Resource, encoding Encoding) ([]byte, error) {
-	obj.GetObjectKind().SetGroupVersionKind(res.GroupVersionKind())
+	if kind := obj.GetObjectKind(); kind.GroupVersionKind() != res.GroupVersionKind() {
+		kind.SetGroupVersionKind(res.GroupVersionKind())
+	}
 	if encoding == Protobuf {
 		msg, ok := obj.(message)
 		if !ok {

@@ -4,7 +4,6 @@
 package wire
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,7 +23,7 @@ type Packed struct {
 }
 
 // NewPacked returns the packed form of an object's bytes: a JSON object, or a protobuf message without its envelope.
-// The bytes are kept, not copied.
+// The bytes are kept, not copied. They must be valid: of bytes that are not, methods may return nonsense for an error.
 func NewPacked(encoding Encoding, data []byte) Packed {
 	return Packed{encoding: encoding, data: data}
 }
@@ -94,81 +93,91 @@ type Head struct {
 func (p Packed) Head() (Head, error) {
 	meta, err := p.rawMetadata()
 	if err != nil {
-		return Head{}, err
+		return Head{}, fmt.Errorf("decode metadata: %w", err)
 	}
 	var h Head
 	if p.encoding == Protobuf {
-		err = eachField(meta, func(num protowire.Number, value []byte) error {
-			switch num {
-			case metaName:
-				h.Ref.Name = string(value)
-			case metaNamespace:
-				h.Ref.Namespace = string(value)
-			case metaUID:
-				h.UID = types.UID(value)
-			case metaResourceVersion:
-				h.ResourceVersion = string(value)
-			}
-			return nil
-		})
-		return h, err
+		err = h.fromProtobuf(meta)
+	} else {
+		err = h.fromJSON(meta)
 	}
-	err = eachMember(meta, func(name string, value jsontext.Value) error {
-		switch name {
-		case "name":
-			h.Ref.Name = text(value)
-		case "namespace":
-			h.Ref.Namespace = text(value)
-		case "uid":
-			h.UID = types.UID(text(value))
-		case "resourceVersion":
-			h.ResourceVersion = text(value)
+	if err != nil {
+		return Head{}, fmt.Errorf("decode metadata: %w", err)
+	}
+	return h, nil
+}
+
+func (h *Head) fromProtobuf(meta []byte) error {
+	return eachField(meta, func(num protowire.Number, value []byte) error {
+		switch num {
+		case metaName:
+			h.Ref.Name = string(value)
+		case metaNamespace:
+			h.Ref.Namespace = string(value)
+		case metaUID:
+			h.UID = types.UID(value)
+		case metaResourceVersion:
+			h.ResourceVersion = string(value)
 		}
 		return nil
 	})
-	return h, err
+}
+
+func (h *Head) fromJSON(meta []byte) error {
+	return eachMember(meta, func(m member) error {
+		switch string(m.name) {
+		case "name":
+			h.Ref.Name = text(m.value)
+		case "namespace":
+			h.Ref.Namespace = text(m.value)
+		case "uid":
+			h.UID = types.UID(text(m.value))
+		case "resourceVersion":
+			h.ResourceVersion = text(m.value)
+		}
+		return nil
+	})
 }
 
 // Metadata decodes the object's metadata without its managedFields.
 func (p Packed) Metadata() (*metav1.ObjectMeta, error) {
 	meta, err := p.rawMetadata()
-	if err != nil {
-		return nil, err
-	}
 	m := new(metav1.ObjectMeta)
-	if p.encoding == Protobuf {
-		if meta, err = appendWithout(nil, meta, metaManagedFields, 0, nil); err != nil {
-			return nil, err
+	switch {
+	case err != nil || len(meta) == 0:
+	case p.encoding == Protobuf:
+		if meta, err = appendWithout(nil, meta, metaManagedFields); err == nil {
+			err = m.Unmarshal(meta)
 		}
-		if err = m.Unmarshal(meta); err != nil {
-			return nil, fmt.Errorf("decode metadata: %w", err)
-		}
-		return m, nil
+	default:
+		err = UnmarshalJSON(meta, &struct {
+			*metav1.ObjectMeta
+			ManagedFields ignored `json:"managedFields"` // in place of ObjectMeta's
+		}{ObjectMeta: m})
 	}
-	if len(meta) == 0 {
-		return m, nil
-	}
-	if err = UnmarshalJSON(meta, m); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("decode metadata: %w", err)
 	}
-	m.ManagedFields = nil
 	return m, nil
 }
 
+// ignored is a JSON value that is passed over.
+type ignored struct{}
+
+// UnmarshalJSONFrom skips the value.
+func (*ignored) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return dec.SkipValue() }
+
 // Compact returns a copy of the object that owns its bytes, without managedFields.
 func (p Packed) Compact() (Packed, error) {
+	compact := compactJSON
 	if p.encoding == Protobuf {
-		size := make([]byte, 0, len(p.data))
-		data, err := appendWithout(size, p.data, 0, objectMetadata, func(meta []byte) ([]byte, error) {
-			return appendWithout(nil, meta, metaManagedFields, 0, nil)
-		})
-		if err != nil {
-			return Packed{}, err
-		}
-		return Packed{encoding: Protobuf, data: bytes.Clone(data)}, nil
+		compact = compactProtobuf
 	}
-	data, err := compactJSON(p.data)
-	return Packed{encoding: JSON, data: data}, err
+	data, err := compact(p.data)
+	if err != nil {
+		return Packed{}, fmt.Errorf("compact %s object: %w", p.encoding, err)
+	}
+	return Packed{encoding: p.encoding, data: data}, nil
 }
 
 // rawMetadata returns the bytes of the object's metadata, nil when it has none.
@@ -182,9 +191,9 @@ func (p Packed) rawMetadata() (meta []byte, err error) {
 			return nil
 		})
 	} else {
-		err = eachMember(p.data, func(name string, value jsontext.Value) error {
-			if name == "metadata" {
-				meta = value
+		err = eachMember(p.data, func(m member) error {
+			if string(m.name) == "metadata" {
+				meta = m.value
 				return errStop
 			}
 			return nil

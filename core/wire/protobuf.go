@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -90,7 +91,10 @@ func appendEnvelope(dst []byte, tm typeMeta, msg message) ([]byte, error) {
 	return dst, nil
 }
 
-var errNotEnvelope = errors.New("protobuf: body does not start with the Kubernetes protobuf prefix")
+var (
+	errNotEnvelope   = errors.New("protobuf: body does not start with the Kubernetes protobuf prefix")
+	errEmptyEnvelope = fmt.Errorf("protobuf: envelope without an object: %w", io.ErrUnexpectedEOF)
+)
 
 // parseEnvelope returns what a complete envelope carries. The message is a part of data.
 func parseEnvelope(data []byte) (tm typeMeta, msg []byte, err error) {
@@ -101,6 +105,7 @@ func parseEnvelope(data []byte) (tm typeMeta, msg []byte, err error) {
 	err = eachField(data, func(num protowire.Number, value []byte) error {
 		switch num {
 		case unknownTypeMeta:
+			var err error
 			tm, err = parseTypeMeta(value)
 			return err
 		case unknownRaw:
@@ -108,6 +113,9 @@ func parseEnvelope(data []byte) (tm typeMeta, msg []byte, err error) {
 		}
 		return nil
 	})
+	if err == nil && msg == nil {
+		err = errEmptyEnvelope
+	}
 	return tm, msg, err
 }
 
@@ -124,60 +132,84 @@ func parseTypeMeta(data []byte) (tm typeMeta, err error) {
 	return tm, err
 }
 
-// eachField calls visit with each length-delimited field of a message. Fields of other wire types are passed over.
-func eachField(data []byte, visit func(num protowire.Number, value []byte) error) error {
+// eachRawField calls visit with each field of a message as it stands there, its tag included. The value is that of a
+// length-delimited field, nil for others.
+func eachRawField(data []byte, visit func(num protowire.Number, field, value []byte) error) error {
 	for len(data) > 0 {
 		num, typ, n := protowire.ConsumeTag(data)
 		if n < 0 {
 			return fmt.Errorf("protobuf: %w", protowire.ParseError(n))
 		}
-		data = data[n:]
-		if typ != protowire.BytesType {
-			if n = protowire.ConsumeFieldValue(num, typ, data); n < 0 {
-				return fmt.Errorf("protobuf: field %d: %w", num, protowire.ParseError(n))
-			}
-			data = data[n:]
-			continue
+		size := protowire.ConsumeFieldValue(num, typ, data[n:])
+		if size < 0 {
+			return fmt.Errorf("protobuf: field %d: %w", num, protowire.ParseError(size))
 		}
-		value, n := protowire.ConsumeBytes(data)
-		if n < 0 {
-			return fmt.Errorf("protobuf: field %d: %w", num, protowire.ParseError(n))
+		var value []byte
+		if typ == protowire.BytesType {
+			value, _ = protowire.ConsumeBytes(data[n:])
 		}
-		if err := visit(num, value); err != nil {
+		if err := visit(num, data[:n+size], value); err != nil {
 			return err
 		}
-		data = data[n:]
+		data = data[n+size:]
 	}
 	return nil
 }
 
-// appendWithout appends a message to dst without the fields numbered drop, replacing field edit, when it is not zero,
-// by what rewrite appends for it.
-func appendWithout(dst, data []byte, drop, edit protowire.Number, rewrite func(value []byte) ([]byte, error)) ([]byte, error) {
-	for len(data) > 0 {
-		num, typ, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return nil, fmt.Errorf("protobuf: %w", protowire.ParseError(n))
+// eachField calls visit with the value of each length-delimited field of a message.
+func eachField(data []byte, visit func(num protowire.Number, value []byte) error) error {
+	return eachRawField(data, func(num protowire.Number, _, value []byte) error {
+		if value == nil {
+			return nil
 		}
-		size := protowire.ConsumeFieldValue(num, typ, data[n:])
-		if size < 0 {
-			return nil, fmt.Errorf("protobuf: field %d: %w", num, protowire.ParseError(size))
-		}
-		field := data[:n+size]
-		data = data[n+size:]
-		switch {
-		case num == drop:
-		case num == edit && typ == protowire.BytesType:
-			value, _ := protowire.ConsumeBytes(field[n:])
-			replaced, err := rewrite(value)
-			if err != nil {
-				return nil, err
-			}
-			dst = protowire.AppendTag(dst, num, typ)
-			dst = protowire.AppendBytes(dst, replaced)
-		default:
+		return visit(num, value)
+	})
+}
+
+// appendWithout appends the fields of a message to dst but for those numbered drop.
+func appendWithout(dst, data []byte, drop protowire.Number) ([]byte, error) {
+	err := eachRawField(data, func(num protowire.Number, field, _ []byte) error {
+		if num != drop {
 			dst = append(dst, field...)
 		}
+		return nil
+	})
+	return dst, err
+}
+
+// compactProtobuf copies an object without metadata.managedFields.
+func compactProtobuf(data []byte) ([]byte, error) {
+	var meta []byte
+	from, to := 0, 0 // where the metadata stands, as a field
+	err := eachRawField(data, func(num protowire.Number, field, value []byte) error {
+		to += len(field)
+		if num == objectMetadata && value != nil {
+			meta = value
+			return errStop
+		}
+		from = to
+		return nil
+	})
+	if meta == nil {
+		return bytes.Clone(data), err
 	}
-	return dst, nil
+	size := 0 // of the metadata without managedFields
+	err = eachRawField(meta, func(num protowire.Number, field, _ []byte) error {
+		if num != metaManagedFields {
+			size += len(field)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	tag := protowire.SizeTag(objectMetadata)
+	out := make([]byte, 0, len(data)-(to-from)+tag+protowire.SizeBytes(size))
+	out = append(out, data[:from]...)
+	out = protowire.AppendTag(out, objectMetadata, protowire.BytesType)
+	out = protowire.AppendVarint(out, uint64(size))
+	if out, err = appendWithout(out, meta, metaManagedFields); err != nil {
+		return nil, err
+	}
+	return append(out, data[to:]...), nil
 }

@@ -20,37 +20,60 @@ type messageReader struct {
 	buf   []byte
 }
 
-// fields reads length-delimited fields until size bytes are used up, or to the end of the stream when size is negative.
-// visit must consume the field's bytes.
+// keepBytes is how large a buffer may be to be used again for what comes next.
+const keepBytes = 1 << 20
+
+// fields reads the fields of a message of that many bytes, or to the end of the stream when size is negative. Visit is
+// called for the length-delimited ones and must consume the field's bytes; the others are passed over.
 func (m *messageReader) fields(size int64, visit func(num protowire.Number, size uint64) error) error {
-	for size != 0 {
+	for left := size; left != 0; {
 		tag, n, err := m.varint()
 		if err == io.EOF && size < 0 {
 			return nil
 		}
 		if err != nil {
-			return err
+			return noEOF(err)
 		}
 		num, typ := protowire.DecodeTag(tag)
-		if typ != protowire.BytesType || num <= 0 {
-			return fmt.Errorf("protobuf: field %d: unexpected wire type %d", num, typ)
+		if num < protowire.MinValidNumber {
+			return errors.New("protobuf: field number out of range")
 		}
-		length, m, err := m.varint()
+		length, lengthBytes, err := m.length(typ)
 		if err != nil {
 			return noEOF(err)
 		}
-		used := int64(n + m)
 		if size > 0 {
-			if int64(length) < 0 || used+int64(length) > size {
+			if left -= int64(n + lengthBytes); left < 0 || length > uint64(left) {
 				return fmt.Errorf("protobuf: field %d overruns its message", num)
 			}
-			size -= used + int64(length)
+			left -= int64(length)
 		}
-		if err := visit(num, length); err != nil {
-			return noEOF(err)
+		if typ != protowire.BytesType {
+			err = m.skip(length)
+		} else {
+			err = visit(num, length)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// length returns how many bytes of a field's value are yet to come, and how many were read to know it.
+func (m *messageReader) length(typ protowire.Type) (length uint64, n int, err error) {
+	switch typ {
+	case protowire.BytesType:
+		return m.varint()
+	case protowire.VarintType:
+		_, n, err = m.varint()
+		return 0, n, err
+	case protowire.Fixed32Type:
+		return 4, 0, nil
+	case protowire.Fixed64Type:
+		return 8, 0, nil
+	}
+	return 0, 0, fmt.Errorf("protobuf: unexpected wire type %d", typ)
 }
 
 func noEOF(err error) error {
@@ -60,6 +83,7 @@ func noEOF(err error) error {
 	return err
 }
 
+// varint reads a number, and returns of how many bytes. It returns io.EOF only before the first.
 func (m *messageReader) varint() (v uint64, n int, err error) {
 	for n < 10 {
 		b, err := m.r.ReadByte()
@@ -83,6 +107,9 @@ func (m *messageReader) varint() (v uint64, n int, err error) {
 func (m *messageReader) take(size uint64) ([]byte, error) {
 	if size > uint64(m.limit) {
 		return nil, &TooLargeError{What: m.what, LimitBytes: m.limit}
+	}
+	if cap(m.buf) > keepBytes {
+		m.buf = nil
 	}
 	m.buf = m.buf[:0]
 	for uint64(len(m.buf)) < size {

@@ -5,8 +5,9 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -24,9 +25,15 @@ type Event struct {
 	Object Packed
 }
 
+// errorEvent is the type of the event that carries a Status instead of an object.
+const errorEvent core.EventType = "ERROR"
+
 // Events reads the body of a watch response. An event's bytes live until the next one is asked for. An ERROR event ends
 // the sequence with a [*core.StatusError]. The sequence ends without an error when the server closes the stream between
-// two events, which it does when the watch's time is over. It can be ranged over once.
+// two events, which it does when the watch's time is over; in the middle of one, with an error that matches
+// io.ErrUnexpectedEOF. It can be ranged over once.
+//
+// Errors: [*core.StatusError], [*TooLargeError].
 func Events(r io.Reader, contentType string, limits *Limits) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		encoding, err := EncodingOf(contentType)
@@ -43,7 +50,7 @@ func Events(r io.Reader, contentType string, limits *Limits) iter.Seq2[Event, er
 			if err == io.EOF {
 				return
 			}
-			if err == nil && ev.Type == "ERROR" {
+			if err == nil && ev.Type == errorEvent {
 				err = eventError(ev.Object)
 			}
 			if err != nil {
@@ -77,7 +84,7 @@ func eventError(p Packed) error {
 func jsonEvents(r io.Reader, limits *Limits) func() (Event, error) {
 	m := newMeter(r, "watch event", limits)
 	dec := jsontext.NewDecoder(m, jsonOptions)
-	inside := false // an event's object was handed out, and its end was not read yet
+	inside := false // an event was handed out, and its end was not read yet
 	return func() (Event, error) {
 		m.reset()
 		if inside {
@@ -91,39 +98,44 @@ func jsonEvents(r io.Reader, limits *Limits) func() (Event, error) {
 			return Event{}, err
 		}
 		ev, err := readEvent(dec)
+		if err == nil {
+			err = cmp.Or(m.check(ev.Object.data), checkEvent(ev))
+		}
 		if err != nil {
 			return Event{}, fmt.Errorf("watch event: %w", noEOF(err))
 		}
 		inside = true
-		return ev, checkEvent(ev)
+		return ev, nil
 	}
 }
 
-// readEvent reads an event up to its object; the server sends the type first.
+// readEvent reads as much of an event as it takes to know its type and its object. Kubernetes sends the type first,
+// other servers need not.
 func readEvent(dec *jsontext.Decoder) (Event, error) {
 	ev := Event{Object: Packed{encoding: JSON}}
 	if err := expect(dec, '{'); err != nil {
 		return ev, err
 	}
 	for dec.PeekKind() != '}' {
-		raw, err := dec.ReadValue()
+		name, err := dec.ReadValue()
 		if err != nil {
 			return ev, err
 		}
-		name := unquote(raw)
+		isType, isObject := string(name) == `"type"`, string(name) == `"object"`
 		value, err := dec.ReadValue()
 		if err != nil {
 			return ev, err
 		}
-		switch name {
-		case "type":
+		switch {
+		case isType:
 			ev.Type = core.EventType(text(value))
-		case "object":
-			if ev.Type == "" {
-				return ev, errors.New("the object comes before the type")
-			}
+		case isObject && ev.Type == "":
+			ev.Object.data = bytes.Clone(value) // it has to outlive what is read next
+		case isObject:
 			ev.Object.data = value
-			return ev, nil
+		}
+		if ev.Type != "" && ev.Object.data != nil {
+			break
 		}
 	}
 	return ev, nil
@@ -140,13 +152,17 @@ func readEventEnd(dec *jsontext.Decoder) error {
 
 func checkEvent(ev Event) error {
 	switch ev.Type {
-	case core.Added, core.Modified, core.Deleted, core.Bookmark, "ERROR":
-		if len(ev.Object.data) == 0 && ev.Object.encoding == JSON {
-			return errors.New("watch event without an object")
-		}
-		return nil
+	case core.Added, core.Modified, core.Deleted, core.Bookmark, errorEvent:
+	default:
+		return fmt.Errorf("unknown type %q", ev.Type)
 	}
-	return fmt.Errorf("watch event of unknown type %q", ev.Type)
+	if ev.Object.data == nil {
+		return fmt.Errorf("%s without an object", ev.Type)
+	}
+	if ev.Object.encoding == JSON && jsontext.Value(ev.Object.data).Kind() != '{' {
+		return fmt.Errorf("%s with something else than an object", ev.Type)
+	}
+	return nil
 }
 
 // protobufEvents reads frames: four bytes of length, then a WatchEvent message whose object is an envelope.
@@ -163,10 +179,13 @@ func protobufEvents(r io.Reader, limits *Limits) func() (Event, error) {
 			return Event{}, fmt.Errorf("watch event: %w", err)
 		}
 		ev, err := parseEvent(frame)
+		if err == nil {
+			err = checkEvent(ev)
+		}
 		if err != nil {
 			return Event{}, fmt.Errorf("watch event: %w", err)
 		}
-		return ev, checkEvent(ev)
+		return ev, nil
 	}
 }
 

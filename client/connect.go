@@ -1,0 +1,131 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+)
+
+// ConnectError says that the server could not be reached, and what to look at.
+type ConnectError struct {
+	Server string // URL
+	Source string // where the URL came from
+	Err    error
+}
+
+// Error names the server, where its address came from, the cause and a remedy.
+func (e *ConnectError) Error() string {
+	msg := "reach " + e.Server
+	if e.Source != "" {
+		msg += " (" + e.Source + ")"
+	}
+	msg += ": " + e.Err.Error()
+	if hint := connectHint(e.Err); hint != "" {
+		msg += "; " + hint
+	}
+	return msg
+}
+
+// Unwrap returns Err.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// The words of net/http for what it has no error types for.
+const (
+	httpBehindHTTPS = "server gave HTTP response to HTTPS client"
+	httpsBehindHTTP = "Client sent an HTTP request to an HTTPS server"
+)
+
+func connectHint(err error) string {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "nothing listens there: start the server, or correct the address"
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
+		return "correct the host name, or the resolver"
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "the server's certificate is not signed by the configured certificate-authority: take the cluster's current one"
+	}
+	if name, ok := errors.AsType[x509.HostnameError](err); ok {
+		return fmt.Sprintf("the server's certificate is not for %s: correct the address, or set tls-server-name", name.Host)
+	}
+	if inv, ok := errors.AsType[x509.CertificateInvalidError](err); ok && inv.Reason == x509.Expired {
+		return "renew the server's certificate, or correct this machine's clock"
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return "nothing answers there: correct the address, or look for a firewall in between"
+	}
+	switch msg := err.Error(); {
+	case strings.Contains(msg, httpBehindHTTPS):
+		return "the server speaks plain http: correct the port, or write http://"
+	case strings.Contains(msg, httpsBehindHTTP):
+		return "write https://"
+	}
+	return ""
+}
+
+// brokenError is a connection that ended before the answer did.
+type brokenError struct{ err error }
+
+// Error says that the connection is at fault.
+func (e *brokenError) Error() string { return "connection broke: " + e.err.Error() }
+
+// Unwrap makes the error match io.ErrUnexpectedEOF, by which core.IsRetryable knows it.
+func (e *brokenError) Unwrap() []error { return []error{io.ErrUnexpectedEOF, e.err} }
+
+// explain returns the innermost layer, which says what it means when the connection fails. It stands below all other
+// layers, so that their errors are not taken for the connection's.
+func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		switch {
+		case err != nil && r.Context().Err() != nil:
+			return nil, context.Cause(r.Context())
+		case err != nil:
+			if strings.HasPrefix(err.Error(), "http2: ") { // it is about the connection, as when a ping is not answered
+				err = &brokenError{err}
+			}
+			return nil, &ConnectError{Server: c.base.String(), Source: c.source, Err: err}
+		case resp.StatusCode != http.StatusSwitchingProtocols: // whose body is the connection itself
+			resp.Body = &body{resp.Body, r}
+		}
+		return resp, nil
+	})
+}
+
+// body is a response's body whose errors say why it ended early.
+type body struct {
+	io.ReadCloser
+	request *http.Request
+}
+
+// Read reads from the body.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch ctx := b.request.Context(); {
+	case err == nil || err == io.EOF:
+		return n, err
+	case ctx.Err() != nil:
+		return n, context.Cause(ctx)
+	}
+	return n, &brokenError{err}
+}
+
+// misdirected recognises the answer of a server that wants TLS, which says so in plain HTTP.
+func (c *Client) misdirected(err *core.StatusError) error {
+	if c.base.Scheme == "http" && err.Status.Code == http.StatusBadRequest && strings.Contains(err.Status.Message, httpsBehindHTTP) {
+		return &ConnectError{Server: c.base.String(), Source: c.source, Err: err}
+	}
+	return err
+}

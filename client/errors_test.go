@@ -1,0 +1,332 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// canned is a transport that gives one answer to every request.
+func canned(code int, header http.Header, body string) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		if header == nil {
+			header = http.Header{}
+		}
+		return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	})
+}
+
+// cannedClient returns a client that gets one answer to every request.
+func cannedClient(t testing.TB, code int, contentType, body string) *client.Client {
+	t.Helper()
+	header := http.Header{"Content-Type": {contentType}}
+	return newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: canned(code, header, body)})
+}
+
+func TestOpErrorText(t *testing.T) {
+	notFound := func(kind, name string) error {
+		return &core.StatusError{Status: metav1.Status{
+			Code: 404, Reason: metav1.StatusReasonNotFound, Message: kind + ` "` + name + `" not found`,
+			Details: &metav1.StatusDetails{Name: name, Kind: kind},
+		}}
+	}
+	web := core.ObjectRef{Namespace: "prod", Name: "web"}
+	for _, tc := range []struct {
+		name string
+		in   client.OpError
+		want string
+	}{
+		{"an object that is not there", client.OpError{Verb: "get", Resource: "pods", Ref: web, Err: notFound("pods", "web")},
+			"get pods prod/web: not found"},
+		{"an object of a group", client.OpError{Verb: "get", Resource: "deployments.apps", Ref: web, Err: notFound("deployments", "web")},
+			"get deployments.apps prod/web: not found"},
+		{"a subresource of an object that is not there", client.OpError{Verb: "update", Resource: "pods/status", Ref: web, Err: notFound("pods", "web")},
+			"update pods/status prod/web: not found"},
+		{"another object is not there", client.OpError{Verb: "create", Resource: "pods", Ref: web, Err: notFound("namespaces", "prod")},
+			`create pods prod/web: not found: server said: namespaces "prod" not found`},
+		{"another object of the same name", client.OpError{Verb: "create", Resource: "pods", Ref: web, Err: notFound("serviceaccounts", "web")},
+			`create pods prod/web: not found: server said: serviceaccounts "web" not found`},
+		{"a kind that begins like the resource", client.OpError{Verb: "create", Resource: "podtemplates", Ref: web, Err: notFound("pod", "web")},
+			`create podtemplates prod/web: not found: server said: pod "web" not found`},
+		{"a collection of a namespace", client.OpError{Verb: "list", Resource: "pods", Ref: core.ObjectRef{Namespace: "prod"}, Err: core.ErrForbidden},
+			"list pods in prod: forbidden"},
+		{"a collection of the cluster", client.OpError{Verb: "list", Resource: "nodes", Err: core.ErrForbidden},
+			"list nodes: forbidden"},
+		{"a cluster-scoped object", client.OpError{Verb: "delete", Resource: "nodes", Ref: core.ObjectRef{Name: "n1"}, Err: core.ErrForbidden},
+			"delete nodes n1: forbidden"},
+		{"what the server said", client.OpError{Verb: "update", Resource: "pods", Ref: web, Err: &core.StatusError{Status: metav1.Status{
+			Code: 409, Reason: metav1.StatusReasonConflict, Message: "the object has been modified",
+		}}}, "update pods prod/web: conflict: server said: the object has been modified"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.in.Error(); got != tc.want {
+				t.Errorf("Error() = %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestNotServed promises that a kind that is not there is told from an object that is not there.
+func TestNotServed(t *testing.T) {
+	const unknownPath = "404 page not found\n"
+	status := func(details string) string {
+		return `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"gone","reason":"NotFound","code":404` + details + `}`
+	}
+	widgets := core.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets"}
+	for _, tc := range []struct {
+		name        string
+		res         core.Resource
+		status      bool
+		contentType string
+		body        string
+		want        string // empty: not a NotServedError
+	}{
+		{"an unknown path, custom resource", widgets, false, "text/plain", unknownPath,
+			"get widgets.example.com w: the server does not serve widgets.example.com in version v1: " +
+				"install its CustomResourceDefinition, enable the API, or correct the group and version"},
+		{"an unknown path, built-in group", nodes, false, "text/plain", unknownPath,
+			"get nodes w: the server does not serve nodes in version v1: correct the group and version, or enable the API"},
+		{"an unknown path, subresource", nodes, true, "text/plain", unknownPath,
+			"get nodes/status w: the server does not serve nodes/status in version v1: enable the subresource, or do without it"},
+		{"a Status about nothing in particular", widgets, false, jsonType, status(`,"details":{}`),
+			"get widgets.example.com w: the server does not serve widgets.example.com in version v1: " +
+				"install its CustomResourceDefinition, enable the API, or correct the group and version"},
+		{"a Status about the object", widgets, false, jsonType, status(`,"details":{"name":"w","kind":"widgets"}`), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			api := client.Dynamic(cannedClient(t, 404, tc.contentType, tc.body), tc.res, "")
+			get := api.Get
+			if tc.status {
+				get = api.Status().Get
+			}
+			_, err := get(t.Context(), "w", nil)
+			if !errors.Is(err, core.ErrNotFound) {
+				t.Errorf("error = %v, want one that matches ErrNotFound", err)
+			}
+			_, ok := errors.AsType[*client.NotServedError](err)
+			if ok != (tc.want != "") || ok && err.Error() != tc.want {
+				t.Errorf("error = %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestStatusError promises that whatever says no is understood as far as it can be.
+func TestStatusError(t *testing.T) {
+	protobuf := string(envelope(t, "v1", "Status", &metav1.Status{
+		Status: "Failure", Code: 409, Reason: metav1.StatusReasonConflict, Message: "too late",
+	}))
+	for _, tc := range []struct {
+		name        string
+		code        int
+		contentType string
+		body        string
+		is          error
+		want        string
+	}{
+		{"a Status in JSON", 409, jsonType, `{"kind":"Status","apiVersion":"v1","code":409,"reason":"Conflict","message":"too late"}`,
+			core.ErrConflict, "get nodes n1: conflict: server said: too late"},
+		{"a Status in protobuf", 409, protobufType, protobuf,
+			core.ErrConflict, "get nodes n1: conflict: server said: too late"},
+		{"a Status without a code", 422, jsonType, `{"kind":"Status","apiVersion":"v1","message":"no"}`,
+			core.ErrInvalid, "get nodes n1: invalid: server said: no"},
+		{"the reason decides before the code", 409, jsonType, `{"kind":"Status","apiVersion":"v1","code":409,"reason":"AlreadyExists","message":"no"}`,
+			core.ErrAlreadyExists, "get nodes n1: already exists: server said: no"},
+		{"plain text", 429, "text/plain", "Too many requests, please try again later.\n",
+			core.ErrTooManyRequests, "get nodes n1: too many requests: server said: Too many requests, please try again later."},
+		{"the page of a proxy", 503, "text/html", "<html>\r\n<head><title>503</title></head>\n</html>\n",
+			core.ErrUnavailable, "get nodes n1: service unavailable: server said: <html> <head><title>503</title></head> </html>"},
+		{"JSON that is no Status", 500, jsonType, `{"error":"boom"}`,
+			core.ErrInternal, `get nodes n1: internal error: server said: {"error":"boom"}`},
+		{"broken JSON", 500, jsonType, `{"kind":"Stat`,
+			core.ErrInternal, `get nodes n1: internal error: server said: {"kind":"Stat`},
+		{"nothing", 401, "", "", core.ErrUnauthorized, "get nodes n1: unauthorized"},
+		{"a code without a meaning of its own", 418, "", "", nil, "get nodes n1: status 418"},
+		{"a code that is no code", 999, "text/plain", "huh", nil, "get nodes n1: status 999: server said: huh"},
+		{"a character cut in two", 500, "text/plain", strings.Repeat("a", 2<<10-1) + "é",
+			core.ErrInternal, "get nodes n1: internal error: server said: " + strings.Repeat("a", 2<<10-1)},
+		{"a huge body", 500, "text/plain", strings.Repeat("a", 3<<20),
+			core.ErrInternal, "get nodes n1: internal error: server said: " + strings.Repeat("a", 2<<10)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := cannedClient(t, tc.code, tc.contentType, tc.body)
+			_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+			se, ok := errors.AsType[*core.StatusError](err)
+			if !ok {
+				t.Fatalf("error = %v, want a StatusError", err)
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) || err.Error() != tc.want {
+				t.Errorf("error = %v, want %s", err, tc.want)
+			}
+			if int(se.Status.Code) != tc.code {
+				t.Errorf("code = %d, want %d", se.Status.Code, tc.code)
+			}
+		})
+	}
+}
+
+// TestSuccessThatIsNone promises that an answer that is not what was asked for is not taken for it.
+func TestSuccessThatIsNone(t *testing.T) {
+	for _, tc := range []struct {
+		name, contentType, body, want string
+	}{
+		{"the page of a login", "text/html", "<html>", "is this the address of a Kubernetes API server?"},
+		{"another kind", jsonType, `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
+			"get nodes n1: the server answered with a Status of v1, not with a Node of v1"},
+		{"broken JSON", jsonType, `{"kind":"Node"`, "get nodes n1: decode json: "},
+		{"nothing", jsonType, "", "get nodes n1: decode json: "},
+		{"protobuf for a type that has none", protobufType, string(envelope(t, "v1", "Node", &corev1.Node{})), "carries no protobuf code"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := client.Dynamic(cannedClient(t, 200, tc.contentType, tc.body), nodes, "").Get(t.Context(), "n1", nil)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error = %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		for _, tc := range []struct {
+			name, header string
+			want         time.Duration
+		}{
+			{"seconds", "7", 7 * time.Second},
+			{"a date", now.Add(30 * time.Second).UTC().Format(http.TimeFormat), 30 * time.Second},
+			{"a date in the past", now.Add(-time.Hour).UTC().Format(http.TimeFormat), 0},
+			{"more seconds than a duration holds", "99999999999999", 9223372036 * time.Second},
+			{"a negative number", "-5", 0},
+			{"nonsense", "soon", 0},
+			{"nothing", "", 0},
+		} {
+			c := newClient(t, &client.Options{
+				Config:    newConfig("https://cluster.test"),
+				Transport: canned(429, http.Header{"Retry-After": {tc.header}}, ""),
+			})
+			_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+			if got, ok := core.RetryAfter(err); got != tc.want || ok != (tc.want > 0) {
+				t.Errorf("%s: RetryAfter = %v, %v; want %v", tc.name, got, ok, tc.want)
+			}
+		}
+	})
+}
+
+// TestRedirect promises that nobody is sent elsewhere with his credentials.
+func TestRedirect(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://elsewhere.test/", http.StatusFound)
+	})
+	cfg := s.config()
+	cfg.BearerToken = "secret"
+	c := newClient(t, &client.Options{Config: cfg})
+	_, err := client.ClusterWide[corev1.Node](c).Get(t.Context(), "n1", nil)
+	const want = "get nodes n1: status 302: server said: go to https://elsewhere.test/ (redirects are not followed; correct the server's address)"
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+	if n := len(s.asked()); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+}
+
+// TestFallBackToJSON promises that a server that refuses protobuf bodies is asked with JSON, and remembered.
+func TestFallBackToJSON(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Content-Type") == protobufType:
+			fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "only JSON here", nil)
+		case strings.Contains(r.Header.Get("Content-Type"), "patch"):
+			fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no such patch", nil)
+		case strings.Contains(r.URL.Path, "nodes"):
+			fail(w, 409, metav1.StatusReasonConflict, "no", nil)
+		default:
+			reply(w, 201, jsonType, configMapJSON(t, "web", "blue"))
+		}
+	})
+	c := s.client(t)
+	maps := client.Namespaced[corev1.ConfigMap](c, "prod")
+	create := func() {
+		t.Helper()
+		if _, err := maps.Create(t.Context(), stored("web", "blue"), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create()
+	create()
+	_, err := client.ClusterWide[corev1.Node](c).Update(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, nil)
+	if !errors.Is(err, core.ErrConflict) {
+		t.Errorf("error = %v, want the answer to the JSON body", err)
+	}
+	_, err = client.ClusterWide[corev1.Node](c).Patch(t.Context(), "n1", request.StrategicMergePatch([]byte(`{}`)), nil)
+	if !errors.Is(err, core.ErrUnsupportedMediaType) {
+		t.Errorf("error = %v, want ErrUnsupportedMediaType", err)
+	}
+	var got []string
+	for _, a := range s.asked() {
+		got = append(got, a.Method+" "+a.Header.Get("Content-Type"))
+	}
+	want := []string{
+		"POST " + protobufType, "POST " + jsonType, // refused, and sent again
+		"POST " + jsonType,                       // remembered
+		"PUT " + protobufType, "PUT " + jsonType, // of another resource nothing is known
+		"PATCH application/strategic-merge-patch+json", // nothing to fall back to
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("requests:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestTooLarge promises that nothing a server sends is read without bound.
+func TestTooLarge(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		object := configMapJSON(t, "web", strings.Repeat("x", 4<<10))
+		switch {
+		case r.URL.Query().Has("watch"):
+			object = append(append([]byte(`{"type":"ADDED","object":`), object...), '}')
+		case !strings.HasSuffix(r.URL.Path, "web"):
+			object = append(append([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[`), object...), "]}"...)
+		}
+		reply(w, 200, jsonType, object)
+	})
+	c := newClient(t, &client.Options{Config: s.config(), Limits: &wire.Limits{ObjectBytes: 2 << 10}})
+	maps := client.Namespaced[leanConfigMap](c, "prod")
+	for _, tc := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"get", func(ctx context.Context) error { _, err := maps.Get(ctx, "web", nil); return err }},
+		{"list", func(ctx context.Context) error { _, err := maps.List(ctx, nil); return err }},
+		{"watch", func(ctx context.Context) error {
+			for _, err := range maps.Watch(ctx, nil) {
+				return err
+			}
+			return nil
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tooLarge, ok := errors.AsType[*wire.TooLargeError](tc.do(t.Context()))
+			if !ok || tooLarge.LimitBytes != 2<<10 {
+				t.Errorf("error = %v, want a TooLargeError of 2048 bytes", tooLarge)
+			}
+		})
+	}
+}

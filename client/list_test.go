@@ -1,0 +1,279 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// listBody encodes a page of ConfigMaps, whose items have no kind, as the server leaves it out.
+func listBody(t testing.TB, contentType, next string, names ...string) []byte {
+	t.Helper()
+	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: next}}
+	for _, name := range names {
+		list.Items = append(list.Items, *stored(name, "green"))
+	}
+	if contentType == protobufType {
+		return envelope(t, "v1", "ConfigMapList", list)
+	}
+	list.APIVersion, list.Kind = "v1", "ConfigMapList"
+	return toJSON(t, list)
+}
+
+func TestList(t *testing.T) {
+	t.Run("a kind of k8s.io/api, answered in protobuf", func(t *testing.T) { testList(t, builtinWay(protobufType)) })
+	t.Run("a kind of k8s.io/api, answered in JSON", func(t *testing.T) { testList(t, builtinWay(jsonType)) })
+	t.Run("a lean struct", func(t *testing.T) { testList(t, leanWay()) })
+	t.Run("unstructured", func(t *testing.T) { testList(t, dynamicWay()) })
+}
+
+func testList[K any](t *testing.T, w way[K]) {
+	s := serve(t, func(rw http.ResponseWriter, r *http.Request) {
+		reply(rw, 200, w.answer, listBody(t, w.answer, "more", "a", "b"))
+	})
+	list, err := w.api(s.client(t), "prod").List(t.Context(), &request.ListOptions{LabelSelector: "app=web", Limit: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list.ResourceVersion != "9" || list.Continue != "more" || len(list.Items) != 2 {
+		t.Fatalf("list = %+v, want two items of version 9 with a continue token", list)
+	}
+	checkObject(t, w, list.Items[0], "a", "green")
+	checkObject(t, w, list.Items[1], "b", "green")
+	if got, want := s.asked()[0].URI, "/api/v1/namespaces/prod/configmaps?labelSelector=app%3Dweb&limit=2"; got != want {
+		t.Errorf("URI = %s, want %s", got, want)
+	}
+}
+
+// pages answers lists with two pages of two and one of one.
+func pages(t testing.TB) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		names, next := []string{"a", "b"}, "p2"
+		switch r.URL.Query().Get("continue") {
+		case "p2":
+			names, next = []string{"c", "d"}, "p3"
+		case "p3":
+			names, next = []string{"e"}, ""
+		case "old":
+			fail(w, 410, metav1.StatusReasonExpired, "The provided continue parameter is too old", nil)
+			return
+		}
+		reply(w, 200, jsonType, listBody(t, jsonType, next, names...))
+	}
+}
+
+func collect[K any](seq func(func(*K, error) bool)) (names []string, err error) {
+	for obj, e := range seq {
+		if e != nil {
+			err = e
+			continue // nothing may come after an error; if it does, it shows in names
+		}
+		names = append(names, any(obj).(core.Object).GetName())
+	}
+	return names, err
+}
+
+func TestAll(t *testing.T) {
+	s := serve(t, pages(t))
+	maps := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	o := &request.ListOptions{ResourceVersion: "5", ResourceVersionMatch: request.Exact, FieldSelector: "metadata.name!=x"}
+	all := maps.All(t.Context(), o)
+	*o = request.ListOptions{Limit: 1} // the options were copied
+	for range 2 {                      // the sequence starts over
+		names, err := collect(all)
+		if err != nil || strings.Join(names, "") != "abcde" {
+			t.Fatalf("All = %v, %v; want a to e", names, err)
+		}
+	}
+	const path = "/api/v1/namespaces/prod/configmaps?"
+	round := []string{
+		path + "fieldSelector=metadata.name%21%3Dx&limit=500&resourceVersion=5&resourceVersionMatch=Exact",
+		path + "continue=p2&fieldSelector=metadata.name%21%3Dx&limit=500",
+		path + "continue=p3&fieldSelector=metadata.name%21%3Dx&limit=500",
+	}
+	var got []string
+	for _, a := range s.asked() {
+		got = append(got, a.URI)
+	}
+	if diff := cmp.Diff(slices.Concat(round, round), got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestAllWithPageSize(t *testing.T) {
+	s := serve(t, pages(t))
+	seq := client.Namespaced[leanConfigMap](s.client(t), "prod").All(t.Context(), &request.ListOptions{Limit: 2, Continue: "p3"})
+	if names, err := collect(seq); err != nil || strings.Join(names, "") != "e" {
+		t.Errorf("All from the third page = %v, %v; want e", names, err)
+	}
+	if got, want := s.asked()[0].URI, "/api/v1/namespaces/prod/configmaps?continue=p3&limit=2"; got != want {
+		t.Errorf("URI = %s, want %s", got, want)
+	}
+}
+
+func TestAllWithExpiredToken(t *testing.T) {
+	s := serve(t, pages(t))
+	_, err := collect(client.Namespaced[leanConfigMap](s.client(t), "prod").All(t.Context(), &request.ListOptions{Continue: "old"}))
+	const want = "list configmaps in prod: expired: server said: The provided continue parameter is too old"
+	if !errors.Is(err, core.ErrExpired) || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+// TestAllBreak promises that leaving the loop in the middle of a page ends the request at once.
+func TestAllBreak(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		with func(cancel context.CancelFunc)
+	}{
+		{"by break", func(context.CancelFunc) {}},
+		{"by break after the context was cancelled", func(cancel context.CancelFunc) { cancel() }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			released := make(chan struct{})
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				whole := listBody(t, jsonType, "", "a", "b")
+				w.Header().Set("Content-Type", jsonType)
+				_, _ = w.Write(whole[:len(whole)-20]) // and no end
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+				close(released)
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			for obj, err := range client.Namespaced[leanConfigMap](s.client(t), "prod").All(ctx, nil) {
+				if err != nil || obj.Name != "a" {
+					t.Fatalf("All = %+v, %v; want a", obj, err)
+				}
+				tc.with(cancel)
+				break
+			}
+			<-released
+		})
+	}
+}
+
+// TestListErrors looks at lists that end before they should.
+func TestListErrors(t *testing.T) {
+	cause := errors.New("enough")
+	truncated := func(w http.ResponseWriter, _ *http.Request) {
+		whole := listBody(t, jsonType, "", "a", "b")
+		w.Header().Set("Content-Type", jsonType)
+		w.Header().Set("Content-Length", fmt.Sprint(len(whole)))
+		_, _ = w.Write(whole[:len(whole)-20])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	hanging := func(w http.ResponseWriter, r *http.Request) {
+		whole := listBody(t, jsonType, "", "a", "b")
+		w.Header().Set("Content-Type", jsonType)
+		_, _ = w.Write(whole[:len(whole)-20])
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+	for _, tc := range []struct {
+		name    string
+		answer  http.HandlerFunc
+		is      error
+		wantErr string
+	}{
+		{"the connection is cut", truncated, io.ErrUnexpectedEOF, "list configmaps in prod: read list: "},
+		{"the context is cancelled", hanging, cause, "list configmaps in prod: read list: "},
+		{"the body is complete but its JSON is not", func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},`))
+		}, io.ErrUnexpectedEOF, "list configmaps in prod: read list: "},
+		{"an item that does not fit the type", func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b","namespace":"n"},"data":7}]}`))
+		}, nil, `list configmaps in prod: object "n/b": decode json: `},
+		{"an object instead of a list", func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, 200, jsonType, configMapJSON(t, "a", "blue"))
+		}, nil, `list configmaps in prod: read list: the server's answer is not a list but of kind "ConfigMap"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, tc.answer)
+			maps := client.Namespaced[leanConfigMap](s.client(t), "prod")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var names []string
+			var err error
+			for obj, e := range maps.All(ctx, nil) {
+				if err = e; err == nil {
+					names = append(names, obj.Name)
+					if tc.is == cause {
+						cancel(cause)
+					}
+				}
+			}
+			if len(names) != 1 || err == nil || !strings.HasPrefix(err.Error(), tc.wantErr) || tc.is != nil && !errors.Is(err, tc.is) {
+				if tc.name != "an object instead of a list" || err == nil || !strings.HasPrefix(err.Error(), tc.wantErr) {
+					t.Errorf("All = %v, %v; want a, then %q", names, err, tc.wantErr)
+				}
+			}
+			cancel(nil)
+			if _, err := maps.List(t.Context(), nil); tc.is != cause && err == nil {
+				t.Error("List returned no error")
+			}
+		})
+	}
+}
+
+// TestFeedList promises that each sees packed objects while they arrive, and can stop them.
+func TestFeedList(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		contentType := jsonType
+		if strings.HasPrefix(r.Header.Get("Accept"), protobufType) {
+			contentType = protobufType
+		}
+		reply(w, 200, contentType, listBody(t, contentType, "", "a", "b", "c"))
+	})
+	c := s.client(t)
+	for _, tc := range []struct {
+		name string
+		feed *client.Feed
+		want wire.Encoding
+	}{
+		{"protobuf", client.Namespaced[corev1.ConfigMap](c, "prod").Feed(), wire.Protobuf},
+		{"JSON", client.Namespaced[leanConfigMap](c, "prod").Feed(), wire.JSON},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got []string
+			visit := func(p wire.Packed) error {
+				head, err := p.Head()
+				got = append(got, head.Ref.String())
+				if p.Encoding() != tc.want {
+					t.Errorf("encoding = %v, want %v", p.Encoding(), tc.want)
+				}
+				return err
+			}
+			meta, err := tc.feed.List(t.Context(), nil, visit)
+			if err != nil || meta.ResourceVersion != "9" || strings.Join(got, " ") != "prod/a prod/b prod/c" {
+				t.Errorf("List = %+v, %v with %v; want version 9 with a, b, c", meta, err, got)
+			}
+			stop := errors.New("stop")
+			count := 0
+			_, err = tc.feed.List(t.Context(), nil, func(wire.Packed) error {
+				count++
+				return stop
+			})
+			if !errors.Is(err, stop) || count != 1 {
+				t.Errorf("error = %v after %d objects, want stop after one", err, count)
+			}
+		})
+	}
+}

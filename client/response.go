@@ -1,0 +1,57 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Bounds of what is read of the body of an answer that is not a success, and of what is kept of it when it is no Status.
+const (
+	statusBytes  = 1 << 20
+	messageBytes = 2 << 10
+)
+
+// statusError makes an error of a response that is not a success.
+func statusError(resp *http.Response) *core.StatusError {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, statusBytes)) // what was read says most of it, even if the rest is lost
+	status := wire.UnmarshalStatus(body, resp.Header.Get("Content-Type"))
+	if status == nil {
+		status = &metav1.Status{Message: plainMessage(resp, body)}
+	}
+	if status.Code == 0 {
+		status.Code = int32(resp.StatusCode)
+	}
+	return &core.StatusError{Status: *status, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+}
+
+// plainMessage makes one line of an answer that was not written by an API server's own code.
+func plainMessage(resp *http.Response, body []byte) string {
+	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode < 400 {
+		return "go to " + to + " (redirects are not followed; correct the server's address)"
+	}
+	text := strings.ToValidUTF8(string(body[:min(len(body), messageBytes)]), "")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// retryAfter parses the header in both of its forms; zero when there is none.
+func retryAfter(header string) time.Duration {
+	if n, err := strconv.ParseInt(header, 10, 64); err == nil {
+		return time.Duration(min(max(n, 0), math.MaxInt64/int64(time.Second))) * time.Second
+	}
+	if t, err := http.ParseTime(header); err == nil {
+		return max(0, time.Until(t))
+	}
+	return 0
+}

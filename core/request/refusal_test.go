@@ -1,0 +1,202 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// lean is a kind without protobuf code, and with a field that can't be encoded.
+type lean struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Func func() `json:"func,omitempty"`
+}
+
+func TestWhatCanNotBeSentIsRefused(t *testing.T) {
+	get := func(t request.Target) error { _, err := request.Get(t, nil); return err }
+	list := func(t request.Target, o request.ListOptions) error { _, err := request.List(t, &o); return err }
+	watch := func(o request.WatchOptions) error { _, err := request.Watch(pods(), &o); return err }
+	create := func(t request.Target, obj core.Object, o request.CreateOptions) error {
+		_, err := request.Create(t, obj, &o)
+		return err
+	}
+	update := func(t request.Target, obj core.Object) error { _, err := request.Update(t, obj, nil); return err }
+	apply := func(t request.Target, obj core.Object, o *request.ApplyOptions) error {
+		_, err := request.Apply(t, obj, o)
+		return err
+	}
+	patch := func(p request.Patch) error { _, err := request.PatchObject(pod(), p, nil); return err }
+	remove := func(o request.DeleteOptions) error { _, err := request.Delete(pod(), &o); return err }
+	me := &request.ApplyOptions{FieldManager: "me"}
+	aPod := func(meta metav1.ObjectMeta) *corev1.Pod { return &corev1.Pod{ObjectMeta: meta} }
+	res := func(change func(*core.Resource)) request.Target {
+		t := pod()
+		change(&t.Resource)
+		return t
+	}
+
+	tests := []struct {
+		name  string
+		err   error
+		field string
+		want  string
+	}{
+		{"no name", get(pods()), "name", "is empty"},
+		{"no namespace", get(in(resource[corev1.Pod](), "", "a")), "namespace", "pods live in namespaces"},
+		{"a namespace for a cluster-scoped kind", get(in(resource[corev1.Node](), "prod", "a")), "namespace", "nodes are cluster-scoped"},
+		{"a name that leads out", get(in(resource[corev1.Node](), "", "..")), "name", "can't be a path segment"},
+		{"a name that stays put", get(in(resource[corev1.Node](), "", ".")), "name", "can't be a path segment"},
+		{"a name of two segments", get(in(resource[corev1.Node](), "", "a/b")), "name", "can't be a path segment"},
+		{"a name that looks escaped", get(in(resource[corev1.Node](), "", "a%2fb")), "name", "can't be a path segment"},
+		{"a namespace that leads out", get(in(resource[corev1.Pod](), "..", "a")), "namespace", "can't be a path segment"},
+		{"a namespace of two segments", list(in(resource[corev1.Pod](), "a/b", ""), request.ListOptions{}), "namespace", "can't be a path segment"},
+		{"a subresource that leads out", get(sub(pod(), "../x")), "subresource", "can't be part of a URL"},
+		{"a subresource with an empty part", get(sub(pod(), "proxy//x")), "subresource", "can't be part of a URL"},
+		{"a subresource that must be escaped", get(sub(pod(), "a?b")), "subresource", "can't be part of a URL"},
+		{"a resource without a version", get(res(func(r *core.Resource) { r.Version = "" })), "resource", "Version is empty"},
+		{"a resource without a plural", get(res(func(r *core.Resource) { r.Plural = "" })), "resource", "Plural is empty"},
+		{"a resource that leads out", get(res(func(r *core.Resource) { r.Group = ".." })), "resource", `Group ".."`},
+
+		{"a list of one name", list(pod(), request.ListOptions{}), "name", "field selector metadata.name=web-0"},
+		{"a negative limit", list(pods(), request.ListOptions{Limit: -1}), "ListOptions.Limit", "-1 is negative"},
+		{"a token with a version", list(pods(), request.ListOptions{Continue: "c", ResourceVersion: "1"}), "ListOptions.Continue", "the token holds the version"},
+		{"a token with a match", list(pods(), request.ListOptions{Continue: "c", ResourceVersionMatch: request.Exact}), "ListOptions.Continue", "no ResourceVersion"},
+		{"a match without a version", list(pods(), request.ListOptions{ResourceVersionMatch: request.Exact}), "ListOptions.ResourceVersionMatch", "needs a ResourceVersion"},
+		{"an exact match of any version", list(pods(), request.ListOptions{ResourceVersion: "0", ResourceVersionMatch: request.Exact}), "ListOptions.ResourceVersionMatch", "other than 0"},
+		{"a match nobody knows", list(pods(), request.ListOptions{ResourceVersion: "1", ResourceVersionMatch: "x"}), "ListOptions.ResourceVersionMatch", `"x" is neither`},
+		{"a watch of one name", func() error { _, err := request.Watch(pod(), nil); return err }(), "name", "whole collection"},
+		{"a negative timeout", watch(request.WatchOptions{Timeout: -time.Second}), "WatchOptions.Timeout", "-1s"},
+		{"a timeout that is not whole", watch(request.WatchOptions{Timeout: time.Millisecond}), "WatchOptions.Timeout", "1ms"},
+		{"initial events without bookmarks", watch(request.WatchOptions{SendInitialEvents: true, NoBookmarks: true}), "WatchOptions.SendInitialEvents", "needs bookmarks"},
+
+		{"a create of one name", create(pod(), aPod(named("web-0")), request.CreateOptions{}), "name", "whole collection"},
+		{"a create in all namespaces", create(in(resource[corev1.Pod](), "", ""), aPod(named("a")), request.CreateOptions{}), "namespace", "name one"},
+		{"an object of another namespace", create(pods(), aPod(metav1.ObjectMeta{Name: "a", Namespace: "test"}), request.CreateOptions{}), "metadata.namespace", `is "test"`},
+		{"an object of another name", update(pod(), aPod(named("a"))), "metadata.name", `is "a", but the request goes to "web-0"`},
+		{"an object without a name", update(pod(), aPod(metav1.ObjectMeta{})), "metadata.name", `is ""`},
+		{"a body of another name", update(sub(pod(), "status"), aPod(named("a"))), "metadata.name", `is "a"`},
+		{"an update of a collection", update(pods(), aPod(named("a"))), "name", "is empty"},
+		{"a field manager of many characters", create(pods(), aPod(named("a")), request.CreateOptions{FieldManager: strings.Repeat("m", 129)}), "CreateOptions.FieldManager", "at most 128"},
+		{"a field manager that does not print", create(pods(), aPod(named("a")), request.CreateOptions{FieldManager: "a\n"}), "CreateOptions.FieldManager", "printable"},
+		{"a validation nobody knows", create(pods(), aPod(named("a")), request.CreateOptions{FieldValidation: "x"}), "CreateOptions.FieldValidation", `"x" is none of`},
+		{"an update with a validation nobody knows", func() error {
+			_, err := request.Update(pod(), aPod(named("web-0")), &request.UpdateOptions{FieldValidation: "x"})
+			return err
+		}(), "UpdateOptions.FieldValidation", `"x"`},
+
+		{"an apply without options", apply(pod(), aPod(named("web-0")), nil), "ApplyOptions.FieldManager", "is empty"},
+		{"an apply without a field manager", apply(pod(), aPod(named("web-0")), &request.ApplyOptions{}), "ApplyOptions.FieldManager", "is empty"},
+		{"an apply with a field manager that does not print", apply(pod(), aPod(named("web-0")), &request.ApplyOptions{FieldManager: "\t"}), "ApplyOptions.FieldManager", "printable"},
+		{"an apply of what was read", apply(pod(), aPod(metav1.ObjectMeta{Name: "web-0", ManagedFields: []metav1.ManagedFieldsEntry{{}}}), me), "metadata.managedFields", "must be empty"},
+		{"an apply of another name", apply(pod(), aPod(named("a")), me), "metadata.name", `is "a"`},
+		{"an apply to a collection", apply(pods(), aPod(named("a")), me), "name", "is empty"},
+
+		{"a patch of a collection", func() error { _, err := request.PatchObject(pods(), request.MergePatch(`{}`), nil); return err }(), "name", "is empty"},
+		{"no patch", patch(request.Patch{}), "patch", "is empty"},
+		{"a merge patch of nothing", patch(request.MergePatch(nil)), "patch", "is empty"},
+		{"a merge patch of no bytes", patch(request.MergePatch([]byte{})), "patch", "must be a JSON object"},
+		{"a merge patch that is a list", patch(request.MergePatch([]int{1})), "patch", "must be a JSON object"},
+		{"a merge patch that is null", patch(request.MergePatch(map[string]any(nil))), "patch", "must be a JSON object"},
+		{"a merge patch in YAML", patch(request.StrategicMergePatch("a: 1")), "patch", "must be a JSON object"},
+		{"a merge patch that can't be encoded", patch(request.MergePatch(func() {})), "patch", "func()"},
+		{"a value that can't be encoded", patch(request.JSONPatch(request.Op{Op: "add", Path: "/a", Value: func() {}})), "patch", "func()"},
+		{"an operation nobody knows", patch(request.JSONPatch(request.Op{Op: "remove", Path: "/a"}, request.Op{Op: "set", Path: "/a"})), "patch operation 1", `"set" is none of`},
+		{"an operation without a value", patch(request.JSONPatch(request.Op{Op: "add", Path: "/a"})), "patch operation 0", "needs a Value"},
+		{"a path with dots", patch(request.JSONPatch(request.Op{Op: "remove", Path: "a.b"})), "patch operation 0", `Path "a.b" is not a JSON pointer`},
+		{"an origin with dots", patch(request.JSONPatch(request.Op{Op: "move", From: "a.b", Path: "/a"})), "patch operation 0", `From "a.b" is not a JSON pointer`},
+		{"a patch with a validation nobody knows", func() error {
+			_, err := request.PatchObject(pod(), request.MergePatch(`{}`), &request.PatchOptions{FieldValidation: "x"})
+			return err
+		}(), "PatchOptions.FieldValidation", `"x"`},
+
+		{"a delete of a collection", func() error { _, err := request.Delete(pods(), nil); return err }(), "name", "is empty"},
+		{"a negative grace period", remove(request.DeleteOptions{GracePeriod: new(-time.Second)}), "DeleteOptions.GracePeriod", "-1s"},
+		{"a grace period that is not whole", remove(request.DeleteOptions{GracePeriod: new(1500 * time.Millisecond)}), "DeleteOptions.GracePeriod", "1.5s"},
+		{"a propagation nobody knows", remove(request.DeleteOptions{Propagation: "x"}), "DeleteOptions.Propagation", `"x" is none of`},
+		{"a delete of a collection by name", func() error { _, err := request.DeleteCollection(pod(), nil, nil); return err }(), "name", "whole collection"},
+		{"a delete of a collection in all namespaces", func() error {
+			_, err := request.DeleteCollection(in(resource[corev1.Pod](), "", ""), nil, nil)
+			return err
+		}(), "namespace", "name one"},
+		{"a delete of a collection for one UID", func() error {
+			_, err := request.DeleteCollection(pods(), &request.DeleteOptions{UID: "u"}, nil)
+			return err
+		}(), "DeleteOptions.UID", "no collection"},
+		{"a delete of a collection with bad list options", func() error {
+			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{Limit: -1})
+			return err
+		}(), "ListOptions.Limit", "negative"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inv, ok := errors.AsType[*request.InvalidError](tt.err)
+			if !ok || inv.Field != tt.field || !strings.Contains(inv.Detail, tt.want) {
+				t.Errorf("got %v, want an InvalidError of %s with %q", tt.err, tt.field, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnObjectThatCanNotBeEncodedIsRefused(t *testing.T) {
+	bad := &lean{ObjectMeta: named("web-0"), Func: func() {}}
+	if _, err := request.Update(pod(), bad, nil); err == nil || !strings.Contains(err.Error(), "encode Pod") {
+		t.Errorf("Update = %v, want an error of the encoding", err)
+	}
+	if _, err := request.Apply(pod(), bad, &request.ApplyOptions{FieldManager: "me"}); err == nil {
+		t.Error("Apply took an object that can't be encoded")
+	}
+	if _, err := request.Update(protobuf(pod()), &lean{ObjectMeta: named("web-0")}, nil); err == nil || !strings.Contains(err.Error(), "no protobuf code") {
+		t.Errorf("Update as protobuf = %v, want an error about the missing code", err)
+	}
+}
+
+// Whatever a name or a namespace holds, the server must see the same segments.
+func FuzzTargetPath(f *testing.F) {
+	for _, s := range []string{"web", "..", ".", "a/b", "a%2fb", "%2e%2e", "a b", "a?b=c", "a#b", "é", "\x00", "a;b", "a\\b", "//", "a:b"} {
+		f.Add(s, "web")
+		f.Add("prod", s)
+	}
+	f.Fuzz(func(t *testing.T, namespace, name string) {
+		if namespace == "" || name == "" {
+			return
+		}
+		for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
+			target := in(resource[corev1.Pod](), namespace, name)
+			target.Encoding = encoding
+			req, err := request.Get(target, nil)
+			if err != nil {
+				continue
+			}
+			u, err := url.ParseRequestURI(req.URI())
+			if err != nil {
+				t.Fatalf("%q is no request URI: %v", req.URI(), err)
+			}
+			segments := strings.Split(u.EscapedPath(), "/")
+			if len(segments) != 7 || u.RawQuery != "" || u.Fragment != "" {
+				t.Fatalf("%q has %d segments, want 7 and no more", req.URI(), len(segments))
+			}
+			for i, want := range map[int]string{1: "api", 2: "v1", 3: "namespaces", 4: namespace, 5: "pods", 6: name} {
+				if got, err := url.PathUnescape(segments[i]); err != nil || got != want {
+					t.Errorf("%q: segment %d is %q, want %q", req.URI(), i, got, want)
+				}
+			}
+			if cleaned := u.JoinPath().Path; cleaned != u.Path {
+				t.Errorf("%q: a proxy would make it %q", u.Path, cleaned)
+			}
+		}
+	})
+}

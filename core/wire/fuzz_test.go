@@ -1,0 +1,268 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+func oddJSON() []string {
+	return []string{
+		``, `null`, `{}`, `[]`, `{"a":1,"a":[2.5,-0,1e9,"\ud83d\ude00\ud800",true,false,null,{}]}`, `{"a":01}`, "{\"a\":\"\xff\x01\"}",
+		`{"metadata":{"name":"a","managedFields":[{"manager":"m"}],"namespace":"b","uid":"u","resourceVersion":"7"}}`,
+		" { \"m\\u0065tadata\" : { \"managedFields\" : [ ] , \"name\" : null } } ", strings.Repeat(`{"a":[`, 20),
+	}
+}
+
+// Values in empty interfaces must be accepted exactly when encoding/json accepts them, and come out the same.
+func FuzzUnmarshalJSON(f *testing.F) {
+	for _, s := range oddJSON() {
+		f.Add([]byte(s))
+	}
+	f.Add(podJSON(f))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var want map[string]any
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.UseNumber()
+		wantErr := dec.Decode(&want)
+		if wantErr == nil {
+			if _, err := dec.Token(); err != io.EOF {
+				wantErr = err
+			}
+		}
+		fits := true
+		wantNumbers, _ := numbers(want, &fits).(map[string]any)
+
+		var got map[string]any
+		err := wire.UnmarshalJSON(data, &got)
+		if (err == nil) != (wantErr == nil && fits && json.Valid(data)) {
+			t.Fatalf("UnmarshalJSON = %v, encoding/json says %v", err, wantErr)
+		}
+		if err == nil && !reflect.DeepEqual(got, wantNumbers) {
+			t.Errorf("(-encoding/json +wire):\n%s", cmp.Diff(wantNumbers, got))
+		}
+
+		var free freeForm
+		if err := wire.UnmarshalJSON(data, &free); err == nil {
+			if _, err := wire.MarshalJSON(&free); err != nil {
+				t.Errorf("what was decoded is not encoded: %v", err)
+			}
+		}
+	})
+}
+
+// numbers replaces each json.Number by what an unstructured object holds.
+func numbers(v any, fits *bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			v[name] = numbers(value, fits)
+		}
+	case []any:
+		for i, value := range v {
+			v[i] = numbers(value, fits)
+		}
+	case json.Number:
+		if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return i
+		}
+		number, err := strconv.ParseFloat(v.String(), 64)
+		*fits = *fits && err == nil
+		return number
+	}
+	return v
+}
+
+// What a list is made of may not depend on how its bytes arrive.
+func FuzzReadList(f *testing.F) {
+	for encoding := range bothEncodings() {
+		body, err := encodeList(smallList(), encoding)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(encoding == wire.Protobuf, body)
+		f.Add(encoding == wire.Protobuf, body[:len(body)/2])
+	}
+	f.Add(false, []byte(`{"items":[{},{"a":1}],"kind":"PodList","metadata":{}}`))
+	f.Add(false, []byte(`{"kind":"Pod"}`))
+	f.Add(true, []byte("k8s\x00\x0a\x09\x12\x07PodList\x12\x80\x80\x80\x80\x01"))
+	f.Fuzz(func(t *testing.T, protobuf bool, body []byte) {
+		encoding := encodingIf(protobuf)
+		limits := &wire.Limits{ObjectBytes: 1 << 16}
+		read := func(r io.Reader) (items []string, meta metav1.ListMeta, failed bool) {
+			meta, err := wire.ReadList(r, encoding.MediaType(), limits, func(p wire.Packed) error {
+				items = append(items, string(p.Bytes()))
+				return nil
+			})
+			return items, meta, err != nil
+		}
+		items, meta, failed := read(bytes.NewReader(body))
+		slowItems, slowMeta, slowFailed := read(iotest.OneByteReader(bytes.NewReader(body)))
+		if !reflect.DeepEqual(items, slowItems) || failed != slowFailed || !reflect.DeepEqual(meta, slowMeta) {
+			t.Errorf("at once: %q, error: %t; byte by byte: %q, error: %t", items, failed, slowItems, slowFailed)
+		}
+		for _, item := range items {
+			if encoding == wire.JSON && !json.Valid([]byte(item)) {
+				t.Errorf("item %q is not JSON", item)
+			}
+		}
+	})
+}
+
+// What events there are may not depend on how the bytes arrive.
+func FuzzEvents(f *testing.F) {
+	for encoding := range bothEncodings() {
+		body, ends := watchBody(f, encoding)
+		f.Add(encoding == wire.Protobuf, body)
+		f.Add(encoding == wire.Protobuf, body[:ends[1]+9])
+	}
+	f.Add(false, []byte(`{"object":{},"type":"ADDED"}{"type":"ERROR","object":{"reason":"Expired"}}`))
+	f.Add(true, []byte("\x00\x00\x00\x02\x0a\x00"))
+	f.Fuzz(func(t *testing.T, protobuf bool, body []byte) {
+		encoding := encodingIf(protobuf)
+		limits := &wire.Limits{ObjectBytes: 1 << 16}
+		read := func(r io.Reader) (events []change, failed bool) {
+			for ev, err := range wire.Events(r, encoding.MediaType(), limits) {
+				if err != nil {
+					return events, true
+				}
+				events = append(events, change{ev.Type, string(ev.Object.Bytes())})
+			}
+			return events, false
+		}
+		events, failed := read(bytes.NewReader(body))
+		slowEvents, slowFailed := read(iotest.OneByteReader(bytes.NewReader(body)))
+		if !reflect.DeepEqual(events, slowEvents) || failed != slowFailed {
+			t.Errorf("at once: %q, error: %t; byte by byte: %q, error: %t", events, failed, slowEvents, slowFailed)
+		}
+	})
+}
+
+func encodingIf(protobuf bool) wire.Encoding {
+	if protobuf {
+		return wire.Protobuf
+	}
+	return wire.JSON
+}
+
+// What a packed object says of itself must be what the decoded one says. Of bytes that are no object, it must not panic.
+func FuzzPacked(f *testing.F) {
+	for _, s := range oddJSON() {
+		f.Add(false, []byte(s))
+	}
+	f.Add(false, podJSON(f))
+	f.Add(true, podProtobuf(f))
+	f.Add(true, []byte{})
+	f.Add(true, []byte("\x0a\x07\x0a\x01a\x8a\x01\x01x\x12\x00"))
+	f.Fuzz(func(t *testing.T, protobuf bool, data []byte) {
+		p := wire.NewPacked(encodingIf(protobuf), data)
+		head, headErr := p.Head()
+		meta, metaErr := p.Metadata()
+		compact, compactErr := p.Compact()
+
+		want := new(metav1.PartialObjectMetadata)
+		if p.Decode(want) != nil || !unambiguous(p) {
+			return
+		}
+		wantHead := wire.Head{Ref: core.RefOf(want), UID: want.UID, ResourceVersion: want.ResourceVersion}
+		if headErr != nil || head != wantHead {
+			t.Errorf("Head() = %v, %v; want %v", head, headErr, wantHead)
+		}
+		want.ManagedFields = nil
+		if metaErr != nil || !reflect.DeepEqual(*meta, want.ObjectMeta) {
+			t.Errorf("Metadata() = %v, %v; want %v", meta, metaErr, want.ObjectMeta)
+		}
+		got := new(metav1.PartialObjectMetadata)
+		if compactErr != nil {
+			t.Fatalf("Compact: %v", compactErr)
+		}
+		if err := compact.Decode(got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("Compact() decodes to %v, %v; want %v", got, err, want)
+		}
+		if !protobuf {
+			compareCompact(t, data, compact.Bytes())
+		}
+	})
+}
+
+// unambiguous reports whether an object says everything once, and in a way that every decoder takes.
+func unambiguous(p wire.Packed) bool {
+	if p.Encoding() == wire.JSON {
+		return jsontext.Value(p.Bytes()).IsValid()
+	}
+	seen := 0
+	for data := p.Bytes(); len(data) > 0; {
+		num, _, size := protowire.ConsumeField(data)
+		if size < 0 {
+			return false
+		}
+		if num == 1 {
+			seen++
+		}
+		data = data[size:]
+	}
+	return seen <= 1
+}
+
+func compareCompact(t *testing.T, data, compact []byte) {
+	t.Helper()
+	var want, got map[string]any
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(compact, &got); err != nil {
+		t.Fatalf("Compact() = %q: %v", compact, err)
+	}
+	if meta, ok := want["metadata"].(map[string]any); ok {
+		delete(meta, "managedFields")
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("Compact() (-want +got):\n%s", cmp.Diff(want, got))
+	}
+}
+
+// An envelope must be opened exactly when apimachinery opens it, but that one without an object is refused.
+func FuzzEnvelope(f *testing.F) {
+	body, err := envelope("v1", "Pod", podProtobuf(f))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body)
+	f.Add(body[:len(body)/2])
+	f.Add([]byte("k8s\x00\x12\x00"))
+	f.Add([]byte("k8s\x00\x0a\x00\x12\x00\x1a\x00\x22\x00"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got := new(corev1.Pod)
+		err := wire.Unmarshal(body, wire.MediaTypeProtobuf, got)
+		wire.UnmarshalStatus(body, wire.MediaTypeProtobuf)
+
+		rest, ok := bytes.CutPrefix(body, []byte("k8s\x00"))
+		var unknown runtime.Unknown
+		want := new(corev1.Pod)
+		ok = ok && unknown.Unmarshal(rest) == nil && unknown.Raw != nil && want.Unmarshal(unknown.Raw) == nil
+		if ok && err != nil {
+			t.Fatalf("Unmarshal = %v, apimachinery takes it", err)
+		}
+		if ok && !reflect.DeepEqual(got.ObjectMeta, want.ObjectMeta) {
+			t.Errorf("(-apimachinery +wire):\n%s", cmp.Diff(want, got))
+		}
+	})
+}

@@ -1,0 +1,273 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxDepth is how deeply values may nest, the same as jsontext allows.
+const maxDepth = 10000
+
+// Strings up to maxShared bytes share memory in chunks. One that is kept keeps no more than a chunk alive.
+const (
+	maxShared  = 40
+	chunkBytes = 512
+)
+
+// parseAny parses JSON into the types that unstructured objects are made of: nil, bool, string, int64, float64, []any and
+// map[string]any. It accepts exactly what jsontext does by the rules of encoding/json; it is here since most of the time
+// of the general way goes into memory that is not needed.
+func parseAny(data []byte) (any, error) {
+	p := anyParser{data: data}
+	v, ok := p.value()
+	if ok && p.next() == 0 && p.pos == len(data) {
+		return v, nil
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	var rest jsontext.Value // let jsontext say where the mistake is
+	if err := json.Unmarshal(data, &rest, jsonOptions); err != nil {
+		return nil, err
+	}
+	return nil, errors.New("json: malformed value")
+}
+
+// anyParser allocates little: names and short values recur all through an object, so they are shared, and containers are
+// made when their size is known. Its methods return false when there is a mistake at pos.
+type anyParser struct {
+	data    []byte
+	pos     int
+	depth   int
+	names   [256]string // by hash
+	values  [64]any     // strings by hash
+	members []anyMember // of the objects that are being read
+	items   []any       // of the arrays that are being read
+	text    strings.Builder
+	err     error // a mistake that is not one of syntax
+}
+
+type anyMember struct {
+	name  string
+	value any
+}
+
+// next skips white space and returns the byte after it, zero at the end.
+func (p *anyParser) next() byte {
+	p.pos = skipSpace(p.data, p.pos)
+	if p.pos == len(p.data) {
+		return 0
+	}
+	return p.data[p.pos]
+}
+
+func (p *anyParser) value() (any, bool) {
+	switch p.next() {
+	case '{':
+		return p.object()
+	case '[':
+		return p.array()
+	case '"':
+		return p.string()
+	case 't':
+		return true, p.literal("true")
+	case 'f':
+		return false, p.literal("false")
+	case 'n':
+		return nil, p.literal("null")
+	}
+	return p.number()
+}
+
+func (p *anyParser) literal(want string) bool {
+	if !bytes.HasPrefix(p.data[p.pos:], []byte(want)) {
+		return false
+	}
+	p.pos += len(want)
+	return true
+}
+
+func (p *anyParser) object() (any, bool) {
+	start := len(p.members)
+	ok := p.elements('}', func() bool {
+		if p.next() != '"' {
+			return false
+		}
+		name, ok := p.name()
+		if !ok || p.next() != ':' {
+			return false
+		}
+		p.pos++
+		value, ok := p.value()
+		p.members = append(p.members, anyMember{name, value})
+		return ok
+	})
+	if len(p.members) == start {
+		return map[string]any{}, ok
+	}
+	m := make(map[string]any, len(p.members)-start)
+	for _, member := range p.members[start:] {
+		m[member.name] = member.value
+	}
+	p.members = p.members[:start]
+	return m, ok
+}
+
+func (p *anyParser) array() (any, bool) {
+	start := len(p.items)
+	ok := p.elements(']', func() bool {
+		value, ok := p.value()
+		p.items = append(p.items, value)
+		return ok
+	})
+	a := append(make([]any, 0, len(p.items)-start), p.items[start:]...)
+	p.items = p.items[:start]
+	return a, ok
+}
+
+// elements reads the elements of a container up to its closing byte.
+func (p *anyParser) elements(closing byte, element func() bool) bool {
+	p.pos++
+	if p.depth++; p.depth > maxDepth {
+		return false
+	}
+	if p.next() == closing {
+		p.pos++
+		p.depth--
+		return true
+	}
+	for element() {
+		switch p.next() {
+		case ',':
+			p.pos++
+		case closing:
+			p.pos++
+			p.depth--
+			return true
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// name reads a string, and takes it from the shared ones if it may be there.
+func (p *anyParser) name() (string, bool) {
+	quoted, share, ok := p.quoted()
+	if !ok {
+		return "", false
+	}
+	if !share {
+		return unquote(quoted), true
+	}
+	raw := quoted[1 : len(quoted)-1]
+	slot := &p.names[hash(raw)%uint(len(p.names))]
+	if *slot != string(raw) {
+		*slot = p.copy(raw)
+	}
+	return *slot, true
+}
+
+// string is name for values.
+func (p *anyParser) string() (any, bool) {
+	quoted, share, ok := p.quoted()
+	if !ok {
+		return "", false
+	}
+	if !share {
+		return unquote(quoted), true
+	}
+	raw := quoted[1 : len(quoted)-1]
+	slot := &p.values[hash(raw)%uint(len(p.values))]
+	if s, _ := (*slot).(string); s != string(raw) {
+		*slot = p.copy(raw)
+	}
+	return *slot, true
+}
+
+// hash mixes the length and three bytes, which tells the names of one object well enough apart.
+func hash(s []byte) uint {
+	n := len(s)
+	return uint(n) + uint(s[0])*31 + uint(s[n/2])*7 + uint(s[n-1])*131
+}
+
+// copy returns a short string whose memory is a part of a chunk.
+func (p *anyParser) copy(raw []byte) string {
+	if p.text.Cap()-p.text.Len() < len(raw) {
+		p.text = strings.Builder{}
+		p.text.Grow(chunkBytes)
+	}
+	start := p.text.Len()
+	p.text.Write(raw)
+	return p.text.String()[start:]
+}
+
+// quoted reads a string with its quotes, and says whether it is one to share: short, and with nothing to unquote.
+func (p *anyParser) quoted() (quoted []byte, share, ok bool) {
+	plain := true
+	for i := p.pos + 1; i < len(p.data); i++ {
+		switch c := p.data[i]; {
+		case c == '"':
+			quoted = p.data[p.pos : i+1]
+			p.pos = i + 1
+			n := len(quoted) - 2
+			return quoted, plain && 0 < n && n <= maxShared, plain || validString(quoted)
+		case c == '\\':
+			plain = false
+			i++
+		case c < ' ':
+			return nil, false, false
+		case c >= 0x80:
+			plain = false
+		}
+	}
+	return nil, false, false
+}
+
+// validString reports whether a string that is not plain is valid; one with bad UTF-8 is.
+func validString(quoted []byte) bool {
+	_, err := jsontext.AppendUnquote(nil, quoted)
+	return err == nil || jsontext.Value(quoted).IsValid(jsonOptions)
+}
+
+func (p *anyParser) number() (any, bool) {
+	start := p.pos
+	for p.pos < len(p.data) && strings.IndexByte("0123456789-+.eE", p.data[p.pos]) >= 0 {
+		p.pos++
+	}
+	s := string(p.data[start:p.pos])
+	if !isNumber(s) {
+		return nil, false
+	}
+	if !strings.ContainsAny(s, ".eE") {
+		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return i, true
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		p.err = fmt.Errorf("json: number %s does not fit a float64", s)
+	}
+	return f, err == nil
+}
+
+// isNumber refuses what strconv takes for a number and JSON does not: a plus, leading zeros, a point without digits.
+func isNumber(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	if s == "" || !isDigit(s[0]) || s[0] == '0' && len(s) > 1 && isDigit(s[1]) {
+		return false
+	}
+	point := strings.IndexByte(s, '.')
+	return point < 0 || point+1 < len(s) && isDigit(s[point+1])
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,261 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core/internal/apitest"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+func TestJSONOfEveryKindIsDecodedAsEncodingJSONDoes(t *testing.T) {
+	for _, g := range apitest.Goldens(t) {
+		want, got := g.Kind.New(), g.Kind.New()
+		if err := json.Unmarshal(g.JSON, want); err != nil {
+			t.Fatal(err)
+		}
+		if err := wire.UnmarshalJSON(g.JSON, got); err != nil {
+			t.Errorf("%s: UnmarshalJSON: %v", g.Name, err)
+		} else if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s (-encoding/json +wire):\n%s", g.Name, cmp.Diff(want, got))
+		}
+	}
+}
+
+func TestRandomObjectsOfEveryKindAreCodedAsEncodingJSONDoes(t *testing.T) {
+	for _, k := range apitest.Kinds(t) {
+		for seed := range int64(5) {
+			obj := apitest.Random(k, seed)
+			want, err := json.Marshal(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := wire.MarshalJSON(obj)
+			if err != nil {
+				t.Errorf("%v seed %d: MarshalJSON: %v", k.Type, seed, err)
+			} else if !bytes.Equal(data, want) {
+				t.Errorf("%v seed %d (-encoding/json +wire):\n%s", k.Type, seed, cmp.Diff(string(want), string(data)))
+			}
+			wantBack, gotBack := k.New(), k.New()
+			if err := json.Unmarshal(want, wantBack); err != nil {
+				t.Fatal(err)
+			}
+			if err := wire.UnmarshalJSON(data, gotBack); err != nil {
+				t.Errorf("%v seed %d: UnmarshalJSON: %v", k.Type, seed, err)
+			} else if !reflect.DeepEqual(gotBack, wantBack) {
+				t.Errorf("%v seed %d (-encoding/json +wire):\n%s", k.Type, seed, cmp.Diff(wantBack, gotBack))
+			}
+		}
+	}
+}
+
+func TestUnstructuredObjectsAreDecodedAsApimachineryDoes(t *testing.T) {
+	for _, g := range apitest.Goldens(t) {
+		want, got := new(unstructured.Unstructured), new(unstructured.Unstructured)
+		if err := want.UnmarshalJSON(g.JSON); err != nil {
+			t.Fatal(err)
+		}
+		if err := wire.Unmarshal(g.JSON, wire.MediaTypeJSON, got); err != nil {
+			t.Errorf("%s: Unmarshal: %v", g.Name, err)
+		} else if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s (-apimachinery +wire):\n%s", g.Name, cmp.Diff(want, got))
+		}
+	}
+}
+
+// The one difference to encoding/json in how typed fields are found.
+func TestFieldNamesMatchByExactCase(t *testing.T) {
+	body := []byte(`{"metadata":{"Name":"loud","name":"quiet","NAME":"shouted"},"SPEC":{"nodeName":"n"}}`)
+	var std, ours corev1.Pod
+	if err := json.Unmarshal(body, &std); err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.UnmarshalJSON(body, &ours); err != nil {
+		t.Fatal(err)
+	}
+	if std.Name != "shouted" || std.Spec.NodeName != "n" {
+		t.Errorf("encoding/json takes %q and %q; this test is about a difference that is gone", std.Name, std.Spec.NodeName)
+	}
+	if ours.Name != "quiet" || ours.Spec.NodeName != "" {
+		t.Errorf("UnmarshalJSON took name %q and nodeName %q, want quiet and none", ours.Name, ours.Spec.NodeName)
+	}
+}
+
+// freeForm is a kind such as people write for a CRD with preserved unknown fields.
+type freeForm struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Any  any            `json:"any"`
+	Map  map[string]any `json:"map"`
+	List []any          `json:"list"`
+	Time metav1.Time    `json:"time"`
+}
+
+func TestNumbersInEmptyInterfacesAreIntegersWhenTheyFit(t *testing.T) {
+	body := []byte(`{"any":{"n":1},"map":{"i":-7,"f":1.0,"big":9223372036854775808,"max":9223372036854775807},"list":[1,2.5,[3]]}`)
+	want := freeForm{
+		Any:  map[string]any{"n": int64(1)},
+		Map:  map[string]any{"i": int64(-7), "f": 1.0, "big": float64(math.MaxInt64), "max": int64(math.MaxInt64)},
+		List: []any{int64(1), 2.5, []any{int64(3)}},
+	}
+	var got freeForm
+	if err := wire.UnmarshalJSON(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUnstructuredValues(t *testing.T) {
+	tests := []struct {
+		name string
+		in   string
+		want map[string]any
+	}{
+		{"null is no object", `null`, nil},
+		{"the empty object", ` { } `, map[string]any{}},
+		{"literals", `{"t":true,"f":false,"n":null}`, map[string]any{"t": true, "f": false, "n": nil}},
+		{"integers", `{"z":0,"m":-0,"n":-12}`, map[string]any{"z": int64(0), "m": int64(0), "n": int64(-12)}},
+		{"floats", `{"a":1.5,"b":1e3,"c":-2.5E-1}`, map[string]any{"a": 1.5, "b": 1000.0, "c": -0.25}},
+		{"an integer that does not fit", `{"a":-9223372036854775809}`, map[string]any{"a": -9223372036854775808.0}},
+		{"escapes", `{"a\"b":"\u00e9\n\ud83d\ude00"}`, map[string]any{`a"b`: "é\n😀"}},
+		{"text that is not ASCII", `{"é":"日本"}`, map[string]any{"é": "日本"}},
+		{"bad UTF-8 is replaced", "{\"a\":\"x\xffy\"}", map[string]any{"a": "x\ufffdy"}},
+		{"half a surrogate pair is replaced", `{"a":"\ud800"}`, map[string]any{"a": "\ufffd"}},
+		{"empty containers and strings", `{"a":[],"o":{},"":""}`, map[string]any{"a": []any{}, "o": map[string]any{}, "": ""}},
+		{"the last of two equal names wins", `{"a":1,"a":2}`, map[string]any{"a": int64(2)}},
+		{"white space anywhere", "\t{ \"a\" :\r\n[ 1 , {\"b\" : 2} ] } \n", map[string]any{"a": []any{int64(1), map[string]any{"b": int64(2)}}}},
+		{"a string too long to be shared", `{"a":"` + strings.Repeat("x", 100) + `"}`, map[string]any{"a": strings.Repeat("x", 100)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := map[string]any{"old": true}
+			if err := wire.UnmarshalJSON([]byte(tt.in), &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("UnmarshalJSON(%s) (-want +got):\n%s", tt.in, diff)
+			}
+		})
+	}
+}
+
+func TestMistakesInJSONAreRefusedAndPlaced(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"an array", `[]`, "want an object, not"},
+		{"a string", `"a"`, "want an object, not"},
+		{"more after the end", `{} {}`, "after top-level value"},
+		{"a byte of zero after the end", "{}\x00", "after top-level value"},
+		{"a trailing comma", `{"a":1,}`, "offset 7"},
+		{"a missing comma", `{"a":1 "b":2}`, `'"'`},
+		{"a missing colon", `{"a" 1}`, "/a"},
+		{"a name that is no string", `{a:1}`, "invalid character 'a'"},
+		{"a comma too many in an array", `{"a":[1,]}`, "/a/1"},
+		{"brackets that do not match", `{"a":[1}}`, "/a"},
+		{"a misspelt literal", `{"a":nul}`, "/a"},
+		{"a control character in a string", "{\"a\":\"\n\"}", "/a"},
+		{"an unknown escape", `{"a":"\x"}`, "/a"},
+		{"a leading zero", `{"a":01}`, "offset 6"},
+		{"a plus", `{"a":+1}`, "/a"},
+		{"a point without digits", `{"a":1.}`, "/a"},
+		{"a point without digits before the exponent", `{"a":1.e5}`, "/a"},
+		{"a minus alone", `{"a":-}`, "/a"},
+		{"a number that fits no float64", `{"a":1e999}`, "1e999 does not fit"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var m map[string]any
+			err := wire.UnmarshalJSON([]byte(tt.in), &m)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("UnmarshalJSON(%s) = %v, want an error with %q", tt.in, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestTypeMistakesAreNamedWithTheirField(t *testing.T) {
+	err := wire.UnmarshalJSON([]byte(`{"spec":{"containers":[{"name":7}]}}`), new(corev1.Pod))
+	if err == nil || !strings.Contains(err.Error(), "/spec/containers/0/name") {
+		t.Errorf("UnmarshalJSON = %v, want an error that names /spec/containers/0/name", err)
+	}
+}
+
+func TestJSONThatEndsEarlyIsAnUnexpectedEOF(t *testing.T) {
+	body := podJSON(t)
+	for _, n := range []int{0, 1, 10, len(body) / 2, len(body) - 1} {
+		var m map[string]any
+		if err := wire.UnmarshalJSON(body[:n], &m); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("first %d bytes into a map: %v, want io.ErrUnexpectedEOF", n, err)
+		}
+		if err := wire.UnmarshalJSON(body[:n], new(corev1.Pod)); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("first %d bytes into a pod: %v, want io.ErrUnexpectedEOF", n, err)
+		}
+	}
+}
+
+// A body may not make the process run out of stack.
+func TestNestingIsBounded(t *testing.T) {
+	nested := func(n int) []byte {
+		return fmt.Appendf(nil, `{"any":%s%s}`, strings.Repeat("[", n), strings.Repeat("]", n))
+	}
+	for _, into := range []any{new(map[string]any), new(freeForm)} {
+		if err := wire.UnmarshalJSON(nested(9999), into); err != nil {
+			t.Errorf("10000 levels into %T: %v", into, err)
+		}
+		err := wire.UnmarshalJSON(nested(5_000_000), into)
+		if err == nil || !strings.Contains(err.Error(), "depth") {
+			t.Errorf("5000001 levels into %T: %v, want an error about the depth", into, err)
+		}
+	}
+}
+
+// What is decoded must not share memory with the bytes it came from.
+func TestDecodedObjectsOwnTheirMemory(t *testing.T) {
+	for _, obj := range []apitest.Object{new(corev1.Pod), new(unstructured.Unstructured)} {
+		data := bytes.Clone(podJSON(t))
+		if err := wire.NewPacked(wire.JSON, data).Decode(obj); err != nil {
+			t.Fatal(err)
+		}
+		before, err := json.Marshal(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range data {
+			data[i] = 'x'
+		}
+		after, err := json.Marshal(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(before, after) {
+			t.Errorf("%T changed with the bytes it was decoded from:\n%s", obj, cmp.Diff(string(before), string(after)))
+		}
+	}
+	data := podProtobuf(t)
+	pod := new(corev1.Pod)
+	if err := wire.NewPacked(wire.Protobuf, data).Decode(pod); err != nil {
+		t.Fatal(err)
+	}
+	want := pod.DeepCopy()
+	clear(data)
+	if !reflect.DeepEqual(pod, want) {
+		t.Error("a pod changed with the protobuf bytes it was decoded from")
+	}
+}

@@ -1,0 +1,24 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package generate writes the files that follow from Go types: kinds, deep copies, descriptors and CRDs.
+//
+// It is what the command kube-derive does, for programs that want to do it themselves:
+//
+//	files, err := generate.Run(ctx, []string{"./api/..."}, nil)
+//	if err != nil {
+//		return err // all mistakes, each with its file and line
+//	}
+//	written, err := files.Write()
+//
+// [Run] reads sources and returns what the files should be. It changes nothing, so [Files.Stale] can tell whether a
+// tree is up to date. What the sources may say is described in the documentation of kube-derive.
+//
+// # Errors
+//
+// Mistakes in the sources are a [*SourceError], which has all of them. No files are returned with an error.
+//
+// # Concurrency
+//
+// Functions may be called from many goroutines at once. Files are a plain value.
+package generate

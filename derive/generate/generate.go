@@ -1,0 +1,284 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/crd"
+	"github.com/kube-go/sdk/derive/internal/deepcopy"
+	"github.com/kube-go/sdk/derive/internal/emit"
+	"github.com/kube-go/sdk/derive/internal/kind"
+	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/schema"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// Options say where to read and write.
+type Options struct {
+	Dir string // what patterns and Out are relative to; default: the current directory
+	Out string // where CRDs are written; default: "crds"
+}
+
+// Run reads the packages that match the patterns, as the go command understands them, and returns the files that
+// belong to the kinds they define.
+//
+// Errors: [*SourceError] for mistakes in the sources.
+func Run(ctx context.Context, patterns []string, o *Options) (*Files, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	opts.Out = cmp.Or(opts.Out, "crds")
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the directory: %w", err)
+	}
+	opts.Dir = dir
+	r := &run{opts: opts, problems: problems{dir: dir}}
+	r.program, err = load.Load(ctx, &load.Config{
+		Dir:      dir,
+		Patterns: patterns,
+		Imports:  []string{emit.CorePath, emit.MetaPath, emit.RuntimePath},
+		Report:   r.problems.add,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.run()
+}
+
+// run is one run over the packages of a program.
+type run struct {
+	opts     Options
+	program  *load.Program
+	problems problems
+	files    []File
+	plans    []*plan
+	planned  map[*types.TypeName]bool // types that are given deep copies
+}
+
+// plan is what is to be generated for one package.
+type plan struct {
+	pkg     *load.Package
+	kinds   []*kind.Kind
+	copied  []*types.TypeName
+	objects []*types.TypeName
+}
+
+func (r *run) run() (*Files, error) {
+	r.planned = map[*types.TypeName]bool{}
+	for _, pkg := range r.program.Roots {
+		r.plan(pkg)
+	}
+	crds := r.crds()
+	generated := map[string][]byte{}
+	for _, p := range r.plans {
+		if src := r.source(p, crds); src != nil {
+			generated[p.pkg.Path] = src
+		}
+	}
+	if r.problems.none() && r.needsCheck(generated) {
+		r.program.Check(generated)
+	}
+	if err := r.problems.err(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(r.files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	return &Files{Files: r.files, dir: r.opts.Dir}, nil
+}
+
+// plan decides what a package needs.
+func (r *run) plan(pkg *load.Package) {
+	if r.program.PackageMarker(pkg, "kubebuilder:skip") != nil {
+		return
+	}
+	p := &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, r.problems.add)}
+	var from []*types.TypeName
+	for _, k := range p.kinds {
+		for _, obj := range []*types.TypeName{k.Root, k.Spec, k.Status} {
+			if obj != nil {
+				from = append(from, obj)
+			}
+		}
+	}
+	all := enabled(r.program.PackageMarker(pkg, "kubebuilder:object:generate"))
+	for _, obj := range pkg.TypeNames() {
+		decl := r.program.Decl(obj)
+		root := enabled(decl.Get("kubebuilder:object:root"))
+		if root || enabled(decl.Get("kubebuilder:object:generate")) || all && obj.Exported() && !disabled(decl.Get("kubebuilder:object:generate")) {
+			from = append(from, obj)
+		}
+		if named, ok := obj.Type().(*types.Named); ok && root && r.method(named, "DeepCopyObject") == nil {
+			p.objects = append(p.objects, obj)
+		}
+	}
+	p.copied = deepcopy.Reach(pkg.Types, from, func(t *types.Named) bool {
+		return r.method(t, "DeepCopyInto") != nil || r.method(t, "DeepCopy") != nil
+	})
+	for _, obj := range p.copied {
+		r.planned[obj] = true
+	}
+	if len(p.kinds) > 0 || len(p.copied) > 0 || len(p.objects) > 0 {
+		r.plans = append(r.plans, p)
+	} else if pkg.Generated {
+		r.files = append(r.files, File{Path: filepath.Join(pkg.Dir, load.GeneratedFile)})
+	}
+}
+
+func enabled(m *load.Marker) bool  { return m != nil && m.Args.Bool("", false) }
+func disabled(m *load.Marker) bool { return m != nil && !m.Args.Bool("", true) }
+
+// method finds a method that a type has by itself, and not from a file that a run writes anew.
+func (r *run) method(t *types.Named, name string) *types.Func {
+	for m := range t.Methods() {
+		if m.Name() != name {
+			continue
+		}
+		anew := filepath.Base(r.program.Position(m.Pos()).Filename) == load.GeneratedFile
+		if anew && r.program.IsRoot(t.Obj().Pkg().Path()) {
+			return nil
+		}
+		return m
+	}
+	return nil
+}
+
+// crds assembles the definitions of all kinds, and returns them by CRD name.
+func (r *run) crds() map[string]*crd.CRD {
+	builder := schema.New(r.program, r.problems.add)
+	versions := map[string][]crd.Version{}
+	var names []string
+	for _, p := range r.plans {
+		for _, k := range p.kinds {
+			s := r.schema(builder, k)
+			if s == nil {
+				continue
+			}
+			if versions[k.CRDName()] == nil {
+				names = append(names, k.CRDName())
+			}
+			versions[k.CRDName()] = append(versions[k.CRDName()], crd.Version{Kind: k, Schema: s})
+		}
+	}
+	crds := map[string]*crd.CRD{}
+	for _, name := range names {
+		list := versions[name]
+		slices.SortStableFunc(list, func(a, b crd.Version) int { return cmp.Compare(a.Version, b.Version) })
+		c := crd.Assemble(list, r.problems.add)
+		body, err := c.YAML()
+		if err != nil {
+			r.problems.add(list[0].Pos, err.Error())
+			continue
+		}
+		crds[name] = c
+		r.files = append(r.files, File{Path: filepath.Join(r.outDir(), c.FileName()), Content: body})
+	}
+	return crds
+}
+
+func (r *run) outDir() string {
+	if filepath.IsAbs(r.opts.Out) {
+		return r.opts.Out
+	}
+	return filepath.Join(r.opts.Dir, r.opts.Out)
+}
+
+// schema makes the structural schema of a kind.
+func (r *run) schema(builder *schema.Builder, k *kind.Kind) *structural.Schema {
+	before := r.problems.count()
+	doc := builder.Describe(k)
+	if r.problems.count() > before {
+		return nil
+	}
+	s, err := structural.Rewrite(doc)
+	if err != nil {
+		r.problems.add(k.Pos, err.Error())
+		return nil
+	}
+	return s
+}
+
+// source renders the Go file of a package.
+func (r *run) source(p *plan, crds map[string]*crd.CRD) []byte {
+	f := &emit.File{
+		Package:   p.pkg.Types,
+		Header:    p.pkg.Licence(),
+		Copied:    p.copied,
+		Objects:   p.objects,
+		Method:    r.method,
+		Generated: func(t *types.Named) bool { return r.planned[t.Obj()] },
+		Declared:  func(name string) bool { return r.declared(p.pkg, name) != nil },
+		Refused: func(obj *types.TypeName, e *deepcopy.RefusedError) {
+			pos, label := obj.Pos(), obj.Name()
+			if e.Field != nil && e.Field.Pkg() == obj.Pkg() {
+				pos, label = e.Field.Pos(), label+": field "+e.Field.Name()
+			}
+			r.problems.add(r.program.Position(pos), label+": no deep copy: "+e.Reason)
+		},
+	}
+	for _, k := range p.kinds {
+		if obj := r.declared(p.pkg, k.Name); k.Root == nil && obj != nil {
+			r.problems.add(k.Pos, fmt.Sprintf("%s is to be generated, but is declared at %s too: remove it there, or mark that type with "+
+				"+kubebuilder:object:root=true instead of using //kube:resource", k.Name, r.problems.relative(r.program.Position(obj.Pos()))))
+		}
+		c := crds[k.CRDName()]
+		if c == nil {
+			return nil
+		}
+		body, err := c.JSON()
+		if err != nil {
+			r.problems.add(k.Pos, err.Error())
+			return nil
+		}
+		f.Kinds = append(f.Kinds, emit.Kind{Kind: k, CRD: body})
+	}
+	src, err := f.Render()
+	if err != nil {
+		r.problems.add(token.Position{Filename: p.pkg.Dir}, err.Error())
+		return nil
+	}
+	r.files = append(r.files, File{Path: filepath.Join(p.pkg.Dir, load.GeneratedFile), Content: src})
+	return src
+}
+
+// declared finds a declaration of the package's own sources.
+func (r *run) declared(pkg *load.Package, name string) types.Object {
+	obj := pkg.Types.Scope().Lookup(name)
+	if obj == nil || filepath.Base(r.program.Position(obj.Pos()).Filename) == load.GeneratedFile {
+		return nil
+	}
+	return obj
+}
+
+// needsCheck reports whether the packages must be type-checked with the new files: when a file changes, or when there
+// were errors with the old ones.
+func (r *run) needsCheck(generated map[string][]byte) bool {
+	for _, p := range r.plans {
+		src := generated[p.pkg.Path]
+		old, err := os.ReadFile(filepath.Join(p.pkg.Dir, load.GeneratedFile))
+		if err != nil || !bytes.Equal(old, src) || p.pkg.HasTypeErrors() {
+			return true
+		}
+	}
+	return false
+}
+
+// relative writes a path as people refer to it from a directory.
+func relative(dir, path string) string {
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return path
+	}
+	return rel
+}

@@ -1,0 +1,79 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"cmp"
+	"fmt"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// Problem is one mistake in the sources.
+type Problem struct {
+	Position token.Position // its file name is relative to the directory of the run
+	Message  string
+}
+
+// String returns file:line:column: message.
+func (p Problem) String() string {
+	if !p.Position.IsValid() {
+		if p.Position.Filename != "" {
+			return p.Position.Filename + ": " + p.Message
+		}
+		return p.Message
+	}
+	return fmt.Sprintf("%s: %s", p.Position, p.Message)
+}
+
+// SourceError is returned when the sources have mistakes.
+type SourceError struct {
+	Problems []Problem // ordered by place, at least one
+}
+
+// Error returns the problems, one on a line.
+func (e *SourceError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// problems gathers the mistakes of a run.
+type problems struct {
+	dir  string
+	list []Problem
+}
+
+func (p *problems) add(pos token.Position, msg string) {
+	pos.Offset = 0
+	problem := Problem{Position: p.relative(pos), Message: msg}
+	if !slices.Contains(p.list, problem) {
+		p.list = append(p.list, problem)
+	}
+}
+
+func (p *problems) relative(pos token.Position) token.Position {
+	pos.Filename = relative(p.dir, pos.Filename)
+	return pos
+}
+
+func (p *problems) count() int { return len(p.list) }
+func (p *problems) none() bool { return len(p.list) == 0 }
+
+func (p *problems) err() error {
+	if p.none() {
+		return nil
+	}
+	slices.SortStableFunc(p.list, func(a, b Problem) int {
+		return cmp.Or(
+			cmp.Compare(a.Position.Filename, b.Position.Filename),
+			cmp.Compare(a.Position.Line, b.Position.Line),
+			cmp.Compare(a.Position.Column, b.Position.Column),
+		)
+	})
+	return &SourceError{Problems: p.list}
+}

@@ -1,0 +1,143 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/marker"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// At returns the schema of what a simple JSON path leads to, such as .status.conditions[?(@.type=="Ready")].status. It is
+// nil without an error where the schema allows anything.
+func At(root *structural.Schema, path string) (*structural.Schema, error) {
+	if !strings.HasPrefix(path, ".") {
+		return nil, fmt.Errorf("path %q must begin with a dot", path)
+	}
+	s := root
+	for i := 0; i < len(path); {
+		step, end, err := nextStep(path, i)
+		if err != nil {
+			return nil, err
+		}
+		next, err := follow(root, s, path[:i], step)
+		if err != nil || next == nil {
+			return nil, err
+		}
+		s, i = next, end
+	}
+	return s, nil
+}
+
+// step is one part of a path: a name, or something in brackets that picks an item.
+type step struct {
+	name  string
+	index bool
+}
+
+// nextStep reads the part of a path that starts at i, and returns where it ends.
+func nextStep(path string, i int) (step, int, error) {
+	if path[i] == '.' {
+		var name strings.Builder
+		j := i + 1
+		for ; j < len(path) && path[j] != '.' && path[j] != '['; j++ {
+			if path[j] == '\\' && j+1 < len(path) {
+				j++
+			}
+			name.WriteByte(path[j])
+		}
+		if name.Len() == 0 {
+			return step{}, 0, fmt.Errorf("path %q has an empty name in it", path)
+		}
+		return step{name: name.String()}, j, nil
+	}
+	if path[i] != '[' {
+		return step{}, 0, fmt.Errorf("path %q: expected a dot or a bracket before %q", path, path[i:])
+	}
+	inner, j, ok := brackets(path, i)
+	if !ok {
+		return step{}, 0, fmt.Errorf("path %q has a bracket that does not close", path)
+	}
+	if name := strings.Trim(inner, `'"`); name != inner && len(name) == len(inner)-2 {
+		return step{name: name}, j, nil
+	}
+	return step{index: true}, j, nil
+}
+
+// brackets returns what is between the bracket at i and its partner, and where that ends.
+func brackets(path string, i int) (inner string, end int, ok bool) {
+	depth, quote := 0, byte(0)
+	for j := i; j < len(path); j++ {
+		switch c := path[j]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '[' || c == '(':
+			depth++
+		case c == ']' || c == ')':
+			if depth--; depth == 0 {
+				return path[i+1 : j], j + 1, true
+			}
+		}
+	}
+	return "", 0, false
+}
+
+// follow takes one step.
+func follow(root, s *structural.Schema, so string, st step) (*structural.Schema, error) {
+	if st.index {
+		switch {
+		case s.Type == "array" && s.Items != nil:
+			return s.Items, nil
+		case s.PreserveUnknownFields || s.Type == "":
+			return nil, nil
+		}
+		return nil, fmt.Errorf("path %s is not a list, so it has no items", so)
+	}
+	properties := s.Properties
+	if s == root.Properties["metadata"] {
+		properties = metadata()
+	}
+	if p := properties[st.name]; p != nil {
+		return p, nil
+	}
+	switch {
+	case s.AdditionalProperties != nil:
+		return s.AdditionalProperties, nil
+	case s.PreserveUnknownFields || s.EmbeddedResource || s.Type == "":
+		return nil, nil
+	case s.Type == "array":
+		return nil, fmt.Errorf("path %s is a list: pick an item with [0] or [?(@.field==\"value\")]", so)
+	}
+	msg := fmt.Sprintf("path %s.%s leads nowhere", so, st.name)
+	if near := marker.Nearest(st.name, slices.Sorted(maps.Keys(properties))); near != "" {
+		msg += fmt.Sprintf("; did you mean %s.%s?", so, near)
+	}
+	return nil, fmt.Errorf("%s", msg)
+}
+
+// metadata is what an object's metadata looks like, which its schema does not say.
+func metadata() map[string]*structural.Schema {
+	text := &structural.Schema{Type: "string"}
+	date := &structural.Schema{Type: "string", Format: "date-time"}
+	texts := &structural.Schema{Type: "object", AdditionalProperties: text}
+	any := &structural.Schema{}
+	return map[string]*structural.Schema{
+		"name": text, "generateName": text, "namespace": text, "uid": text, "resourceVersion": text, "selfLink": text,
+		"generation":        {Type: "integer"},
+		"creationTimestamp": date, "deletionTimestamp": date,
+		"deletionGracePeriodSeconds": {Type: "integer"},
+		"labels":                     texts, "annotations": texts,
+		"finalizers":      {Type: "array", Items: text},
+		"ownerReferences": {Type: "array", Items: any},
+		"managedFields":   {Type: "array", Items: any},
+	}
+}

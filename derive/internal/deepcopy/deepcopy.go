@@ -1,0 +1,275 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deepcopy
+
+import (
+	"fmt"
+	"go/types"
+	"io"
+	"strings"
+)
+
+// Writer writes the methods of one package's types.
+type Writer struct {
+	Out     io.Writer
+	Package *types.Package
+
+	// TypeString writes a type as the package's sources refer to it.
+	TypeString func(types.Type) string
+
+	// Method reports whether a type has, or is going to have, a method of the name and how it is declared. It must not
+	// count methods that come from embedded fields.
+	Method func(*types.Named, string) *types.Func
+
+	// Generated reports whether a type is given its methods in this run.
+	Generated func(*types.Named) bool
+
+	stack []types.Type
+}
+
+// RefusedError says which part of a type can't be copied.
+type RefusedError struct {
+	Field  *types.Var // the innermost field that leads there, nil when it is the type itself
+	Reason string
+}
+
+// Error returns the reason.
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Type writes DeepCopyInto and DeepCopy of a struct type.
+//
+// Errors: [*RefusedError].
+func (w *Writer) Type(obj *types.TypeName) error {
+	var body strings.Builder
+	st := obj.Type().Underlying().(*types.Struct)
+	if err := w.fields(&body, st, "in", "out", 0); err != nil {
+		return err
+	}
+	w.methods(obj.Name(), body.String())
+	return nil
+}
+
+// Methods writes DeepCopyInto with the given statements behind the shallow copy, and DeepCopy.
+func (w *Writer) methods(name, statements string) {
+	fmt.Fprintf(w.Out, `
+// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+func (in *%[1]s) DeepCopyInto(out *%[1]s) {
+	*out = *in
+%[2]s}
+
+// DeepCopy returns a deep copy, nil for nil.
+func (in *%[1]s) DeepCopy() *%[1]s {
+	if in == nil {
+		return nil
+	}
+	out := new(%[1]s)
+	in.DeepCopyInto(out)
+	return out
+}
+`, name, statements)
+}
+
+// Kind writes the methods of a generated kind, which consists of nothing but these fields.
+func (w *Writer) Kind(name string, fields ...string) {
+	var body strings.Builder
+	for _, f := range fields {
+		fmt.Fprintf(&body, "\tin.%[1]s.DeepCopyInto(&out.%[1]s)\n", f)
+	}
+	w.methods(name, body.String())
+}
+
+// Object writes DeepCopyObject, which makes a kind a runtime.Object. The argument is how the package is imported.
+func (w *Writer) Object(name, runtime string) {
+	fmt.Fprintf(w.Out, `
+// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+func (in *%[1]s) DeepCopyObject() %[2]s.Object {
+	if out := in.DeepCopy(); out != nil {
+		return out
+	}
+	return nil
+}
+`, name, runtime)
+}
+
+func refuse(format string, args ...any) *RefusedError {
+	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// fields copies those fields of a struct that a shallow copy shares.
+func (w *Writer) fields(b *strings.Builder, st *types.Struct, in, out string, depth int) error {
+	for f := range st.Fields() {
+		if w.plain(f.Type()) {
+			continue
+		}
+		if f.Name() == "_" {
+			continue
+		}
+		if !f.Exported() && f.Pkg() != w.Package {
+			return refuse("field %s of package %s can't be reached from here; give its type a DeepCopyInto", f.Name(), f.Pkg().Name())
+		}
+		if err := w.value(b, f.Type(), in+"."+f.Name(), out+"."+f.Name(), depth); err != nil {
+			if e, ok := err.(*RefusedError); ok && e.Field == nil { //nolint:errorlint // never wrapped: this package made it
+				e.Field = f
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// value writes statements that make out, which is a shallow copy of in, a deep one.
+func (w *Writer) value(b *strings.Builder, t types.Type, in, out string, depth int) error {
+	t = types.Unalias(t)
+	if w.plain(t) {
+		return nil
+	}
+	if named, ok := t.(*types.Named); ok {
+		if done, err := w.byMethod(b, named, in, out); done || err != nil {
+			return err
+		}
+	}
+	for _, outer := range w.stack {
+		if types.Identical(outer, t) {
+			return refuse("%s contains itself, and has no DeepCopyInto", w.TypeString(t))
+		}
+	}
+	w.stack = append(w.stack, t)
+	defer func() { w.stack = w.stack[:len(w.stack)-1] }()
+	switch u := t.Underlying().(type) {
+	case *types.Pointer:
+		return w.pointer(b, u, in, out, depth)
+	case *types.Slice:
+		return w.slice(b, t, u, in, out, depth)
+	case *types.Array:
+		return w.each(b, u.Elem(), in, out, depth)
+	case *types.Map:
+		return w.mapping(b, t, u, in, out, depth)
+	case *types.Struct:
+		return w.fields(b, u, in, out, depth)
+	case *types.Interface:
+		return w.iface(b, t, u, in, out)
+	}
+	return refuse("%s can't be copied", w.TypeString(t))
+}
+
+// byMethod copies a value by a method that its type has.
+func (w *Writer) byMethod(b *strings.Builder, t *types.Named, in, out string) (bool, error) {
+	if w.Generated(t) || w.Method(t, "DeepCopyInto") != nil {
+		fmt.Fprintf(b, "\t%s.DeepCopyInto(&%s)\n", in, out)
+		return true, nil
+	}
+	m := w.Method(t, "DeepCopy")
+	if m == nil || m.Signature().Params().Len() != 0 || m.Signature().Results().Len() != 1 {
+		return false, nil
+	}
+	switch result := m.Signature().Results().At(0).Type(); {
+	case types.Identical(result, t):
+		fmt.Fprintf(b, "\t%s = %s.DeepCopy()\n", out, in)
+	case types.Identical(result, types.NewPointer(t)):
+		fmt.Fprintf(b, "\t%s = *%s.DeepCopy()\n", out, in)
+	default:
+		return false, refuse("DeepCopy of %s returns %s", w.TypeString(t), w.TypeString(result))
+	}
+	return true, nil
+}
+
+func (w *Writer) pointer(b *strings.Builder, t *types.Pointer, in, out string, depth int) error {
+	fmt.Fprintf(b, "\tif %s != nil {\n", in)
+	defer b.WriteString("\t}\n")
+	elem := types.Unalias(t.Elem())
+	if named, ok := elem.(*types.Named); ok && !w.plain(elem) {
+		if w.Generated(named) || w.Method(named, "DeepCopyInto") != nil {
+			fmt.Fprintf(b, "\t%s = new(%s)\n\t%s.DeepCopyInto(%s)\n", out, w.TypeString(elem), in, out)
+			return nil
+		}
+	}
+	if w.plain(elem) {
+		fmt.Fprintf(b, "\t%s = new(*%s)\n", out, in)
+		return nil
+	}
+	fmt.Fprintf(b, "\t%s = new(%s)\n\t*%s = *%s\n", out, w.TypeString(elem), out, in)
+	return w.value(b, elem, "(*"+in+")", "(*"+out+")", depth)
+}
+
+func (w *Writer) slice(b *strings.Builder, named types.Type, t *types.Slice, in, out string, depth int) error {
+	fmt.Fprintf(b, "\tif %s != nil {\n\t%s = make(%s, len(%s))\n\tcopy(%s, %s)\n", in, out, w.TypeString(named), in, out, in)
+	defer b.WriteString("\t}\n")
+	return w.each(b, t.Elem(), in, out, depth)
+}
+
+// each copies the elements of a slice or an array.
+func (w *Writer) each(b *strings.Builder, elem types.Type, in, out string, depth int) error {
+	if w.plain(elem) {
+		return nil
+	}
+	i := "i"
+	if depth > 0 {
+		i = fmt.Sprintf("i%d", depth)
+	}
+	fmt.Fprintf(b, "\tfor %s := range %s {\n", i, in)
+	defer b.WriteString("\t}\n")
+	return w.value(b, elem, in+"["+i+"]", out+"["+i+"]", depth+1)
+}
+
+func (w *Writer) mapping(b *strings.Builder, named types.Type, t *types.Map, in, out string, depth int) error {
+	key, val, c := "key", "val", "c"
+	if depth > 0 {
+		key, val, c = fmt.Sprintf("key%d", depth), fmt.Sprintf("val%d", depth), fmt.Sprintf("c%d", depth)
+	}
+	fmt.Fprintf(b, "\tif %s != nil {\n\t%s = make(%s, len(%s))\n\tfor %s, %s := range %s {\n", in, out, w.TypeString(named), in, key, val, in)
+	defer b.WriteString("\t}\n\t}\n")
+	if w.plain(t.Elem()) {
+		fmt.Fprintf(b, "\t%s[%s] = %s\n", out, key, val)
+		return nil
+	}
+	fmt.Fprintf(b, "\t%s := %s\n", c, val)
+	if err := w.value(b, t.Elem(), val, c, depth+1); err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\t%s[%s] = %s\n", out, key, c)
+	return nil
+}
+
+// iface copies a value of an interface that says how to.
+func (w *Writer) iface(b *strings.Builder, t types.Type, u *types.Interface, in, out string) error {
+	for m := range u.Methods() {
+		r := m.Signature().Results()
+		if strings.HasPrefix(m.Name(), "DeepCopy") && m.Signature().Params().Len() == 0 && r.Len() == 1 && types.Identical(r.At(0).Type(), t) {
+			fmt.Fprintf(b, "\tif %s != nil {\n\t%s = %s.%s()\n\t}\n", in, out, in, m.Name())
+			return nil
+		}
+	}
+	return refuse("%s is an interface, and does not say how to copy what is in it; use a struct type", w.TypeString(t))
+}
+
+// plain reports whether a shallow copy of a type shares nothing that may change.
+func (w *Writer) plain(t types.Type) bool {
+	return w.plainBelow(t, nil)
+}
+
+func (w *Writer) plainBelow(t types.Type, outer []types.Type) bool {
+	t = types.Unalias(t)
+	for _, o := range outer {
+		if types.Identical(o, t) {
+			return true // decided further out
+		}
+	}
+	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" {
+		return true // a time.Time refers to its location, which never changes
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic, *types.Signature, *types.Chan:
+		return true
+	case *types.Array:
+		return w.plainBelow(u.Elem(), append(outer, t))
+	case *types.Struct:
+		for f := range u.Fields() {
+			if !w.plainBelow(f.Type(), append(outer, t)) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,277 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"cmp"
+	"fmt"
+	"go/token"
+	"go/types"
+	"path"
+	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/marker"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// finder looks through one package.
+type finder struct {
+	program *load.Program
+	pkg     *load.Package
+	report  func(pos token.Position, msg string)
+}
+
+// Find returns the kinds that a package defines, in the order of its sources. Mistakes are reported.
+func Find(program *load.Program, pkg *load.Package, report func(token.Position, string)) []*Kind {
+	f := &finder{program, pkg, report}
+	var kinds []*Kind
+	for _, obj := range pkg.TypeNames() {
+		decl := program.Decl(obj)
+		var k *Kind
+		switch root := decl.Get("kubebuilder:object:root"); {
+		case decl.Has("kube:resource"):
+			k = f.spec(obj, decl)
+		case root != nil && root.Args.Bool("", false):
+			k = f.root(obj, decl)
+		default:
+			f.stray(decl)
+		}
+		if k != nil && f.valid(k) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// stray reports markers about a kind on a type that is none.
+func (f *finder) stray(decl *load.Decl) {
+	for _, m := range decl.Markers {
+		spelling := f.program.Markers().Spelling(m.Marker)
+		switch m.Name {
+		case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata", "kube:validation":
+			f.report(m.Pos, spelling+" needs //kube:resource beside it")
+		case "kubebuilder:resource", "kubebuilder:subresource:status", "kubebuilder:subresource:scale", "kubebuilder:printcolumn",
+			"kubebuilder:selectablefield", "kubebuilder:metadata", "kubebuilder:storageversion", "kubebuilder:unservedversion",
+			"kubebuilder:skipversion", "kubebuilder:deprecatedversion":
+			f.report(m.Pos, spelling+" needs +kubebuilder:object:root=true beside it; on the spec of a kind, use the //kube: markers")
+		}
+	}
+}
+
+// spec reads the markers of a spec struct.
+func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *Kind {
+	m := decl.Get("kube:resource")
+	if _, ok := obj.Type().Underlying().(*types.Struct); !ok {
+		f.report(m.Pos, fmt.Sprintf("//kube:resource belongs on a struct; %s is none", obj.Name()))
+		return nil
+	}
+	a := m.Args
+	k := &Kind{
+		Group:      a.String("group"),
+		Version:    a.String("version"),
+		Name:       a.String("kind"),
+		Plural:     a.String("plural"),
+		Singular:   a.String("singular"),
+		ShortNames: a.Strings("shortName"),
+		Categories: a.Strings("categories"),
+		Cluster:    a.String("scope") == "Cluster",
+		Served:     a.Bool("served", true),
+		Deprecated: a.Has("deprecated"),
+		Warning:    a.String("deprecated"),
+		Package:    f.pkg,
+		Pos:        m.Pos,
+		Spec:       obj,
+	}
+	if a.Has("storage") {
+		k.Storage = new(a.Bool("storage", true))
+	}
+	f.names(k)
+	for _, m := range decl.Markers {
+		f.ours(k, m)
+		if strings.HasPrefix(m.Name, "kubebuilder:") && f.rootOnly(m) {
+			f.report(m.Pos, fmt.Sprintf("%s belongs on a type with +kubebuilder:object:root=true; beside //kube:resource, use the //kube: markers",
+				f.program.Markers().Spelling(m.Marker)))
+		}
+	}
+	if k.Description == "" {
+		k.Description = fmt.Sprintf("%s is the Schema for the %s API.", k.Name, k.Plural)
+	}
+	return k
+}
+
+// rootOnly reports whether a marker describes a kind in the other spelling.
+func (f *finder) rootOnly(m *load.Marker) bool {
+	switch m.Name {
+	case "kubebuilder:object:generate", "kubebuilder:object:root":
+		return m.Name == "kubebuilder:object:root"
+	case "kubebuilder:resource", "kubebuilder:printcolumn", "kubebuilder:selectablefield", "kubebuilder:metadata",
+		"kubebuilder:storageversion", "kubebuilder:unservedversion", "kubebuilder:skipversion", "kubebuilder:deprecatedversion":
+		return true
+	}
+	return strings.HasPrefix(m.Name, "kubebuilder:subresource:")
+}
+
+// ours reads one of the markers that stand beside //kube:resource.
+func (f *finder) ours(k *Kind, m *load.Marker) {
+	a := m.Args
+	switch m.Name {
+	case "kube:description":
+		k.Description = strings.TrimPrefix(k.Description+"\n"+a.String(""), "\n")
+	case "kube:subresource":
+		f.subresource(k, m)
+	case "kube:printcolumn":
+		k.Columns = append(k.Columns, column(m, "jsonPath"))
+	case "kube:selectablefield":
+		k.Selectable = append(k.Selectable, Path{a.String("jsonPath"), m.Pos})
+	case "kube:metadata":
+		f.metadata(&k.Annotations, m, "annotation")
+		f.metadata(&k.Labels, m, "label")
+	case "kube:validation":
+		k.Rules = append(k.Rules, Rule(a))
+	}
+}
+
+// column reads a print column, whose path is in the argument.
+func column(m *load.Marker, pathArg string) Column {
+	return Column{
+		Path:        Path{m.Args.String(pathArg), m.Pos},
+		Name:        m.Args.String("name"),
+		Type:        m.Args.String("type"),
+		Description: m.Args.String("description"),
+		Format:      m.Args.String("format"),
+		Priority:    m.Args.Number("priority").String(),
+	}
+}
+
+func (f *finder) subresource(k *Kind, m *load.Marker) {
+	a := m.Args
+	switch {
+	case a.Has("status") == a.Has("scale"):
+		f.report(m.Pos, "//kube:subresource needs either status or scale")
+	case a.Has("status") && k.HasStatus, a.Has("scale") && k.Scale != nil:
+		f.report(m.Pos, "the subresource is given twice")
+	case a.Has("status"):
+		k.HasStatus = true
+		k.Status = f.statusType(k, m)
+	case a.String("specReplicas") == "" || a.String("statusReplicas") == "":
+		f.report(m.Pos, "//kube:subresource scale needs specReplicas=… and statusReplicas=…")
+	default:
+		k.Scale = &Scale{a.String("specReplicas"), a.String("statusReplicas"), a.String("labelSelector"), m.Pos}
+	}
+}
+
+// statusType finds the type of the status: the one that the marker names, or the one that is called like the kind.
+func (f *finder) statusType(k *Kind, m *load.Marker) *types.TypeName {
+	name := cmp.Or(m.Args.String("status"), k.Name+"Status")
+	obj, ok := f.pkg.Types.Scope().Lookup(name).(*types.TypeName)
+	if !ok {
+		f.report(m.Pos, fmt.Sprintf("%s has no type %s: declare it, or name another with //kube:subresource status=TypeName", f.pkg.Name, name))
+		return nil
+	}
+	if _, ok := obj.Type().Underlying().(*types.Struct); !ok {
+		f.report(m.Pos, fmt.Sprintf("the status must be a struct; %s is none", name))
+		return nil
+	}
+	return obj
+}
+
+// metadata adds key=value pairs to the metadata of the CRD.
+func (f *finder) metadata(into *map[string]string, m *load.Marker, arg string) {
+	for _, pair := range m.Args.Strings(arg) {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			f.report(m.Pos, fmt.Sprintf("%s %q must be of the form key=value", arg, pair))
+			continue
+		}
+		if *into == nil {
+			*into = map[string]string{}
+		}
+		(*into)[key] = value
+	}
+}
+
+// root reads the markers of a type that is written out. Lists are no kinds of their own.
+func (f *finder) root(obj *types.TypeName, decl *load.Decl) *Kind {
+	st, ok := obj.Type().Underlying().(*types.Struct)
+	if !ok || !embeds(st, "TypeMeta") || !embeds(st, "ObjectMeta") || decl.Has("kubebuilder:skipversion") {
+		return nil
+	}
+	group := f.program.PackageMarker(f.pkg, "groupName")
+	if group == nil {
+		f.report(decl.Pos, fmt.Sprintf("%s: the package has no +groupName=… above its package clause", obj.Name()))
+		return nil
+	}
+	k := &Kind{
+		Group:       group.Args.String(""),
+		Version:     path.Base(f.pkg.Path),
+		Name:        obj.Name(),
+		Description: decl.Doc,
+		Served:      !decl.Has("kubebuilder:unservedversion"),
+		Package:     f.pkg,
+		Pos:         decl.Pos,
+		Root:        obj,
+	}
+	if v := f.program.PackageMarker(f.pkg, "versionName"); v != nil {
+		k.Version = v.Args.String("")
+	}
+	if decl.Has("kubebuilder:storageversion") {
+		k.Storage = new(true)
+	}
+	for _, m := range decl.Markers {
+		f.theirs(k, m)
+	}
+	f.names(k)
+	return k
+}
+
+// theirs reads one of the markers that stand beside +kubebuilder:object:root.
+func (f *finder) theirs(k *Kind, m *load.Marker) {
+	a := m.Args
+	switch m.Name {
+	case "kubebuilder:resource":
+		k.Plural, k.Singular = a.String("path"), a.String("singular")
+		k.ShortNames, k.Categories = a.Strings("shortName"), a.Strings("categories")
+		k.Cluster = a.String("scope") == "Cluster"
+	case "kubebuilder:subresource:status":
+		k.HasStatus = true
+	case "kubebuilder:subresource:scale":
+		k.Scale = &Scale{a.String("specpath"), a.String("statuspath"), a.String("selectorpath"), m.Pos}
+	case "kubebuilder:printcolumn":
+		k.Columns = append(k.Columns, column(m, "JSONPath"))
+	case "kubebuilder:selectablefield":
+		k.Selectable = append(k.Selectable, Path{a.String("JSONPath"), m.Pos})
+	case "kubebuilder:metadata":
+		f.metadata(&k.Annotations, m, "annotations")
+		f.metadata(&k.Labels, m, "labels")
+	case "kubebuilder:deprecatedversion":
+		k.Deprecated, k.Warning = true, a.String("warning")
+	}
+}
+
+// embeds reports whether a struct embeds a type of meta/v1.
+func embeds(st *types.Struct, name string) bool {
+	for f := range st.Fields() {
+		named, ok := types.Unalias(f.Type()).(*types.Named)
+		if ok && f.Embedded() && named.Obj().Name() == name && named.Obj().Pkg().Path() == "k8s.io/apimachinery/pkg/apis/meta/v1" {
+			return true
+		}
+	}
+	return false
+}
+
+// Rule converts the arguments of a marker.
+func Rule(args marker.Args) structural.Rule {
+	r := structural.Rule{
+		Rule:              args.String("rule"),
+		Message:           args.String("message"),
+		MessageExpression: args.String("messageExpression"),
+		Reason:            args.String("reason"),
+		FieldPath:         args.String("fieldPath"),
+	}
+	if args.Has("optionalOldSelf") {
+		r.OptionalOldSelf = new(args.Bool("optionalOldSelf", false))
+	}
+	return r
+}

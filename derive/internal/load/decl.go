@@ -1,0 +1,157 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/marker"
+)
+
+// Decl is what the sources say about a type or a field.
+type Decl struct {
+	Doc     string // without the markers
+	Markers []*Marker
+	Pos     token.Position
+}
+
+// Marker is a marker with its place.
+type Marker struct {
+	*marker.Marker
+	Pos token.Position
+}
+
+// Get returns the first marker of a name, nil when there is none.
+func (d *Decl) Get(name string) *Marker { return get(d.Markers, name) }
+
+// Has reports whether there is a marker of one of the names.
+func (d *Decl) Has(names ...string) bool {
+	for _, name := range names {
+		if d.Get(name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func get(markers []*Marker, name string) *Marker {
+	for _, m := range markers {
+		if m.Name == name && !m.Items {
+			return m
+		}
+	}
+	return nil
+}
+
+// PackageMarker returns the first marker of a name that stands on the package itself.
+func (p *Program) PackageMarker(pkg *Package, name string) *Marker {
+	p.scan(pkg)
+	return get(pkg.markers, name)
+}
+
+// declKey finds a declaration by its place. Positions in export data have a file and a line but are of another file
+// set than the parsed sources, so the key is made of what both have.
+type declKey struct {
+	file string // base name
+	line int
+	name string
+}
+
+// Decl returns what the sources say about a type name or a struct field. It is never nil.
+func (p *Program) Decl(obj types.Object) *Decl {
+	pos := p.fset.Position(obj.Pos())
+	empty := &Decl{Pos: pos}
+	if obj.Pkg() == nil {
+		return empty
+	}
+	pkg := p.byPath[obj.Pkg().Path()]
+	if pkg == nil {
+		return empty
+	}
+	if len(pkg.Files) > 0 {
+		p.scan(pkg)
+	} else {
+		p.parse(pkg, filepath.Base(pos.Filename))
+	}
+	if d := pkg.decls[declKey{filepath.Base(pos.Filename), pos.Line, obj.Name()}]; d != nil {
+		return d
+	}
+	return empty
+}
+
+// scan reads the markers of all files of a package that has syntax.
+func (p *Program) scan(pkg *Package) {
+	if pkg.scanned {
+		return
+	}
+	pkg.scanned = true
+	for _, file := range pkg.Files {
+		newScan(p, pkg, file).run()
+	}
+}
+
+// parse reads one file of an imported package, once.
+func (p *Program) parse(pkg *Package, base string) {
+	if pkg.indexed[base] {
+		return
+	}
+	pkg.indexed[base] = true
+	for _, name := range pkg.source.GoFiles {
+		if filepath.Base(name) != base {
+			continue
+		}
+		// A file that does not parse has no documentation; the compiler has already complained about it.
+		if file, err := parser.ParseFile(p.fset, name, nil, parser.ParseComments|parser.SkipObjectResolution); err == nil {
+			newScan(p, pkg, file).run()
+		}
+	}
+}
+
+// docText joins the lines of a comment that are not markers, the way the Kubernetes generators do: what follows a line
+// of dashes and what is a note to do is for developers, not for users.
+func docText(set *marker.Set, groups ...*ast.CommentGroup) string {
+	var kept ast.CommentGroup
+	block := false
+	for _, group := range groups {
+		if group == nil {
+			continue
+		}
+		for _, c := range group.List {
+			if isMarkerLine(c.Text) {
+				continue
+			}
+			block = block || strings.HasPrefix(c.Text, "/*")
+			kept.List = append(kept.List, c)
+		}
+	}
+	var out []string
+	code := false
+	for line := range strings.SplitSeq(strings.TrimSuffix(kept.Text(), "\n"), "\n") {
+		if block {
+			line = strings.TrimSpace(line)
+		}
+		if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
+			code = !code
+		}
+		if !code && strings.HasPrefix(line, "TODO") {
+			continue
+		}
+		if !code && strings.HasPrefix(line, "---") {
+			break
+		}
+		out = append(out, line)
+	}
+	return strings.TrimRight(strings.Join(out, "\n"), "\n")
+}
+
+// isMarkerLine reports whether a comment is a marker of anybody's, and so no documentation.
+func isMarkerLine(comment string) bool {
+	text, ok := strings.CutPrefix(comment, "//")
+	return ok && strings.HasPrefix(strings.TrimSpace(text), "+")
+}

@@ -1,0 +1,268 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/kube-go/sdk/derive/internal/marker"
+)
+
+// GeneratedFile is the name of the file that kube-derive writes into a package.
+const GeneratedFile = "zz_generated.kube.go"
+
+// Program is the packages that were asked for, and all that they import.
+type Program struct {
+	Roots []*Package // each comes after those that it imports
+
+	fset    *token.FileSet
+	set     *marker.Set
+	byPath  map[string]*Package
+	report  func(token.Position, string)
+	imports []string
+}
+
+// Package is one package of a program.
+type Package struct {
+	Path  string
+	Name  string
+	Dir   string
+	Types *types.Package
+	Files []*ast.File // of a root, without the generated file
+
+	// Strict is true when the markers of the package are its users' own, so that mistakes in them are errors.
+	Strict bool
+
+	// Generated is true when the package has a file that kube-derive wrote.
+	Generated bool
+
+	source  *packages.Package
+	indexed map[string]bool // base names of the files that decls covers
+	decls   map[declKey]*Decl
+	markers []*Marker // of the package itself
+	scanned bool
+}
+
+// Config says what to load.
+type Config struct {
+	Dir      string
+	Patterns []string
+
+	// Imports are the packages that a generated file needs. They are loaded even where it does not exist yet.
+	Imports []string
+
+	// Report is called for every mistake in a marker.
+	Report func(token.Position, string)
+}
+
+const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+	packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule
+
+// Load reads the packages that match the patterns.
+func Load(ctx context.Context, cfg *Config) (*Program, error) {
+	p := &Program{fset: token.NewFileSet(), set: marker.NewSet(), report: cfg.Report, imports: cfg.Imports}
+	roots, err := p.load(ctx, cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	if overlay := p.missingImports(roots); overlay != nil {
+		p.fset = token.NewFileSet()
+		if roots, err = p.load(ctx, cfg, overlay); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.listErrors(roots); err != nil {
+		return nil, err
+	}
+	p.index(roots)
+	return p, nil
+}
+
+func (p *Program) load(ctx context.Context, cfg *Config, overlay map[string][]byte) ([]*packages.Package, error) {
+	roots, err := packages.Load(&packages.Config{
+		Context: ctx,
+		Mode:    mode,
+		Dir:     cfg.Dir,
+		Fset:    p.fset,
+		Overlay: overlay,
+	}, cfg.Patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("load packages: %w", err)
+	}
+	return roots, nil
+}
+
+// missingImports makes a file that imports what a generated one needs, for each package with our markers that does not
+// import all of it yet.
+func (p *Program) missingImports(roots []*packages.Package) map[string][]byte {
+	var overlay map[string][]byte
+	for _, r := range roots {
+		missing := slices.ContainsFunc(p.imports, func(path string) bool { return r.Imports[path] == nil })
+		if !missing || len(r.GoFiles) == 0 || !slices.ContainsFunc(r.Syntax, mentionsMarkers) {
+			continue
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "package %s\n\nimport (\n", r.Name)
+		for _, path := range p.imports {
+			fmt.Fprintf(&b, "\t_ %q\n", path)
+		}
+		b.WriteString(")\n")
+		if overlay == nil {
+			overlay = map[string][]byte{}
+		}
+		overlay[filepath.Join(filepath.Dir(r.GoFiles[0]), GeneratedFile)] = []byte(b.String())
+	}
+	return overlay
+}
+
+// mentionsMarkers reports whether a file may define a kind.
+func mentionsMarkers(file *ast.File) bool {
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if strings.Contains(c.Text, "kube:") || strings.Contains(c.Text, "+kubebuilder:object:") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// listErrors returns what stops a package from being read at all: it does not exist or does not parse. Type errors do
+// not; they may be about the generated file.
+func (p *Program) listErrors(roots []*packages.Package) error {
+	var errs []error
+	for _, r := range roots {
+		for _, e := range r.Errors {
+			if e.Kind == packages.ListError || e.Kind == packages.ParseError {
+				errs = append(errs, listError(e))
+			}
+		}
+	}
+	if len(roots) == 0 {
+		errs = append(errs, errors.New("no packages match"))
+	}
+	return errors.Join(append(errs, p.unresolved(roots)...)...)
+}
+
+func listError(e packages.Error) error {
+	if e.Pos == "" || e.Pos == "-" {
+		return errors.New(e.Msg)
+	}
+	return fmt.Errorf("%s: %s", e.Pos, e.Msg)
+}
+
+// unresolved names the packages that generated code imports and that the go command does not find.
+func (p *Program) unresolved(roots []*packages.Package) []error {
+	var errs []error
+	for _, path := range p.imports {
+		for _, r := range roots {
+			if dep := r.Imports[path]; dep != nil && dep.Name == "" {
+				errs = append(errs, fmt.Errorf("generated code imports %s, which no required module provides: run go get %s", path, path))
+				break
+			}
+		}
+	}
+	return errs
+}
+
+// index wraps the packages and orders the roots.
+func (p *Program) index(roots []*packages.Package) {
+	p.byPath = map[string]*Package{}
+	isRoot := map[string]bool{}
+	for _, r := range roots {
+		isRoot[r.PkgPath] = true
+	}
+	packages.Visit(roots, nil, func(src *packages.Package) {
+		pkg := p.wrap(src)
+		pkg.Strict = pkg.Strict || isRoot[src.PkgPath]
+		p.byPath[src.PkgPath] = pkg
+		if isRoot[src.PkgPath] {
+			p.Roots = append(p.Roots, pkg)
+		}
+	})
+}
+
+func (p *Program) wrap(src *packages.Package) *Package {
+	pkg := &Package{
+		Path:    src.PkgPath,
+		Name:    src.Name,
+		Types:   src.Types,
+		Strict:  src.Module != nil && src.Module.Main,
+		source:  src,
+		indexed: map[string]bool{},
+		decls:   map[declKey]*Decl{},
+	}
+	if len(src.GoFiles) > 0 {
+		pkg.Dir = filepath.Dir(src.GoFiles[0])
+	}
+	for _, file := range src.Syntax {
+		if filepath.Base(p.fset.Position(file.Package).Filename) == GeneratedFile {
+			pkg.Generated = true
+			continue
+		}
+		pkg.Files = append(pkg.Files, file)
+	}
+	return pkg
+}
+
+// Position returns where something is in the sources.
+func (p *Program) Position(pos token.Pos) token.Position { return p.fset.Position(pos) }
+
+// Markers returns the set that the program's markers were read with.
+func (p *Program) Markers() *marker.Set { return p.set }
+
+// Package finds a package by its path, nil when nothing imports it.
+func (p *Program) Package(path string) *Package { return p.byPath[path] }
+
+// IsRoot reports whether the package was asked for.
+func (p *Program) IsRoot(path string) bool {
+	return slices.ContainsFunc(p.Roots, func(r *Package) bool { return r.Path == path })
+}
+
+// TypeNames returns the names of the types that the files of a root declare, in the order of the sources.
+func (pkg *Package) TypeNames() []*types.TypeName {
+	var names []*types.TypeName
+	for _, file := range pkg.Files {
+		for _, decl := range file.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok || gen.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range gen.Specs {
+				if obj, ok := pkg.Types.Scope().Lookup(spec.(*ast.TypeSpec).Name.Name).(*types.TypeName); ok {
+					names = append(names, obj)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// Licence returns the comment about copyright that the files of a root begin with, "" when there is none.
+func (pkg *Package) Licence() string {
+	for _, file := range pkg.Files {
+		if len(file.Comments) == 0 || file.Comments[0] == file.Doc || file.Comments[0].Pos() > file.Package {
+			continue
+		}
+		lines := make([]string, len(file.Comments[0].List))
+		for i, c := range file.Comments[0].List {
+			lines[i] = c.Text
+		}
+		text := strings.Join(lines, "\n")
+		if strings.Contains(text, "Copyright") || strings.Contains(text, "SPDX-License-Identifier") {
+			return text
+		}
+	}
+	return ""
+}

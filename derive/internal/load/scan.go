@@ -1,0 +1,254 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"go/ast"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/marker"
+)
+
+// scan finds out, for each comment of a file, which declaration it is about.
+type scan struct {
+	program *Program
+	pkg     *Package
+	file    *ast.File
+	strict  bool
+	base    string
+	claimed map[*ast.CommentGroup]bool
+	seen    map[*Decl]map[string]bool // markers that a declaration has, to find repetitions
+}
+
+func newScan(p *Program, pkg *Package, file *ast.File) *scan {
+	return &scan{
+		program: p,
+		pkg:     pkg,
+		file:    file,
+		strict:  pkg.Strict,
+		base:    filepath.Base(p.fset.Position(file.Package).Filename),
+		claimed: map[*ast.CommentGroup]bool{},
+		seen:    map[*Decl]map[string]bool{},
+	}
+}
+
+func (s *scan) run() {
+	end := s.file.Name.End()
+	for _, decl := range s.file.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if ok && gen.Tok == token.TYPE {
+			s.typeDecl(gen, end)
+		}
+		end = decl.End()
+	}
+	if !s.strict && s.file.Doc == nil {
+		return
+	}
+	s.packageMarkers()
+}
+
+// typeDecl reads the types of one declaration. What comes before it ended at end.
+func (s *scan) typeDecl(gen *ast.GenDecl, end token.Pos) {
+	single := !gen.Lparen.IsValid()
+	if !single {
+		end = gen.Lparen
+	}
+	for _, spec := range gen.Specs {
+		spec, ok := spec.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		doc, start := spec.Doc, spec.Pos()
+		if single {
+			start = gen.Pos()
+			if doc == nil {
+				doc = gen.Doc
+			}
+		}
+		d := s.declare(spec.Name, doc, start, end, marker.Type)
+		s.pkg.decls[s.key(spec.Name)] = d
+		s.structs(spec.Type)
+		end = spec.End()
+	}
+}
+
+// structs reads the fields of all structs that are written in a type expression.
+func (s *scan) structs(expr ast.Expr) {
+	ast.Inspect(expr, func(n ast.Node) bool {
+		st, ok := n.(*ast.StructType)
+		if !ok {
+			_, isFunc := n.(*ast.FuncType)
+			return !isFunc
+		}
+		end := st.Fields.Opening
+		for _, f := range st.Fields.List {
+			s.field(f, end)
+			end = f.End()
+			s.structs(f.Type)
+		}
+		return false
+	})
+}
+
+func (s *scan) field(f *ast.Field, end token.Pos) {
+	names := f.Names
+	if len(names) == 0 {
+		if id := embeddedName(f.Type); id != nil {
+			names = []*ast.Ident{id}
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	d := s.declare(names[0], f.Doc, f.Pos(), end, marker.Field)
+	for _, name := range names {
+		s.pkg.decls[s.key(name)] = d
+	}
+}
+
+// embeddedName returns the identifier that an embedded field is named after.
+func embeddedName(expr ast.Expr) *ast.Ident {
+	switch e := expr.(type) {
+	case *ast.Ident:
+		return e
+	case *ast.StarExpr:
+		return embeddedName(e.X)
+	case *ast.SelectorExpr:
+		return e.Sel
+	case *ast.IndexExpr:
+		return embeddedName(e.X)
+	case *ast.IndexListExpr:
+		return embeddedName(e.X)
+	}
+	return nil
+}
+
+func (s *scan) key(name *ast.Ident) declKey {
+	return declKey{s.base, s.program.fset.Position(name.Pos()).Line, name.Name}
+}
+
+// declare gathers the markers of a declaration: those of its documentation, and those of the comment before that, when
+// nothing but white space separates the two.
+func (s *scan) declare(name *ast.Ident, doc *ast.CommentGroup, start, end token.Pos, on marker.Target) *Decl {
+	d := &Decl{Doc: docText(s.program.set, doc), Pos: s.program.fset.Position(name.Pos())}
+	if doc != nil {
+		start = doc.Pos()
+	}
+	if before := s.commentBefore(start, end); before != nil {
+		s.claimed[before] = true
+		for _, m := range s.parse(before) {
+			// A package's marker that happens to stand above a type is the package's.
+			if allowed := s.program.set.On(m.Marker); allowed&on == 0 && allowed&marker.Package != 0 {
+				s.pkg.markers = append(s.pkg.markers, m)
+				continue
+			}
+			s.add(d, m, on)
+		}
+	}
+	if doc != nil {
+		s.claimed[doc] = true
+		for _, m := range s.parse(doc) {
+			s.add(d, m, on)
+		}
+	}
+	return d
+}
+
+// commentBefore returns the last comment that stands on lines of its own between two places.
+func (s *scan) commentBefore(start, end token.Pos) *ast.CommentGroup {
+	var last *ast.CommentGroup
+	for _, group := range s.file.Comments {
+		if group.End() >= start {
+			break
+		}
+		if group.Pos() > end && !s.sameLine(group.Pos(), end) && group != s.file.Doc {
+			last = group
+		}
+	}
+	return last
+}
+
+func (s *scan) sameLine(a, b token.Pos) bool {
+	return s.program.fset.Position(a).Line == s.program.fset.Position(b).Line
+}
+
+// add keeps a marker if it may stand here.
+func (s *scan) add(d *Decl, m *Marker, on marker.Target) {
+	if err := s.program.set.Allowed(m.Marker, on); err != nil {
+		s.mistake(m.Pos, err.Error())
+		return
+	}
+	spelling := s.program.set.Spelling(m.Marker)
+	if !s.program.set.Repeatable(m.Marker) {
+		if s.seen[d] == nil {
+			s.seen[d] = map[string]bool{}
+		}
+		if s.seen[d][spelling] {
+			s.mistake(m.Pos, spelling+" is given twice")
+			return
+		}
+		s.seen[d][spelling] = true
+	}
+	d.Markers = append(d.Markers, m)
+}
+
+// packageMarkers reads the comments that no declaration claimed. They are the package's, or misplaced.
+func (s *scan) packageMarkers() {
+	for _, group := range s.file.Comments {
+		if s.claimed[group] {
+			continue
+		}
+		for _, m := range s.parse(group) {
+			if s.program.set.On(m.Marker)&marker.Package == 0 {
+				s.mistake(m.Pos, s.program.set.Spelling(m.Marker)+" stands on nothing: it belongs into the comment above a "+
+					s.program.set.On(m.Marker).String())
+				continue
+			}
+			s.pkg.markers = append(s.pkg.markers, m)
+		}
+	}
+}
+
+// parse returns the markers of a comment.
+func (s *scan) parse(group *ast.CommentGroup) []*Marker {
+	var markers []*Marker
+	for _, c := range group.List {
+		m, err := s.program.set.Parse(c.Text)
+		pos := s.program.fset.Position(c.Pos())
+		if err != nil {
+			if e, ok := err.(*marker.SyntaxError); ok { //nolint:errorlint // the only kind that Parse returns
+				pos = s.within(c, e.Offset)
+			}
+			s.mistake(pos, err.Error())
+			continue
+		}
+		if m != nil {
+			markers = append(markers, &Marker{Marker: m, Pos: s.within(c, m.Offset)})
+		}
+	}
+	return slices.Clip(markers)
+}
+
+// within returns the place of a byte of a comment.
+func (s *scan) within(c *ast.Comment, offset int) token.Position {
+	pos := s.program.fset.Position(c.Pos())
+	before := c.Text[:min(offset, len(c.Text))]
+	pos.Offset += len(before)
+	if i := strings.LastIndexByte(before, '\n'); i >= 0 {
+		pos.Line += strings.Count(before, "\n")
+		pos.Column = len(before) - i
+	} else {
+		pos.Column += len(before)
+	}
+	return pos
+}
+
+func (s *scan) mistake(pos token.Position, msg string) {
+	if s.strict {
+		s.program.report(pos, msg)
+	}
+}

@@ -1,0 +1,325 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package marker
+
+import (
+	"slices"
+	"strings"
+)
+
+// valueKind is what may stand behind the equals sign.
+type valueKind uint8
+
+const (
+	kindFlag    valueKind = iota // nothing, or true or false where false is not a surprise
+	kindBool                     // true or false
+	kindSize                     // a whole number that is not negative
+	kindNumber                   // any number
+	kindString                   // text, quoted or bare
+	kindStrings                  // a list of texts
+	kindValues                   // a list of any values
+	kindAny                      // any value in the marker notation
+	kindJSON                     // any value in JSON
+	kindRaw                      // the rest of the line, which is for another tool to understand
+)
+
+// String describes a value of the kind.
+func (k valueKind) String() string {
+	switch k {
+	case kindFlag:
+		return "no value"
+	case kindBool:
+		return "true or false"
+	case kindSize:
+		return "a whole number, zero or more"
+	case kindNumber:
+		return "a number"
+	case kindString:
+		return "a text"
+	case kindStrings:
+		return "a list of texts"
+	case kindValues:
+		return "a list of values"
+	case kindJSON:
+		return "JSON"
+	case kindAny, kindRaw:
+	}
+	return "a value"
+}
+
+// param is one argument that a marker takes. The one without a name is the marker's own value.
+type param struct {
+	name     string
+	kind     valueKind
+	required bool
+	oneOf    []string // when not empty: the texts that are allowed
+	repeat   bool     // may be given several times, and makes a list
+	bare     bool     // may be given without a value
+}
+
+// definition is one marker that there is.
+type definition struct {
+	name   string
+	on     Target
+	params []param
+	repeat bool   // may be given several times on one target
+	items  bool   // may be written with the items: prefix
+	hint   string // what to write instead where it may not stand
+	our    bool   // written //kube:…
+}
+
+const (
+	validation  = "kubebuilder:validation:"
+	itemsPrefix = "items:"
+)
+
+func (d *definition) spelling(items bool) string {
+	switch {
+	case d.our:
+		return "//" + d.name
+	case items:
+		return "+" + validation + itemsPrefix + strings.TrimPrefix(d.name, validation)
+	}
+	return "+" + d.name
+}
+
+func (d *definition) param(name string) *param {
+	for i := range d.params {
+		if d.params[i].name == name {
+			return &d.params[i]
+		}
+	}
+	return nil
+}
+
+func (d *definition) paramNames() []string {
+	var names []string
+	for _, p := range d.params {
+		if p.name != "" {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// Set is the markers that there are. It is never changed once made, and safe for concurrent use.
+type Set struct {
+	byName map[string]*definition
+	names  []string // sorted
+}
+
+// NewSet returns the markers that kube-derive knows.
+func NewSet() *Set {
+	s := &Set{byName: map[string]*definition{}}
+	for _, defs := range [][]definition{kindMarkers(), rootMarkers(), validationMarkers(), fieldMarkers(), foreignMarkers()} {
+		for _, d := range defs {
+			s.byName[d.name] = &d
+			s.names = append(s.names, d.name)
+		}
+	}
+	slices.Sort(s.names)
+	return s
+}
+
+// value is a marker with a value of its own and nothing else.
+func value(name string, on Target, kind valueKind, oneOf ...string) definition {
+	return definition{name: name, on: on, params: []param{{kind: kind, required: kind != kindFlag, oneOf: oneOf}}}
+}
+
+// kindMarkers are ours: they turn a spec struct into a kind.
+func kindMarkers() []definition {
+	path := param{name: "jsonPath", kind: kindString, required: true}
+	defs := []definition{
+		{name: "kube:resource", params: []param{
+			{name: "group", kind: kindString, required: true},
+			{name: "version", kind: kindString, required: true},
+			{name: "kind", kind: kindString, required: true},
+			{name: "plural", kind: kindString},
+			{name: "singular", kind: kindString},
+			{name: "shortName", kind: kindStrings, repeat: true},
+			{name: "categories", kind: kindStrings, repeat: true},
+			{name: "scope", kind: kindString, oneOf: []string{"Namespaced", "Cluster"}},
+			{name: "storage", kind: kindBool},
+			{name: "served", kind: kindBool},
+			{name: "deprecated", kind: kindString, bare: true},
+		}},
+		{name: "kube:description", repeat: true, params: []param{{kind: kindRaw, required: true}}},
+		{name: "kube:subresource", repeat: true, params: []param{
+			{name: "status", kind: kindString, bare: true},
+			{name: "scale", kind: kindFlag, bare: true},
+			{name: "specReplicas", kind: kindString},
+			{name: "statusReplicas", kind: kindString},
+			{name: "labelSelector", kind: kindString},
+		}},
+		{name: "kube:printcolumn", repeat: true, params: []param{
+			{name: "name", kind: kindString, required: true},
+			path,
+			{name: "type", kind: kindString, oneOf: columnTypes()},
+			{name: "description", kind: kindString},
+			{name: "format", kind: kindString},
+			{name: "priority", kind: kindSize},
+		}},
+		{name: "kube:selectablefield", repeat: true, params: []param{path}},
+		{name: "kube:metadata", repeat: true, params: []param{
+			{name: "annotation", kind: kindString, repeat: true},
+			{name: "label", kind: kindString, repeat: true},
+		}},
+		{name: "kube:validation", repeat: true, params: ruleParams()},
+	}
+	for i := range defs {
+		defs[i].our = true
+		defs[i].on = Type
+	}
+	return defs
+}
+
+func columnTypes() []string { return []string{"string", "integer", "number", "boolean", "date"} }
+
+// ruleParams are the arguments of a CEL rule.
+func ruleParams() []param {
+	return []param{
+		{name: "rule", kind: kindString, required: true},
+		{name: "message", kind: kindString},
+		{name: "messageExpression", kind: kindString},
+		{name: "reason", kind: kindString, oneOf: []string{
+			"FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate",
+		}},
+		{name: "fieldPath", kind: kindString},
+		{name: "optionalOldSelf", kind: kindBool},
+	}
+}
+
+// rootMarkers stand on kinds that are written out, and on their packages.
+func rootMarkers() []definition {
+	path := param{name: "JSONPath", kind: kindString, required: true}
+	docs := []param{{name: "url", kind: kindString, required: true}, {name: "description", kind: kindString}}
+	defs := []definition{
+		{name: "kubebuilder:resource", on: Type, params: []param{
+			{name: "path", kind: kindString},
+			{name: "shortName", kind: kindStrings},
+			{name: "categories", kind: kindStrings},
+			{name: "singular", kind: kindString},
+			{name: "scope", kind: kindString, oneOf: []string{"Namespaced", "Cluster"}},
+		}},
+		value("kubebuilder:subresource:status", Type, kindFlag),
+		{name: "kubebuilder:subresource:scale", on: Type, params: []param{
+			{name: "specpath", kind: kindString, required: true},
+			{name: "statuspath", kind: kindString, required: true},
+			{name: "selectorpath", kind: kindString},
+		}},
+		{name: "kubebuilder:printcolumn", on: Type, repeat: true, params: []param{
+			{name: "name", kind: kindString, required: true},
+			{name: "type", kind: kindString, required: true, oneOf: columnTypes()},
+			path,
+			{name: "description", kind: kindString},
+			{name: "format", kind: kindString},
+			{name: "priority", kind: kindSize},
+		}},
+		{name: "kubebuilder:selectablefield", on: Type, repeat: true, params: []param{path}},
+		{name: "kubebuilder:metadata", on: Type, repeat: true, params: []param{
+			{name: "annotations", kind: kindStrings, repeat: true},
+			{name: "labels", kind: kindStrings, repeat: true},
+		}},
+		value("kubebuilder:storageversion", Type, kindFlag),
+		value("kubebuilder:unservedversion", Type, kindFlag),
+		value("kubebuilder:skipversion", Type, kindFlag),
+		{name: "kubebuilder:deprecatedversion", on: Type, params: []param{{name: "warning", kind: kindString}}},
+		value("kubebuilder:object:root", Type, kindBool),
+		value("kubebuilder:object:generate", Type|Package, kindBool),
+		{name: "kubebuilder:externalDocs", on: Type | Field, params: docs},
+		value("kubebuilder:skip", Package, kindFlag),
+		value("groupName", Package, kindString),
+		value("versionName", Package, kindString),
+	}
+	for i := range defs {
+		switch defs[i].name {
+		case "groupName":
+			defs[i].hint = "put it above the package clause, or give kube:resource a group"
+		case "kubebuilder:skip":
+			defs[i].hint = `to leave a field out, tag it json:"-"`
+		}
+	}
+	return defs
+}
+
+// validationMarkers say what values a type or a field may have. Each of them has an items: form.
+func validationMarkers() []definition {
+	on := Type | Field
+	defs := []definition{
+		value(validation+"Maximum", on, kindNumber),
+		value(validation+"Minimum", on, kindNumber),
+		value(validation+"ExclusiveMaximum", on, kindBool),
+		value(validation+"ExclusiveMinimum", on, kindBool),
+		value(validation+"MultipleOf", on, kindNumber),
+		value(validation+"MaxLength", on, kindSize),
+		value(validation+"MinLength", on, kindSize),
+		value(validation+"Pattern", on, kindString),
+		value(validation+"MaxItems", on, kindSize),
+		value(validation+"MinItems", on, kindSize),
+		value(validation+"UniqueItems", on, kindBool),
+		value(validation+"MaxProperties", on, kindSize),
+		value(validation+"MinProperties", on, kindSize),
+		value(validation+"Enum", on, kindValues),
+		value(validation+"Format", on, kindString),
+		value(validation+"Type", on, kindString, "string", "integer", "number", "boolean", "array", "object", "Any"),
+		value(validation+"XPreserveUnknownFields", on, kindFlag),
+		value(validation+"XEmbeddedResource", on, kindFlag),
+		value(validation+"XIntOrString", on, kindFlag),
+		{name: validation + "XValidation", on: on, repeat: true, params: ruleParams()},
+	}
+	for i := range defs {
+		defs[i].items = true
+	}
+	return defs
+}
+
+// fieldMarkers stand on fields and types, and have no items: form.
+func fieldMarkers() []definition {
+	defs := []definition{
+		value("kubebuilder:pruning:PreserveUnknownFields", Type|Field, kindFlag),
+		value(validation+"EmbeddedResource", Field, kindFlag),
+		value(validation+"Schemaless", Field, kindFlag),
+		value(validation+"Optional", Field|Package, kindFlag),
+		value(validation+"Required", Field|Package, kindFlag),
+		value("optional", Field, kindFlag),
+		value("required", Field, kindFlag),
+		value("k8s:optional", Field, kindFlag),
+		value("k8s:required", Field, kindFlag),
+		value("nullable", Field, kindFlag),
+		value("k8s:immutable", Field, kindFlag),
+		value("k8s:maxItems", Field, kindSize),
+		value("k8s:maximum", Field, kindNumber),
+		value("k8s:minimum", Field, kindNumber),
+		value("kubebuilder:default", Field, kindAny),
+		value("default", Field, kindJSON),
+		value("kubebuilder:example", Field, kindAny),
+		value("kubebuilder:title", Type|Field, kindString),
+		value("k8s:enum", Type, kindFlag),
+		value("mapType", Type|Field, kindString, "granular", "atomic"),
+		value("structType", Type|Field, kindString, "granular", "atomic"),
+	}
+	for _, prefix := range []string{"", "k8s:"} {
+		key := value(prefix+"listMapKey", Type|Field, kindString)
+		key.repeat = true
+		defs = append(defs, key, value(prefix+"listType", Type|Field, kindString, "atomic", "set", "map"))
+	}
+	for _, name := range []string{"AtMostOneOf", "ExactlyOneOf", "AtLeastOneOf"} {
+		d := value(validation+name, Type, kindStrings)
+		d.repeat = true
+		defs = append(defs, d)
+	}
+	return defs
+}
+
+// foreignMarkers are known, and mean nothing to us: they are for other generators.
+func foreignMarkers() []definition {
+	var defs []definition
+	for _, name := range []string{
+		"kubebuilder:rbac", "kubebuilder:webhook", "kubebuilder:webhookconfiguration", "kubebuilder:scaffold",
+		"kubebuilder:docs-gen", "kubebuilder:ac:generate", "kubebuilder:ac:output:package",
+	} {
+		defs = append(defs, definition{name: name, on: Package | Type | Field, repeat: true, params: []param{{kind: kindRaw}}})
+	}
+	return defs
+}

@@ -1,0 +1,223 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/marker"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+const validation = "kubebuilder:validation:"
+
+// target is a schema that markers are applied to.
+type target struct {
+	builder *Builder
+	schema  *jsonschema.Schema
+	obj     types.Object
+	decl    *load.Decl
+	items   bool
+}
+
+// apply puts what the markers of a declaration say into its schema.
+func (b *Builder) apply(s *jsonschema.Schema, decl *load.Decl, obj types.Object) {
+	markers := slices.Clone(decl.Markers)
+	slices.SortStableFunc(markers, func(x, y *load.Marker) int { return cmp.Compare(rank(x.Name), rank(y.Name)) })
+	for _, m := range markers {
+		t := &target{builder: b, schema: s, obj: obj, decl: decl}
+		if m.Items {
+			if t = t.ofItems(m); t == nil {
+				continue
+			}
+		}
+		if err := t.apply(m); err != nil && b.strict(obj) {
+			b.report(m.Pos, fmt.Sprintf("%s: %v", b.program.Markers().Spelling(m.Marker), err))
+		}
+	}
+}
+
+// rank orders markers: those that change what the type is come first, those that build on others last.
+func rank(name string) int {
+	switch strings.TrimPrefix(name, validation) {
+	case "Type", "XIntOrString":
+		return 0
+	case "ExclusiveMaximum", "ExclusiveMinimum", "kubebuilder:default", "listMapKey", "k8s:listMapKey":
+		return 2
+	case "XValidation", "AtMostOneOf", "k8s:required":
+		return 3
+	case "ExactlyOneOf":
+		return 4
+	case "AtLeastOneOf":
+		return 5
+	}
+	return 1
+}
+
+// ofItems is the target of markers with the items: prefix.
+func (t *target) ofItems(m *load.Marker) *target {
+	if t.typeName() != "array" {
+		if t.builder.strict(t.obj) {
+			t.builder.report(m.Pos, fmt.Sprintf("%s: only lists have items; this is %s",
+				t.builder.program.Markers().Spelling(m.Marker), t.describe()))
+		}
+		return nil
+	}
+	if t.schema.Items == nil { // a named list: what is said here comes on top
+		items := t.builder.resolve(t.builder.resolve(t.schema).Items)
+		t.schema.Items = &jsonschema.Schema{Type: items.Type}
+	}
+	return &target{builder: t.builder, schema: t.schema.Items, obj: t.obj, decl: t.decl, items: true}
+}
+
+// resolve follows references to the schema that has a type of its own.
+func (b *Builder) resolve(s *jsonschema.Schema) *jsonschema.Schema {
+	for s.Type == "" && s.Ref != "" {
+		def := b.defs[strings.TrimPrefix(s.Ref, structural.DefPrefix)]
+		if def == nil {
+			return s
+		}
+		s = def
+	}
+	return s
+}
+
+func (t *target) typeName() string { return t.builder.resolve(t.schema).Type }
+
+func (t *target) intOrString() bool {
+	return t.schema.Extras[structural.KeyIntOrString] == true ||
+		t.builder.resolve(t.schema).Extras[structural.KeyIntOrString] == true
+}
+
+// describe names the type of the target as one would in a sentence.
+func (t *target) describe() string {
+	name := t.typeName()
+	switch {
+	case t.intOrString():
+		return "an integer or string"
+	case name == "":
+		return "of no certain type"
+	case strings.ContainsRune("aeiou", rune(name[0])):
+		return "an " + name
+	}
+	return "a " + name
+}
+
+// want reports an error unless the target is of one of the types.
+func (t *target) want(what string, names ...string) error {
+	name := t.typeName()
+	if slices.Contains(names, name) || t.intOrString() && slices.Contains(names, "string") {
+		return nil
+	}
+	return fmt.Errorf("it restricts %s; this is %s", what, t.describe())
+}
+
+func (t *target) extra(key string, value any) {
+	if t.schema.Extras == nil {
+		t.schema.Extras = map[string]any{}
+	}
+	t.schema.Extras[key] = value
+}
+
+// apply applies one marker.
+func (t *target) apply(m *load.Marker) error {
+	name, isValidation := strings.CutPrefix(m.Name, validation)
+	if isValidation {
+		switch name {
+		case "Maximum", "Minimum", "ExclusiveMaximum", "ExclusiveMinimum", "MultipleOf":
+			return t.numeric(name, m.Args)
+		case "MaxLength", "MinLength", "Pattern":
+			return t.textual(name, m.Args)
+		case "MaxItems", "MinItems", "UniqueItems", "MaxProperties", "MinProperties":
+			return t.counted(name, m.Args)
+		case "XValidation", "AtMostOneOf", "ExactlyOneOf", "AtLeastOneOf":
+			return t.rules(name, m)
+		}
+		return t.general(name, m)
+	}
+	switch name := strings.TrimPrefix(m.Name, "k8s:"); name {
+	case "listType", "listMapKey", "mapType", "structType":
+		return t.topology(name, m)
+	case "maximum", "minimum":
+		return t.numeric(strings.ToUpper(name[:1])+name[1:], m.Args)
+	case "maxItems":
+		return t.counted("MaxItems", m.Args)
+	}
+	return t.general(m.Name, m)
+}
+
+func (t *target) numeric(name string, args marker.Args) error {
+	if err := t.want("numbers", "integer", "number"); err != nil {
+		return err
+	}
+	n := args.Number("")
+	if n != "" && t.typeName() == "integer" && strings.ContainsAny(n.String(), ".eE") {
+		return fmt.Errorf("%s is not a whole number, and the value is an integer", n)
+	}
+	s := t.schema
+	switch name {
+	case "Maximum":
+		s.Maximum = n
+	case "Minimum":
+		s.Minimum = n
+	case "MultipleOf":
+		s.MultipleOf = n
+	case "ExclusiveMaximum":
+		return exclusive(args, &s.Maximum, &s.ExclusiveMaximum, "Maximum")
+	case "ExclusiveMinimum":
+		return exclusive(args, &s.Minimum, &s.ExclusiveMinimum, "Minimum")
+	}
+	return nil
+}
+
+func (t *target) textual(name string, args marker.Args) error {
+	if err := t.want("texts", "string"); err != nil {
+		return err
+	}
+	s := t.schema
+	switch name {
+	case "MaxLength":
+		return size(args, &s.MaxLength)
+	case "MinLength":
+		return size(args, &s.MinLength)
+	}
+	if _, err := regexp.Compile(args.String("")); err != nil {
+		return err
+	}
+	s.Pattern = args.String("")
+	return nil
+}
+
+func (t *target) counted(name string, args marker.Args) error {
+	what, typ := "lists", "array"
+	if strings.HasSuffix(name, "Properties") {
+		what, typ = "objects", "object"
+	}
+	if err := t.want(what, typ); err != nil {
+		return err
+	}
+	s := t.schema
+	switch name {
+	case "MaxItems":
+		return size(args, &s.MaxItems)
+	case "MinItems":
+		return size(args, &s.MinItems)
+	case "MaxProperties":
+		return size(args, &s.MaxProperties)
+	case "MinProperties":
+		return size(args, &s.MinProperties)
+	}
+	if args.Bool("", true) {
+		return fmt.Errorf("servers refuse uniqueItems; use +listType=set")
+	}
+	return nil
+}

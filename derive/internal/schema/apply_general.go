@@ -1,0 +1,299 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/kind"
+	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/marker"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// size sets a bound that counts something.
+func size(args marker.Args, bound **uint64) error {
+	n, err := strconv.ParseUint(args.Number("").String(), 10, 63)
+	if err != nil {
+		return err
+	}
+	*bound = &n
+	return nil
+}
+
+// exclusive turns a bound into one that is not itself allowed.
+func exclusive(args marker.Args, inclusive, exclusive *json.Number, name string) error {
+	if !args.Bool("", true) {
+		return nil
+	}
+	if *inclusive == "" {
+		return fmt.Errorf("it says that %s itself is not allowed; add +%s%s", name, validation, name)
+	}
+	*exclusive, *inclusive = *inclusive, ""
+	return nil
+}
+
+// general applies the markers that fit any type.
+func (t *target) general(name string, m *load.Marker) error {
+	s := t.schema
+	switch name {
+	case "Enum":
+		s.Enum, _ = m.Args[""].([]any)
+		return t.fits(s.Enum...)
+	case "Format":
+		s.Format = m.Args.String("")
+	case "Type":
+		t.retype(m.Args.String(""))
+	case "XPreserveUnknownFields", "kubebuilder:pruning:PreserveUnknownFields":
+		t.extra(structural.KeyPreserveUnknownFields, true)
+	case "XEmbeddedResource", "EmbeddedResource":
+		if err := t.want("objects", "object"); err != nil {
+			return errors.New("only an object can be a resource; this is " + t.describe())
+		}
+		t.extra(structural.KeyEmbeddedResource, true)
+	case "XIntOrString":
+		t.extra(structural.KeyIntOrString, true)
+	case "nullable":
+		t.extra(structural.KeyNullable, true)
+	case "kubebuilder:default", "default":
+		s.Default = t.emptyList(m.Args[""])
+		t.later(m, s.Default)
+	case "kubebuilder:example":
+		example := t.emptyList(m.Args[""])
+		s.Examples = []any{example}
+		t.later(m, example)
+	case "kubebuilder:title":
+		s.Title = m.Args.String("")
+	case "kubebuilder:externalDocs":
+		t.extra(structural.KeyExternalDocs, &structural.ExternalDocs{URL: m.Args.String("url"), Description: m.Args.String("description")})
+	case "k8s:required":
+		t.notEmpty()
+	case "k8s:immutable":
+		t.rule(structural.Rule{Rule: "self == oldSelf", Message: "field is immutable"})
+	case "k8s:enum":
+		if err := t.want("texts", "string"); err != nil {
+			return err
+		}
+		if s.Enum = enumOf(t.obj); len(s.Enum) == 0 {
+			return fmt.Errorf("the package has no constants of type %s", t.obj.Name())
+		}
+	}
+	return nil
+}
+
+// notEmpty asks that a required value is not the zero value, which is what Kubernetes means by +k8s:required.
+func (t *target) notEmpty() {
+	s := t.schema
+	for typ, bound := range map[string]**uint64{"string": &s.MinLength, "array": &s.MinItems, "object": &s.MinProperties} {
+		if t.typeName() == typ && *bound == nil {
+			*bound = new(uint64(1))
+		}
+	}
+}
+
+// retype makes the schema one of another type, with nothing of what Go says.
+func (t *target) retype(name string) {
+	if name == "Any" {
+		name = ""
+	}
+	if t.typeName() == name {
+		return
+	}
+	*t.schema = jsonschema.Schema{Type: name, Description: t.schema.Description, Extras: t.schema.Extras}
+}
+
+// emptyList tells {} for a list from {} for an object.
+func (t *target) emptyList(v any) any {
+	if object, ok := v.(map[string]any); ok && len(object) == 0 && t.typeName() == "array" {
+		return []any{}
+	}
+	return v
+}
+
+// fits checks that values are of the target's type.
+func (t *target) fits(values ...any) error {
+	for _, v := range values {
+		want := &structural.Schema{Type: t.typeName(), IntOrString: t.intOrString()}
+		if err := want.Accepts(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// later checks a value against all that is known of the schema once the document is complete.
+func (t *target) later(m *load.Marker, v any) {
+	b, s := t.builder, t.schema
+	if !b.strict(t.obj) {
+		return
+	}
+	b.checks = append(b.checks, func() {
+		full := b.rewritten(s)
+		if full == nil {
+			return
+		}
+		if err := full.Accepts(v); err != nil {
+			b.report(m.Pos, fmt.Sprintf("%s: %v", b.program.Markers().Spelling(m.Marker), err))
+		}
+	})
+}
+
+// rule adds a validation rule.
+func (t *target) rule(r structural.Rule) {
+	rules, _ := t.schema.Extras[structural.KeyValidations].([]structural.Rule)
+	t.extra(structural.KeyValidations, append(rules, r))
+}
+
+func (t *target) rules(name string, m *load.Marker) error {
+	if name == "XValidation" {
+		t.rule(kind.Rule(m.Args))
+		return nil
+	}
+	fields := m.Args.Strings("")
+	if err := t.oneOfFields(name, fields); err != nil {
+		return err
+	}
+	has := make([]string, len(fields))
+	for i, f := range fields {
+		has[i] = "(has(self." + celName(f) + ")?1:0)"
+	}
+	list := strings.Join(fields, " ")
+	switch name {
+	case "AtMostOneOf":
+		t.rule(structural.Rule{Rule: strings.Join(has, "+") + " <= 1", Message: fmt.Sprintf("at most one of the fields in [%s] may be set", list)})
+	case "ExactlyOneOf":
+		t.rule(structural.Rule{Rule: strings.Join(has, "+") + " == 1", Message: fmt.Sprintf("exactly one of the fields in [%s] must be set", list)})
+	case "AtLeastOneOf":
+		for i, f := range fields {
+			has[i] = "has(self." + celName(f) + ")"
+		}
+		t.rule(structural.Rule{Rule: strings.Join(has, "||"), Message: fmt.Sprintf("at least one of the fields in [%s] must be set", list)})
+	}
+	return nil
+}
+
+// celName escapes the name of a field as CEL rules of servers spell it, see
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules.
+func celName(name string) string {
+	switch name {
+	case "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+		"loop", "package", "namespace", "return":
+		return "__" + name + "__"
+	}
+	return strings.NewReplacer("__", "__underscores__", ".", "__dot__", "-", "__dash__", "/", "__slash__").Replace(name)
+}
+
+// oneOfFields checks that alternatives are fields that may be left out.
+func (t *target) oneOfFields(name string, fields []string) error {
+	s := t.builder.rewritten(t.schema)
+	if s == nil {
+		return nil
+	}
+	for _, f := range fields {
+		if s.Properties[f] == nil {
+			return fmt.Errorf("there is no field %q%s", f, didYouMean(f, s))
+		}
+		if name != "AtLeastOneOf" && slices.Contains(s.Required, f) {
+			return fmt.Errorf("field %q is required, so it can't be one of several; tag it omitempty", f)
+		}
+	}
+	return nil
+}
+
+// didYouMean suggests a property.
+func didYouMean(name string, s *structural.Schema) string {
+	var names []string
+	for n := range s.Properties {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	if near := marker.Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// topology says how server-side apply merges lists and maps.
+func (t *target) topology(name string, m *load.Marker) error {
+	v := m.Args.String("")
+	switch name {
+	case "listType":
+		if err := t.want("lists", "array"); err != nil {
+			return errors.New("only a list has a list type; this is " + t.describe())
+		}
+		t.extra(structural.KeyListType, v)
+		t.checkList(m, v)
+	case "listMapKey":
+		if t.builder.resolve(t.schema).Type != "array" {
+			return errors.New("only a list has keys; this is " + t.describe())
+		}
+		keys, _ := t.schema.Extras[structural.KeyListMapKeys].([]string)
+		if !slices.Contains(keys, v) { // the Kubernetes types say it in both spellings
+			keys = append(slices.Clone(keys), v)
+		}
+		t.extra(structural.KeyListMapKeys, keys)
+		t.checkKey(m, v)
+	default:
+		if t.typeName() != "object" {
+			return errors.New("only an object or a map has a map type; this is " + t.describe())
+		}
+		t.extra(structural.KeyMapType, v)
+	}
+	return nil
+}
+
+// checkList checks what servers ask of sets and maps, once the document is complete.
+func (t *target) checkList(m *load.Marker, listType string) {
+	b, s := t.builder, t.schema
+	if !b.strict(t.obj) {
+		return
+	}
+	b.checks = append(b.checks, func() {
+		full := b.rewritten(s)
+		if full == nil || full.Items == nil {
+			return
+		}
+		scalar := full.Items.Type != "object" && full.Items.Type != "array"
+		switch {
+		case listType == "map" && full.Items.Type != "object":
+			b.report(m.Pos, "+listType=map: the items must be structs; these are of type "+full.Items.Type)
+		case listType == "map" && len(full.ListMapKeys) == 0:
+			b.report(m.Pos, "+listType=map needs a +listMapKey: the field that tells items apart")
+		case listType == "set" && !scalar && full.Items.MapType != "atomic" && full.Items.ListType != "atomic":
+			b.report(m.Pos, "+listType=set: the items must be texts or numbers, or marked atomic")
+		}
+	})
+}
+
+// checkKey checks that a key is a field that every item has.
+func (t *target) checkKey(m *load.Marker, key string) {
+	b, s := t.builder, t.schema
+	if !b.strict(t.obj) {
+		return
+	}
+	b.checks = append(b.checks, func() {
+		full := b.rewritten(s)
+		if full == nil || full.Items == nil || full.Items.Type != "object" {
+			return
+		}
+		p := full.Items.Properties[key]
+		switch {
+		case full.ListType != "map":
+			b.report(m.Pos, "+listMapKey needs +listType=map beside it")
+		case p == nil:
+			b.report(m.Pos, fmt.Sprintf("+listMapKey: the items have no field %q%s", key, didYouMean(key, full.Items)))
+		case !slices.Contains(full.Items.Required, key) && p.Default == nil:
+			b.report(m.Pos, fmt.Sprintf("+listMapKey: field %q must be required or have a default, so that every item has it", key))
+		case p.Type == "object" || p.Type == "array":
+			b.report(m.Pos, fmt.Sprintf("+listMapKey: field %q must be a text, a number or a truth value", key))
+		}
+	})
+}

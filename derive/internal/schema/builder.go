@@ -1,0 +1,250 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/kind"
+	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// Builder makes documents. Definitions are shared by all documents of one builder.
+type Builder struct {
+	program *load.Program
+	report  func(token.Position, string)
+	defs    jsonschema.Definitions
+	stack   []frame
+	checks  []func()
+}
+
+// frame is a declaration that is being described.
+type frame struct {
+	def    string // the definition, "" for a field
+	label  string // as in DocumentSpec.Title, for messages
+	pos    token.Position
+	strict bool
+	bounds bool // the field says that what is below it may be anything
+}
+
+// New returns a builder that reports what can't be described.
+func New(program *load.Program, report func(token.Position, string)) *Builder {
+	return &Builder{program: program, report: report, defs: jsonschema.Definitions{}}
+}
+
+// Describe makes the document of a kind.
+func (b *Builder) Describe(k *kind.Kind) *jsonschema.Schema {
+	if k.Root != nil {
+		return b.document(b.schema(k.Root.Type()))
+	}
+	root := object()
+	root.Description = k.Description
+	root.AllOf = []*jsonschema.Schema{b.typeMeta()}
+	root.Properties.Set("metadata", object())
+	root.Properties.Set("spec", b.schema(k.Spec.Type()))
+	root.Required = []string{"spec"}
+	if k.Status != nil {
+		root.Properties.Set("status", b.schema(k.Status.Type()))
+	}
+	return b.document(root)
+}
+
+// typeMeta describes the fields that say what kind an object is of.
+func (b *Builder) typeMeta() *jsonschema.Schema {
+	meta := b.program.Package("k8s.io/apimachinery/pkg/apis/meta/v1")
+	return b.schema(meta.Types.Scope().Lookup("TypeMeta").Type())
+}
+
+// document completes a document, and runs the checks that need all of it.
+func (b *Builder) document(root *jsonschema.Schema) *jsonschema.Schema {
+	root.Definitions = b.defs
+	for _, check := range b.checks {
+		check()
+	}
+	b.checks = nil
+	return root
+}
+
+func object() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+}
+
+// schema describes a type.
+func (b *Builder) schema(t types.Type) *jsonschema.Schema {
+	switch t := t.(type) {
+	case *types.Alias:
+		if t.Obj().Pkg() == nil { // any
+			return b.schema(types.Unalias(t))
+		}
+		return b.named(t, t.Obj(), func() *jsonschema.Schema { return b.schema(t.Rhs()) })
+	case *types.Named:
+		return b.namedType(t)
+	case *types.Pointer:
+		return b.schema(t.Elem())
+	case *types.Basic:
+		return b.basic(t)
+	case *types.Slice:
+		if isByte(t.Elem()) {
+			return &jsonschema.Schema{Type: "string", Format: "byte"}
+		}
+		return &jsonschema.Schema{Type: "array", Items: b.schema(t.Elem())}
+	case *types.Array:
+		return &jsonschema.Schema{Type: "array", Items: b.schema(t.Elem())}
+	case *types.Map:
+		return b.mapType(t)
+	case *types.Struct:
+		return b.structType(t)
+	case *types.Interface:
+		return b.refuse("an interface has no schema", "use runtime.RawExtension for any object, or a struct that has one field for each alternative")
+	case *types.Chan:
+		return b.refuse("a channel can't be stored in an object", `remove the field, or leave it out with json:"-"`)
+	case *types.Signature:
+		return b.refuse("a function can't be stored in an object", `remove the field, or leave it out with json:"-"`)
+	}
+	return b.refuse(fmt.Sprintf("%s has no schema", t), "use another type")
+}
+
+// basic describes a type that Go has built in.
+func (b *Builder) basic(t *types.Basic) *jsonschema.Schema {
+	switch info := t.Info(); {
+	case t.Kind() == types.Invalid:
+		return b.undefined()
+	case info&types.IsBoolean != 0:
+		return &jsonschema.Schema{Type: "boolean"}
+	case info&types.IsString != 0:
+		return &jsonschema.Schema{Type: "string"}
+	case info&types.IsInteger != 0 && t.Kind() != types.Uintptr:
+		s := &jsonschema.Schema{Type: "integer"}
+		switch t.Kind() {
+		case types.Int32, types.Uint32:
+			s.Format = "int32"
+		case types.Int64, types.Uint64:
+			s.Format = "int64"
+		}
+		return s
+	case info&types.IsFloat != 0:
+		return &jsonschema.Schema{Type: "number"}
+	}
+	return b.refuse(fmt.Sprintf("a %s can't be stored in an object", t), "use a string or a number")
+}
+
+// undefined reports a type that does not exist, in the words of the compiler.
+func (b *Builder) undefined() *jsonschema.Schema {
+	f := b.stack[len(b.stack)-1]
+	if msg := b.program.TypeErrorAt(f.pos); msg != "" {
+		b.report(f.pos, f.label+": "+msg)
+		return &jsonschema.Schema{}
+	}
+	return b.refuse("the type is not defined", "see what the compiler says")
+}
+
+func isByte(t types.Type) bool {
+	basic, ok := types.Unalias(t).(*types.Basic)
+	return ok && basic.Kind() == types.Byte
+}
+
+func (b *Builder) mapType(t *types.Map) *jsonschema.Schema {
+	key, ok := t.Key().Underlying().(*types.Basic)
+	if !ok || key.Info()&types.IsString == 0 {
+		return b.refuse(fmt.Sprintf("the keys of a map must be strings, not %s", typeString(t.Key())),
+			"use a string type, or a list of structs with +listType=map")
+	}
+	return &jsonschema.Schema{Type: "object", AdditionalProperties: b.schema(t.Elem())}
+}
+
+// namedType describes a type that has a declaration.
+func (b *Builder) namedType(t *types.Named) *jsonschema.Schema {
+	obj := t.Obj()
+	if obj.Pkg() == nil { // error, comparable
+		return b.schema(t.Underlying())
+	}
+	if s := known(obj); s != nil {
+		name := defName(t)
+		b.defs[name] = s
+		return &jsonschema.Schema{Ref: structural.DefPrefix + name}
+	}
+	return b.named(t, obj, func() *jsonschema.Schema {
+		decl := b.program.Decl(obj)
+		if s := b.marshaler(t, decl); s != nil {
+			return s
+		}
+		if st, ok := t.Underlying().(*types.Struct); ok {
+			return b.structType(st)
+		}
+		return b.schema(t.Underlying())
+	})
+}
+
+// named makes a definition of a type, unless there is one, and refers to it.
+func (b *Builder) named(t types.Type, obj *types.TypeName, describe func() *jsonschema.Schema) *jsonschema.Schema {
+	name := defName(t)
+	ref := &jsonschema.Schema{Ref: structural.DefPrefix + name}
+	if slices.ContainsFunc(b.stack, func(f frame) bool { return f.def == name }) {
+		return b.recursive(obj)
+	}
+	if b.defs[name] != nil {
+		return ref
+	}
+	decl := b.program.Decl(obj)
+	b.stack = append(b.stack, frame{def: name, label: obj.Name(), pos: decl.Pos, strict: b.strict(obj)})
+	s := describe()
+	if decl.Doc != "" {
+		s.Description = decl.Doc
+	}
+	b.apply(s, decl, obj)
+	b.stack = b.stack[:len(b.stack)-1]
+	b.defs[name] = s
+	return ref
+}
+
+// recursive is what stands for a type inside of itself.
+func (b *Builder) recursive(obj *types.TypeName) *jsonschema.Schema {
+	for _, f := range slices.Backward(b.stack) {
+		if f.bounds {
+			return &jsonschema.Schema{Type: "object"}
+		}
+		if f.def != "" && strings.HasSuffix(f.def, "."+obj.Name()) {
+			break
+		}
+	}
+	return b.refuse(fmt.Sprintf("type %s contains itself, and the schema of a CRD can't", obj.Name()),
+		"mark the field where it does with +kubebuilder:pruning:PreserveUnknownFields, so that a server stops checking there")
+}
+
+func (b *Builder) strict(obj types.Object) bool {
+	pkg := b.program.Package(obj.Pkg().Path())
+	return pkg != nil && pkg.Strict
+}
+
+// refuse reports that a type can't be described, at the innermost declaration that its user can change.
+func (b *Builder) refuse(what, remedy string) *jsonschema.Schema {
+	label := ""
+	for _, f := range slices.Backward(b.stack) {
+		if !f.strict {
+			continue
+		}
+		if inner := b.stack[len(b.stack)-1]; inner.label != f.label {
+			label = " (at " + inner.label + ")"
+		}
+		b.report(f.pos, fmt.Sprintf("%s: %s%s: %s", f.label, what, label, remedy))
+		return &jsonschema.Schema{}
+	}
+	b.report(token.Position{}, what+": "+remedy)
+	return &jsonschema.Schema{}
+}
+
+// defName names the definition of a type: its package path, a dot, its name.
+func defName(t types.Type) string { return types.TypeString(t, nil) }
+
+// typeString writes a type with the names of packages, as one would in source.
+func typeString(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string { return p.Name() })
+}

@@ -1,0 +1,173 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package structural
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Accepts reports why a value, as decoded from JSON with json.Number for numbers, does not fit the schema. It looks at
+// types, bounds, patterns, enums and required properties, which is enough to catch a wrong default; rules in CEL are for
+// the server.
+func (s *Schema) Accepts(v any) error {
+	if v == nil {
+		if s.Nullable || s.Type == "" {
+			return nil
+		}
+		return fmt.Errorf("null is not %s", article(s.Type))
+	}
+	if err := s.acceptsType(v); err != nil {
+		return err
+	}
+	if s.Enum != nil && !slices.ContainsFunc(s.Enum, func(e any) bool { return reflect.DeepEqual(e, v) }) {
+		return fmt.Errorf("%s is not one of %s", text(v), text(s.Enum))
+	}
+	for _, branch := range s.AllOf {
+		if err := branch.Accepts(v); err != nil {
+			return err
+		}
+	}
+	switch v := v.(type) {
+	case string:
+		return s.acceptsString(v)
+	case json.Number:
+		return s.acceptsNumber(v)
+	case []any:
+		return s.acceptsList(v)
+	case map[string]any:
+		return s.acceptsObject(v)
+	}
+	return nil
+}
+
+func (s *Schema) acceptsType(v any) error {
+	number, isNumber := v.(json.Number)
+	_, isString := v.(string)
+	if s.IntOrString {
+		if isString || isNumber && whole(number) {
+			return nil
+		}
+		return fmt.Errorf("%s is neither an integer nor a string", text(v))
+	}
+	ok := true
+	switch s.Type {
+	case "string":
+		ok = isString
+	case "boolean":
+		_, ok = v.(bool)
+	case "integer":
+		ok = isNumber && whole(number)
+	case "number":
+		ok = isNumber
+	case "array":
+		_, ok = v.([]any)
+	case "object":
+		_, ok = v.(map[string]any)
+	}
+	if !ok {
+		return fmt.Errorf("%s is not %s", text(v), article(s.Type))
+	}
+	return nil
+}
+
+func (s *Schema) acceptsString(v string) error {
+	n := uint64(utf8.RuneCountInString(v))
+	switch {
+	case s.MaxLength != nil && n > *s.MaxLength:
+		return fmt.Errorf("%q is longer than %d", v, *s.MaxLength)
+	case s.MinLength != nil && n < *s.MinLength:
+		return fmt.Errorf("%q is shorter than %d", v, *s.MinLength)
+	}
+	if s.Pattern != "" {
+		if re, err := regexp.Compile(s.Pattern); err == nil && !re.MatchString(v) {
+			return fmt.Errorf("%q does not match %s", v, s.Pattern)
+		}
+	}
+	return nil
+}
+
+func (s *Schema) acceptsNumber(v json.Number) error {
+	n, err := v.Float64()
+	if err != nil {
+		return err
+	}
+	if limit, err := s.Maximum.Float64(); err == nil && (n > limit || s.ExclusiveMaximum && n == limit) {
+		return fmt.Errorf("%s is above the maximum %s", v, s.Maximum)
+	}
+	if limit, err := s.Minimum.Float64(); err == nil && (n < limit || s.ExclusiveMinimum && n == limit) {
+		return fmt.Errorf("%s is below the minimum %s", v, s.Minimum)
+	}
+	return nil
+}
+
+func (s *Schema) acceptsList(v []any) error {
+	n := uint64(len(v))
+	switch {
+	case s.MaxItems != nil && n > *s.MaxItems:
+		return fmt.Errorf("%d items are more than %d", n, *s.MaxItems)
+	case s.MinItems != nil && n < *s.MinItems:
+		return fmt.Errorf("%d items are fewer than %d", n, *s.MinItems)
+	case s.Items == nil:
+		return nil
+	}
+	for i, item := range v {
+		if err := s.Items.Accepts(item); err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (s *Schema) acceptsObject(v map[string]any) error {
+	for _, name := range s.Required {
+		if _, ok := v[name]; !ok && (s.Properties[name] == nil || s.Properties[name].Default == nil) {
+			return fmt.Errorf("field %q is missing", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		p := s.Properties[name]
+		if p == nil {
+			p = s.AdditionalProperties
+		}
+		switch {
+		case p != nil:
+			if err := p.Accepts(v[name]); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		case !s.PreserveUnknownFields && !s.EmbeddedResource && s.Type == "object":
+			return fmt.Errorf("there is no field %q", name)
+		}
+	}
+	return nil
+}
+
+// whole reports whether a number is written as an integer that fits the wire.
+func whole(n json.Number) bool {
+	_, err := strconv.ParseInt(n.String(), 10, 64)
+	return err == nil
+}
+
+func article(name string) string {
+	if name != "" && strings.ContainsRune("aeiou", rune(name[0])) {
+		return "an " + name
+	}
+	return "a " + name
+}
+
+// text writes a value as JSON, for messages.
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}

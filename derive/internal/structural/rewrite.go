@@ -1,0 +1,224 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package structural
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// DefPrefix is how a reference to a definition begins.
+const DefPrefix = "#/$defs/"
+
+// Rewrite returns the structural schema of a document.
+func Rewrite(doc *jsonschema.Schema) (*Schema, error) {
+	return RewritePart(doc, doc.Definitions)
+}
+
+// RewritePart returns the structural schema of a part of a document, with the document's definitions.
+func RewritePart(part *jsonschema.Schema, defs jsonschema.Definitions) (*Schema, error) {
+	r := &rewriter{defs: defs, done: map[string]*Schema{}}
+	s, err := r.schema(part)
+	if err != nil {
+		return nil, err
+	}
+	if r.full(part) {
+		// The server describes these itself, and refuses most of what could be said about them.
+		if meta := s.Properties["metadata"]; meta != nil {
+			s.Properties["metadata"] = &Schema{Type: "object"}
+		}
+	}
+	return s, nil
+}
+
+type rewriter struct {
+	defs  jsonschema.Definitions
+	done  map[string]*Schema // definitions that were rewritten
+	stack []string           // definitions that are being rewritten
+}
+
+// full reports whether the part is the document itself, which describes a whole object.
+func (r *rewriter) full(part *jsonschema.Schema) bool {
+	return part.Definitions != nil
+}
+
+// schema rewrites one schema: what it refers to first, what it embeds next, its own keywords on top.
+func (r *rewriter) schema(in *jsonschema.Schema) (*Schema, error) {
+	out, err := r.own(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, embedded := range in.AllOf {
+		e, err := r.schema(embedded)
+		if err != nil {
+			return nil, err
+		}
+		out.embed(e)
+	}
+	if in.Ref != "" {
+		base, err := r.definition(in.Ref)
+		if err != nil {
+			return nil, err
+		}
+		out = base.overlay(out)
+	}
+	out.tidy()
+	return out, nil
+}
+
+// definition rewrites what a reference refers to.
+func (r *rewriter) definition(ref string) (*Schema, error) {
+	name, ok := strings.CutPrefix(ref, DefPrefix)
+	def := r.defs[name]
+	if !ok || def == nil {
+		return nil, fmt.Errorf("reference %q leads nowhere", ref)
+	}
+	if s := r.done[name]; s != nil {
+		return s.clone(), nil
+	}
+	if i := slices.Index(r.stack, name); i >= 0 {
+		return nil, fmt.Errorf("type %s contains itself (%s); a structural schema can't", name,
+			strings.Join(append(r.stack[i:], name), " → "))
+	}
+	r.stack = append(r.stack, name)
+	s, err := r.schema(def)
+	r.stack = r.stack[:len(r.stack)-1]
+	if err != nil {
+		return nil, err
+	}
+	r.done[name] = s
+	return s.clone(), nil
+}
+
+// own converts the keywords of a schema itself.
+func (r *rewriter) own(in *jsonschema.Schema) (*Schema, error) {
+	out := &Schema{
+		Title:         in.Title,
+		Description:   in.Description,
+		Default:       in.Default,
+		Type:          in.Type,
+		Format:        in.Format,
+		Enum:          in.Enum,
+		Required:      slices.Clone(in.Required),
+		MaxProperties: in.MaxProperties,
+		MinProperties: in.MinProperties,
+		MaxItems:      in.MaxItems,
+		MinItems:      in.MinItems,
+		MaxLength:     in.MaxLength,
+		MinLength:     in.MinLength,
+		Pattern:       in.Pattern,
+		Maximum:       in.Maximum,
+		Minimum:       in.Minimum,
+		MultipleOf:    in.MultipleOf,
+	}
+	if len(in.Examples) > 0 {
+		out.Example = in.Examples[0]
+	}
+	if in.Const != nil {
+		out.Enum = []any{in.Const}
+	}
+	if in.ExclusiveMaximum != "" {
+		out.Maximum, out.ExclusiveMaximum = in.ExclusiveMaximum, true
+	}
+	if in.ExclusiveMinimum != "" {
+		out.Minimum, out.ExclusiveMinimum = in.ExclusiveMinimum, true
+	}
+	if in.ContentEncoding == "base64" {
+		out.Format = "byte"
+	}
+	out.extras(in.Extras)
+	return out, r.children(in, out)
+}
+
+// children rewrites the schemas inside of a schema.
+func (r *rewriter) children(in *jsonschema.Schema, out *Schema) error {
+	var err error
+	one := func(s *jsonschema.Schema) *Schema {
+		if s == nil || err != nil {
+			return nil
+		}
+		var child *Schema
+		child, err = r.schema(s)
+		return child
+	}
+	many := func(list []*jsonschema.Schema) []*Schema {
+		var children []*Schema
+		for _, s := range list {
+			children = append(children, one(s))
+		}
+		return children
+	}
+	if in.Properties != nil {
+		out.Properties = map[string]*Schema{}
+		for p := in.Properties.Oldest(); p != nil; p = p.Next() {
+			out.Properties[p.Key] = one(p.Value)
+		}
+	}
+	out.Items = one(in.Items)
+	out.AnyOf, out.OneOf, out.Not = many(in.AnyOf), many(in.OneOf), one(in.Not)
+	switch in.AdditionalProperties {
+	case nil, jsonschema.FalseSchema: // servers prune what is not known
+	case jsonschema.TrueSchema:
+		out.PreserveUnknownFields = true
+	default:
+		out.AdditionalProperties = one(in.AdditionalProperties)
+	}
+	return err
+}
+
+// extras converts what JSON Schema has no word for.
+func (s *Schema) extras(e map[string]any) {
+	s.Nullable, _ = e[KeyNullable].(bool)
+	s.ExternalDocs, _ = e[KeyExternalDocs].(*ExternalDocs)
+	s.EmbeddedResource, _ = e[KeyEmbeddedResource].(bool)
+	s.IntOrString, _ = e[KeyIntOrString].(bool)
+	if preserve, _ := e[KeyPreserveUnknownFields].(bool); preserve {
+		s.PreserveUnknownFields = true
+	}
+	s.ListType, _ = e[KeyListType].(string)
+	s.ListMapKeys, _ = e[KeyListMapKeys].([]string)
+	s.MapType, _ = e[KeyMapType].(string)
+	s.Validations, _ = e[KeyValidations].([]Rule)
+}
+
+// tidy brings a schema into the one form that servers want.
+func (s *Schema) tidy() {
+	slices.Sort(s.Required)
+	s.Required = slices.Compact(s.Required)
+	if s.IntOrString {
+		s.Type, s.Format = "", ""
+		if len(s.AnyOf) == 0 {
+			s.AnyOf = []*Schema{{Type: "integer"}, {Type: "string"}}
+		}
+	}
+}
+
+// embed adds the properties of an embedded struct. As in Go, those that are already there hide the embedded ones.
+func (s *Schema) embed(e *Schema) {
+	s.Type, s.MapType = cmp.Or(s.Type, e.Type), cmp.Or(s.MapType, e.MapType)
+	s.PreserveUnknownFields = s.PreserveUnknownFields || e.PreserveUnknownFields
+	if s.Properties == nil && len(e.Properties) > 0 {
+		s.Properties = map[string]*Schema{}
+	}
+	for name, p := range e.Properties {
+		if s.Properties[name] != nil {
+			continue
+		}
+		s.Properties[name] = p
+		if slices.Contains(e.Required, name) {
+			s.Required = append(s.Required, name)
+		}
+	}
+	var both branches
+	restrictPointer(&both, &s.MaxProperties, e.MaxProperties, func(b *Schema, v *uint64) { b.MaxProperties = v })
+	restrictPointer(&both, &s.MinProperties, e.MinProperties, func(b *Schema, v *uint64) { b.MinProperties = v })
+	s.Validations = append(s.Validations, e.Validations...)
+	s.AllOf = append(append(s.AllOf, e.AllOf...), both.list()...)
+	s.AnyOf = append(s.AnyOf, e.AnyOf...)
+	s.OneOf = append(s.OneOf, e.OneOf...)
+}

@@ -1,0 +1,169 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package documents
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/finalizer"
+)
+
+const (
+	// Manager owns the fields that the controller applies.
+	Manager = "document-controller"
+	// Finalizer keeps a document until its file is removed.
+	Finalizer = "docs.example.com/file"
+	// Ready is the condition that says whether the document is rendered.
+	Ready = "Ready"
+)
+
+// resync is how often a document whose file somebody may have touched is looked at without an event.
+const resync = 5 * time.Minute
+
+// Options are the options of [Run].
+type Options struct {
+	// Dir is where the files go. Default: documents, in the working directory.
+	Dir string
+	// Logger gets what goes wrong. Default: none.
+	Logger *slog.Logger
+	// OnResult is called after each run of the reconcile.
+	OnResult func(controller.Result)
+}
+
+// Run runs the controller until the context ends.
+func Run(ctx context.Context, c *kube.Client, o *Options) error {
+	if o == nil {
+		o = &Options{}
+	}
+	dir := o.Dir
+	if dir == "" {
+		dir = "documents"
+	}
+	recorder := events.NewRecorder(c, &events.Options{Controller: "docs.example.com/" + Manager, Logger: o.Logger})
+	r := &reconciler{
+		docs:     kube.ClusterWide[v1.Document](c),
+		maps:     kube.ClusterWide[corev1.ConfigMap](c),
+		recorder: recorder,
+		dir:      dir,
+	}
+	cache := kube.NewCache(c, &kube.CacheOptions{Logger: o.Logger})
+	ctl := controller.New(controller.For[v1.Document](cache), &controller.Options{Logger: o.Logger, OnResult: o.OnResult}).
+		Owns(controller.Source[corev1.ConfigMap](cache))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return recorder.Run(ctx) })
+	group.Go(func() error { return ctl.Run(ctx, r.reconcile) })
+	return group.Wait()
+}
+
+type reconciler struct {
+	docs     *kube.API[v1.Document]
+	maps     *kube.API[corev1.ConfigMap]
+	recorder *events.Recorder
+	dir      string
+}
+
+func (r *reconciler) reconcile(ctx context.Context, doc *v1.Document) (controller.Action, error) {
+	return finalizer.Reconcile(ctx, r.docs, Finalizer, doc, finalizer.Funcs[v1.Document]{
+		Apply:   r.apply,
+		Cleanup: r.cleanup,
+	})
+}
+
+// apply renders the document into its ConfigMap and its file, and says so in the status.
+func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (controller.Action, error) {
+	page, err := render(doc.Spec)
+	if err != nil {
+		r.recorder.Event(doc, &events.Event{Type: events.Warning, Reason: "Invalid", Action: "Render", Note: err.Error()})
+		return controller.AwaitChange(), r.report(ctx, doc, page, metav1.Condition{
+			Type: Ready, Status: metav1.ConditionFalse, Reason: "Invalid", Message: err.Error(),
+		})
+	}
+	if err := r.applyConfigMap(ctx, doc, page); err != nil {
+		return controller.Action{}, err
+	}
+	if err := r.writeFile(doc, page); err != nil {
+		return controller.Action{}, err
+	}
+	if doc.Status.ObservedGeneration != doc.Generation {
+		r.recorder.Event(doc, &events.Event{
+			Type: events.Normal, Reason: "Rendered", Action: "Render",
+			Note: fmt.Sprintf("rendered %d words into configmap %s", page.words, doc.Name),
+		})
+	}
+	return controller.RequeueAfter(resync), r.report(ctx, doc, page, metav1.Condition{
+		Type: Ready, Status: metav1.ConditionTrue, Reason: "Rendered",
+		Message: fmt.Sprintf("%d words in configmap %s", page.words, doc.Name),
+	})
+}
+
+func (r *reconciler) applyConfigMap(ctx context.Context, doc *v1.Document, page rendered) error {
+	owner, err := kube.ControllerRef(doc, r.docs.Resource())
+	if err != nil {
+		return err
+	}
+	_, err = r.maps.Apply(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       doc.Namespace,
+			Name:            doc.Name,
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Data: map[string]string{page.file: page.text},
+	}, &kube.ApplyOptions{FieldManager: Manager, Force: true})
+	return err
+}
+
+// report applies the status. Nothing is written when nothing changes, since the server sees that an apply is the same.
+func (r *reconciler) report(ctx context.Context, doc *v1.Document, page rendered, cond metav1.Condition) error {
+	cond.ObservedGeneration = doc.Generation
+	conditions := append([]metav1.Condition{}, doc.Status.Conditions...)
+	meta.SetStatusCondition(&conditions, cond) // keeps the time of the last transition
+	_, err := r.docs.Status().Apply(ctx, &v1.Document{
+		ObjectMeta: metav1.ObjectMeta{Namespace: doc.Namespace, Name: doc.Name},
+		Status: v1.DocumentStatus{
+			ObservedGeneration: doc.Generation,
+			Conditions:         conditions,
+			ConfigMap:          doc.Name,
+			Words:              page.words,
+		},
+	}, &kube.ApplyOptions{FieldManager: Manager, Force: true})
+	return err
+}
+
+// cleanup removes what the cluster does not remove by itself: the file. The ConfigMap goes with its owner.
+func (r *reconciler) cleanup(_ context.Context, doc *v1.Document) (controller.Action, error) {
+	r.recorder.Event(doc, &events.Event{
+		Type: events.Normal, Reason: "Removed", Action: "Cleanup", Note: "removed the document's file",
+	})
+	return controller.AwaitChange(), os.RemoveAll(r.folder(doc))
+}
+
+// folder is where a document's file is. Names of objects are safe in paths.
+func (r *reconciler) folder(doc *v1.Document) string {
+	return filepath.Join(r.dir, doc.Namespace, doc.Name)
+}
+
+func (r *reconciler) writeFile(doc *v1.Document, page rendered) error {
+	folder := r.folder(doc)
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, page.file), []byte(page.text), 0o644)
+}

@@ -1,0 +1,57 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Document-controller renders documents into ConfigMaps and files. Its work is in package documents; this is the
+// program that one would deploy.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kube-go/sdk/examples/document-controller/documents"
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "document-controller:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("document-controller", flag.ContinueOnError)
+	dir := flags.String("dir", "documents", "write the rendered files below this `directory`")
+	install := flags.Bool("install", false, "install the CustomResourceDefinition first")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	c, err := kube.NewClient(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if *install {
+		if err := documents.Install(ctx, c); err != nil {
+			return err
+		}
+	}
+	logger.Info("running", "server", c.Server())
+	return documents.Run(ctx, c, &documents.Options{
+		Dir:    *dir,
+		Logger: logger,
+		OnResult: func(r controller.Result) {
+			logger.Info("reconciled", "document", r.Ref.String(), "next", r.Action.String(), "took", r.Took, "err", r.Err)
+		},
+	})
+}

@@ -1,0 +1,83 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// Keeping up with objects.
+type (
+	// Cache is a set of shared watches on one server, see [cache.Cache].
+	Cache = cache.Cache
+	// CacheOptions are the options of [NewCache], see [cache.Options].
+	CacheOptions = cache.Options
+	// Selection says which objects of a kind a view holds, see [cache.Selection].
+	Selection = cache.Selection
+	// View is one kind of object in a cache, see [cache.View].
+	View[K any] = cache.View[K]
+	// Store holds the objects of one kind as they were on the server a moment ago, see [reflector.Store].
+	Store[K any] = reflector.Store[K]
+	// SelectOptions say which objects of a store are wanted, see [reflector.SelectOptions].
+	SelectOptions = reflector.SelectOptions
+	// WatchConfig says how a healing watch works, see [watcher.Config].
+	WatchConfig = watcher.Config
+)
+
+// NewCache returns a cache of a server's objects, see [cache.New].
+func NewCache(c *Client, o *CacheOptions) *Cache { return cache.New(c, o) }
+
+// ViewOf returns the view of a kind in a cache, see [cache.Of].
+func ViewOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] { return cache.Of[K, P](c, s) }
+
+// Watch keeps up with the objects of a feed and gets over whatever comes in between, see [watcher.Watch].
+func Watch[K any, P core.ObjectPtr[K]](ctx context.Context, f *Feed, c *WatchConfig) iter.Seq2[WatchEvent[K], error] {
+	return watcher.Watch[K, P](ctx, f, c)
+}
+
+// Controllers.
+type (
+	// Controller reconciles the objects of one kind, see [controller.Controller].
+	Controller[K any] = controller.Controller[K]
+	// ControllerOptions are the options of [NewController], see [controller.Options].
+	ControllerOptions = controller.Options
+	// Primary is the kind that a controller reconciles, see [controller.Primary].
+	Primary[K any] = controller.Primary[K]
+	// Secondary is a kind whose changes concern the objects of another, see [controller.Secondary].
+	Secondary[K any] = controller.Secondary[K]
+	// Reconcile makes the world as an object asks, see [controller.Reconcile].
+	Reconcile[K any] = controller.Reconcile[K]
+	// Action is what a reconcile that went well asks for next, see [controller.Action].
+	Action = controller.Action
+	// Result is one run of a reconcile, see [controller.Result].
+	Result = controller.Result
+)
+
+// NewController returns a controller, see [controller.New].
+func NewController[K any](p Primary[K], o *ControllerOptions) *Controller[K] {
+	return controller.New(p, o)
+}
+
+// For returns the kind that a controller reconciles, see [controller.For].
+func For[K any, P core.ObjectPtr[K]](c *Cache) Primary[K] { return controller.For[K, P](c) }
+
+// Source returns a kind whose changes concern the objects of another, see [controller.Source].
+func Source[K any, P core.ObjectPtr[K]](c *Cache) Secondary[K] { return controller.Source[K, P](c) }
+
+// AwaitChange asks for nothing: the next run comes with the next change, see [controller.AwaitChange].
+func AwaitChange() Action { return controller.AwaitChange() }
+
+// RequeueAfter asks for a run after d, see [controller.RequeueAfter].
+func RequeueAfter(d time.Duration) Action { return controller.RequeueAfter(d) }
+
+// Terminal marks an error that trying again does not mend, see [controller.Terminal].
+func Terminal(err error) error { return controller.Terminal(err) }

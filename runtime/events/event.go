@@ -1,0 +1,176 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-go/sdk/core"
+)
+
+// Type is the type of an event.
+type Type string
+
+// The types of events, see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/.
+const (
+	Normal  Type = "Normal"  // something went as it should
+	Warning Type = "Warning" // somebody may have to do something
+)
+
+// Event is what happened to an object.
+type Event struct {
+	// Type is Normal by default.
+	Type Type
+
+	// Reason is why the controller acted, in a word for programs, such as TemplateMissing. Required.
+	Reason string
+
+	// Action is what the controller did or tried, in a word for programs, such as Render. Default: the reason.
+	Action string
+
+	// Note says it to people.
+	Note string
+
+	// Related is another object that the action was about, such as the one that was created. Default: none.
+	Related core.Object
+}
+
+// The server's limits, in bytes.
+const (
+	maxReason   = 128
+	maxAction   = 128
+	maxInstance = 128
+	maxNote     = 1024
+)
+
+// identity is what the same events have in common. All events of a recorder also share controller and instance.
+type identity struct {
+	typ                Type
+	reason, action     string
+	regarding, related reference
+}
+
+// reference says which object is meant. It leaves out the resource version, since the objects of the same events are
+// the same objects in other versions.
+type reference struct {
+	APIVersion string    `json:"apiVersion,omitempty"`
+	Kind       string    `json:"kind,omitempty"`
+	Namespace  string    `json:"namespace,omitempty"`
+	Name       string    `json:"name,omitempty"`
+	UID        types.UID `json:"uid,omitempty"`
+}
+
+// identify returns what makes e, which happened to obj, the same as others.
+func identify(obj core.Object, e Event) (identity, error) {
+	id := identity{typ: e.Type, reason: cut(e.Reason, maxReason), action: cut(e.Action, maxAction)}
+	if id.typ == "" {
+		id.typ = Normal
+	}
+	if id.action == "" {
+		id.action = id.reason
+	}
+	switch {
+	case id.reason == "":
+		return id, errors.New("the reason is empty")
+	case id.typ != Normal && id.typ != Warning:
+		return id, fmt.Errorf("type %q is neither Normal nor Warning", id.typ)
+	case obj == nil:
+		return id, errors.New("the object is nil")
+	}
+	var err error
+	if id.regarding, err = refer(obj); err != nil {
+		return id, err
+	}
+	if e.Related != nil {
+		if id.related, err = refer(e.Related); err != nil {
+			return id, fmt.Errorf("related object: %w", err)
+		}
+	}
+	return id, nil
+}
+
+// refer returns a reference to an object. Its kind is the one that the object states, as those from a server do, else
+// the one that its type describes.
+func refer(obj core.Object) (reference, error) {
+	if obj.GetName() == "" {
+		return reference{}, errors.New("the object has no name")
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if d, ok := obj.(core.Describer); ok && gvk.Kind == "" {
+		gvk = d.KubeResource().GroupVersionKind()
+	}
+	if gvk.Kind == "" || gvk.Version == "" {
+		return reference{}, fmt.Errorf("the kind of the %T %s is not known; set its apiVersion and kind", obj, core.RefOf(obj))
+	}
+	return reference{
+		APIVersion: gvk.GroupVersion().String(),
+		Kind:       gvk.Kind,
+		Namespace:  obj.GetNamespace(),
+		Name:       obj.GetName(),
+		UID:        obj.GetUID(),
+	}, nil
+}
+
+// object is the Event of events.k8s.io/v1, as much of it as is written. It is declared here since k8s.io/api/events/v1
+// brings the types of core/v1 into every program that links it.
+type object struct {
+	metav1.TypeMeta     `json:",inline"`
+	metav1.ObjectMeta   `json:"metadata"`
+	EventTime           metav1.MicroTime `json:"eventTime"`
+	Series              *count           `json:"series,omitempty"`
+	ReportingController string           `json:"reportingController"`
+	ReportingInstance   string           `json:"reportingInstance"`
+	Action              string           `json:"action"`
+	Reason              string           `json:"reason"`
+	Regarding           reference        `json:"regarding"`
+	Related             *reference       `json:"related,omitempty"`
+	Note                string           `json:"note,omitempty"`
+	Type                Type             `json:"type"`
+}
+
+// count is an Event's series.
+type count struct {
+	Count            int              `json:"count"`
+	LastObservedTime metav1.MicroTime `json:"lastObservedTime"`
+}
+
+// KubeResource describes the kind.
+func (*object) KubeResource() core.Resource {
+	return core.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
+}
+
+// maxName is what the server allows for a name that is a DNS subdomain.
+const maxName = 253
+
+// eventName returns a name that is unique when serial is, and that starts with the name of the object where a DNS
+// subdomain may do so.
+func eventName(of string, serial int64) string {
+	suffix := fmt.Sprintf(".%016x", serial)
+	prefix := strings.TrimRight(of[:min(len(of), maxName-len(suffix))], ".-")
+	if len(validation.IsDNS1123Subdomain(prefix)) > 0 {
+		prefix = "event" // such as for the ClusterRole system:node
+	}
+	return prefix + suffix
+}
+
+// cut returns at most limit bytes of s, and valid UTF-8.
+func cut(s string, limit int) string {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	if len(s) <= limit {
+		return s
+	}
+	const more = "…"
+	end := limit - len(more)
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + more
+}

@@ -1,0 +1,298 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// Options are the options of [NewRecorder]. The zero value of a field is its default.
+type Options struct {
+	// Controller is who reports: a name such as "document-controller", which a domain may qualify. Default: the
+	// program's file name.
+	Controller string
+
+	// Instance says which of the controller's processes reports. Default: the controller with the host name, which in a
+	// cluster is the pod's name.
+	Instance string
+
+	// Queue is the most series of events that wait to be written. Default: 1000.
+	Queue int
+
+	// FlushTimeout is how long Run may go on writing after its context has ended. Default: 5 seconds.
+	FlushTimeout time.Duration
+
+	// Logger gets a warning for events that are dropped. Default: none.
+	Logger *slog.Logger
+}
+
+// The numbers of the driver.
+const (
+	defaultQueue = 1000
+	defaultFlush = 5 * time.Second
+	sweepEvery   = 30 * time.Second
+	writeTimeout = 10 * time.Second
+	shortestWait = time.Second // after a failure, doubling
+	longestWait  = 30 * time.Second
+)
+
+// Recorder writes events on behalf of one controller. It is safe for concurrent use.
+type Recorder struct {
+	api     *client.API[object]
+	options Options
+	invalid error         // why nothing can be written
+	wake    chan struct{} // something waits
+
+	mu      sync.Mutex // guards what follows
+	book    *book
+	running bool
+}
+
+// NewRecorder returns a recorder. Its events are written while [Recorder.Run] runs, earlier ones wait for it.
+func NewRecorder(c *client.Client, o *Options) *Recorder {
+	r := &Recorder{api: client.ClusterWide[object](c), wake: make(chan struct{}, 1)}
+	if o != nil {
+		r.options = *o
+	}
+	o = &r.options
+	if o.Controller == "" {
+		o.Controller = filepath.Base(os.Args[0])
+	}
+	if o.Instance == "" {
+		o.Instance = o.Controller
+		if host, err := os.Hostname(); err == nil {
+			o.Instance += "-" + host
+		}
+	}
+	o.Instance = cut(o.Instance, maxInstance)
+	if o.Queue <= 0 {
+		o.Queue = defaultQueue
+	}
+	if o.FlushTimeout <= 0 {
+		o.FlushTimeout = defaultFlush
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if problems := validation.IsQualifiedName(o.Controller); len(problems) > 0 {
+		r.invalid = fmt.Errorf("event recorder: Options.Controller %q is no qualified name, such as document-controller "+
+			"or example.com/document-controller", o.Controller)
+	}
+	r.book = newBook(o.Queue)
+	return r
+}
+
+// Event records that e happened to obj, now. It returns at once; what is wrong with e is logged. Any object will do that
+// has a name and a kind: one that came from the server, one whose type describes its kind, or a
+// metav1.PartialObjectMetadata that says which object is meant.
+func (r *Recorder) Event(obj core.Object, e Event) {
+	id, err := identify(obj, e)
+	if err != nil {
+		r.options.Logger.Error("event dropped", "reason", e.Reason, "note", e.Note, "error", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.book.dropped++
+		return
+	}
+	if r.book.observe(time.Now(), id, cut(e.Note, maxNote)) {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Dropped returns how many events were not written and never will be, repetitions included.
+func (r *Recorder) Dropped() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.book.dropped
+}
+
+// Run writes events until ctx ends, then the last counts of all series within [Options.FlushTimeout]. It returns the
+// context's cause, whether or not all could be written; at once with another error when it can't start.
+func (r *Recorder) Run(ctx context.Context) error {
+	if err := r.start(); err != nil {
+		return err
+	}
+	defer r.stop()
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	reported := uint64(0)
+	for {
+		r.drain(ctx)
+		select {
+		case <-ctx.Done():
+			r.flush(ctx)
+			return context.Cause(ctx)
+		case <-r.wake:
+		case now := <-tick.C:
+			r.tell(func(b *book) { b.sweep(now) })
+			if n := r.Dropped(); n > reported {
+				r.options.Logger.Warn("events dropped", "count", n-reported)
+				reported = n
+			}
+		}
+	}
+}
+
+func (r *Recorder) start() error {
+	if r.invalid != nil {
+		return r.invalid
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running {
+		return errors.New("event recorder: Run runs already")
+	}
+	r.running = true
+	return nil
+}
+
+func (r *Recorder) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running = false
+}
+
+// tell tells the book what happened.
+func (r *Recorder) tell(event func(*book)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	event(r.book)
+}
+
+// flush writes what is left when the context has ended.
+func (r *Recorder) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.options.FlushTimeout)
+	defer cancel()
+	r.tell((*book).close)
+	r.drain(ctx)
+	lost := 0
+	r.tell(func(b *book) { lost = b.abandon() })
+	if lost > 0 {
+		r.options.Logger.Warn("events dropped at the end", "count", lost)
+	}
+}
+
+// drain writes until nothing waits or the context ends.
+func (r *Recorder) drain(ctx context.Context) {
+	pause := shortestWait
+	for ctx.Err() == nil {
+		var (
+			w  write
+			ok bool
+		)
+		r.tell(func(b *book) { w, ok = b.next() })
+		if !ok {
+			return
+		}
+		err := r.send(ctx, w)
+		if !r.settle(ctx, w, err) {
+			pause = shortestWait
+			continue
+		}
+		atLeast, _ := core.RetryAfter(err)
+		wait := max(atLeast, pause) + rand.N(pause/4)
+		pause = min(2*pause, longestWait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// settle tells the book how a write went, and reports whether the server is in trouble.
+func (r *Recorder) settle(ctx context.Context, w write, err error) (trouble bool) {
+	now := time.Now()
+	switch {
+	case err == nil, w.create && errors.Is(err, core.ErrAlreadyExists): // the answer to an earlier try was lost
+		r.tell(func(b *book) { b.written(w, now) })
+	case ctx.Err() != nil:
+		r.tell(func(b *book) { b.again(w) })
+	case !w.create && errors.Is(err, core.ErrNotFound):
+		r.tell(func(b *book) { b.expired(w) })
+	case isTransient(err):
+		given := false
+		r.tell(func(b *book) { given = !b.failed(w, now) })
+		if given {
+			r.logRefused(w, err)
+		}
+		return true
+	default:
+		r.tell(func(b *book) { b.refused(w, now) })
+		r.logRefused(w, err)
+	}
+	return false
+}
+
+// isTransient reports whether the write may go well later: the server could not be asked, or is in trouble.
+func isTransient(err error) bool {
+	if _, unsent := errors.AsType[*request.InvalidError](err); unsent {
+		return false
+	}
+	_, answered := errors.AsType[*core.StatusError](err)
+	return !answered || core.IsRetryable(err)
+}
+
+func (r *Recorder) logRefused(w write, err error) {
+	id := w.series.id
+	r.options.Logger.Warn("event dropped", "reason", id.reason, "kind", id.regarding.Kind,
+		"namespace", id.regarding.Namespace, "name", id.regarding.Name, "error", err)
+}
+
+// send sends one write.
+func (r *Recorder) send(ctx context.Context, w write) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	s := w.series
+	namespace := s.id.regarding.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	var repeated *count
+	if w.count > 1 {
+		repeated = &count{Count: w.count, LastObservedTime: metav1.NewMicroTime(w.last)}
+	}
+	api := r.api.In(namespace)
+	if !w.create {
+		body := map[string]any{"series": repeated}
+		_, err := api.Patch(ctx, s.name, request.MergePatch(body), nil)
+		return err
+	}
+	obj := &object{
+		EventTime:           metav1.NewMicroTime(s.first),
+		Series:              repeated,
+		ReportingController: r.options.Controller,
+		ReportingInstance:   r.options.Instance,
+		Action:              s.id.action,
+		Reason:              s.id.reason,
+		Regarding:           s.id.regarding,
+		Note:                s.note,
+		Type:                s.id.typ,
+	}
+	obj.Namespace, obj.Name = namespace, s.name
+	if s.id.related != (reference{}) {
+		obj.Related = &s.id.related
+	}
+	_, err := api.Create(ctx, obj, nil)
+	return err
+}

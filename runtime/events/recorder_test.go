@@ -1,0 +1,381 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/events"
+)
+
+// run runs the recorder until the test or the returned function ends it.
+func run(t testing.TB, rec *events.Recorder) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- rec.Run(ctx) }()
+	ended := false
+	stop = func() {
+		if ended {
+			return
+		}
+		ended = true
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run() = %v, want the context's cause", err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+var rendered = events.Event{Reason: "Rendered", Action: "Render", Note: "3 pages"}
+
+func TestEventIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, &events.Options{Controller: "example.com/documents", Instance: "pod-0"})
+		defer run(t, rec)()
+		now := time.Now()
+		rec.Event(doc("a"), events.Event{
+			Type: events.Warning, Reason: "TemplateMissing", Action: "Render", Note: "no template",
+			Related: &metav1.PartialObjectMetadata{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "template"},
+			},
+		})
+		synctest.Wait()
+		want := &stored{
+			Type: "Warning", Reason: "TemplateMissing", Action: "Render", Note: "no template",
+			ReportingController: "example.com/documents", ReportingInstance: "pod-0",
+			Regarding: ref{APIVersion: "docs.example.com/v1", Kind: "Document", Namespace: "prod", Name: "a", UID: "u-1"},
+			Related:   &ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "prod", Name: "template"},
+			EventTime: now.UTC().Truncate(time.Microsecond),
+		}
+		want.Metadata.Name, want.Metadata.Namespace = fmt.Sprintf("a.%016x", now.UnixNano()), "prod"
+		if diff := cmp.Diff(want, s.one(t)); diff != "" {
+			t.Errorf("stored event (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		node := &metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "node-1"},
+		}
+		rec.Event(node, events.Event{Reason: "Drained"})
+		stop()
+		got := s.one(t)
+		if got.Metadata.Namespace != "default" || got.Regarding.Namespace != "" {
+			t.Errorf("namespaces = %q of %q, want default of none", got.Metadata.Namespace, got.Regarding.Namespace)
+		}
+		if got.Type != "Normal" || got.Action != "Drained" || got.ReportingController == "" ||
+			!strings.HasPrefix(got.ReportingInstance, got.ReportingController) {
+			t.Errorf("stored event = %+v", got)
+		}
+	})
+}
+
+func TestLongTextsAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		long := strings.Repeat("é", 1000)
+		rec := s.recorder(t, &events.Options{Instance: long})
+		stop := run(t, rec)
+		rec.Event(doc(strings.Repeat("a", 253)), events.Event{Reason: long, Action: long, Note: long})
+		stop()
+		got := s.one(t) // the server has checked the lengths
+		if len(got.Note) < 1020 || !strings.HasSuffix(got.Note, "é…") || len(got.Metadata.Name) != 253 {
+			t.Errorf("stored event = %+v", got)
+		}
+	})
+}
+
+func TestRepetitionsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		first := time.Now()
+		const every, n = 10 * time.Second, 6 * 60 * 2 // two hours
+		for i := range n {
+			other := rendered
+			other.Note = fmt.Sprintf("%d pages", i)
+			d := doc("a")
+			d.ResourceVersion = fmt.Sprint(i) // the object changes all the time
+			rec.Event(d, other)
+			time.Sleep(every)
+		}
+		log := s.log()
+		if len(log) < 5 || len(log) > 12 || log[0] != "POST prod" || log[1] != "PATCH prod" {
+			t.Errorf("%d requests %v, want about ten", len(log), log)
+		}
+		if seen := s.one(t).count(); seen < n*3/4 {
+			t.Errorf("the server knows of %d repetitions of %d", seen, n)
+		}
+		last := time.Now().Add(-every)
+		time.Sleep(10 * time.Minute)
+		got := s.one(t)
+		if got.count() != n || !got.Series.LastObservedTime.Equal(last) || !got.EventTime.Equal(first) {
+			t.Errorf("the ended series counts %d at %v, want %d at %v", got.count(), got.Series.LastObservedTime, n, last)
+		}
+		if got.Note != "0 pages" {
+			t.Errorf("note = %q, want the first", got.Note)
+		}
+
+		rec.Event(doc("a"), rendered)
+		stop()
+		if all := s.all(); len(all) != 2 {
+			t.Errorf("%d events, want a new one after the series has ended", len(all))
+		}
+	})
+}
+
+func TestDifferentEventsAreNotCountedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		reborn := doc("a")
+		reborn.UID = "u-2"
+		warning, reason, action, related := rendered, rendered, rendered, rendered
+		warning.Type, reason.Reason, action.Action, related.Related = events.Warning, "Lost", "Lose", doc("z")
+		rec.Event(doc("a"), rendered)
+		rec.Event(doc("b"), rendered)
+		rec.Event(reborn, rendered)
+		for _, e := range []events.Event{warning, reason, action, related} {
+			rec.Event(doc("a"), e)
+		}
+		stop()
+		if got := len(s.all()); got != 7 {
+			t.Errorf("%d events, want 7", got)
+		}
+	})
+}
+
+func TestForgottenEventIsCreatedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		rec.Event(doc("a"), rendered)
+		synctest.Wait()
+		s.mu.Lock()
+		clear(s.events)
+		s.mu.Unlock()
+		rec.Event(doc("a"), rendered)
+		stop()
+		if diff := cmp.Diff([]string{"POST prod", "PATCH prod", "POST prod"}, s.log()); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		if got := s.one(t).count(); got != 2 {
+			t.Errorf("count = %d, want 2", got)
+		}
+	})
+}
+
+func TestTroubleIsOvercome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := true
+		s := &server{refuse: func(string) int {
+			if down {
+				return 503
+			}
+			return 0
+		}}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		for i := range 50 {
+			rec.Event(doc("a"), rendered)
+			rec.Event(doc(fmt.Sprint("b", i%10)), rendered)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := len(s.log()); n < 4 || n > 12 {
+			t.Errorf("%d requests in two minutes to a server that is down", n)
+		}
+		s.mu.Lock()
+		down = false
+		s.mu.Unlock()
+		time.Sleep(time.Minute)
+		stop()
+		total := 0
+		for _, ev := range s.all() {
+			total += ev.count()
+		}
+		if total != 100 || len(s.all()) != 11 || rec.Dropped() != 0 {
+			t.Errorf("%d events in %d series, %d dropped; want 100 in 11, 0", total, len(s.all()), rec.Dropped())
+		}
+	})
+}
+
+func TestLostAnswerDoesNotDouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{lose: true}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		rec.Event(doc("a"), rendered)
+		synctest.Wait()
+		s.mu.Lock()
+		s.lose = false
+		s.mu.Unlock()
+		time.Sleep(time.Minute)
+		stop()
+		if diff := cmp.Diff([]string{"POST prod", "POST prod"}, s.log()); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		if got := s.one(t).count(); got != 1 || rec.Dropped() != 0 {
+			t.Errorf("count = %d, dropped = %d", got, rec.Dropped())
+		}
+	})
+}
+
+func TestRefusedEventsAreDroppedRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &server{refuse: func(string) int { return 403 }}
+		rec := s.recorder(t, &events.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		stop := run(t, rec)
+		for range 100 {
+			rec.Event(doc("a"), rendered)
+			time.Sleep(time.Second)
+		}
+		stop()
+		if n := len(s.log()); n > 5 {
+			t.Errorf("%d requests for events that are refused", n)
+		}
+		if rec.Dropped() != 100 {
+			t.Errorf("Dropped() = %d, want 100", rec.Dropped())
+		}
+		if !strings.Contains(log.String(), "forbidden") {
+			t.Errorf("the log does not say why: %s", log.String())
+		}
+	})
+}
+
+func TestStopFlushesWithinTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		for range 10 {
+			rec.Event(doc("a"), rendered)
+			synctest.Wait()
+		}
+		if got := s.one(t).count(); got != 2 {
+			t.Errorf("count while it runs = %d, want 2", got)
+		}
+		stop()
+		if got := s.one(t).count(); got != 10 {
+			t.Errorf("count in the end = %d, want 10", got)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{handling: func(r *http.Request) { <-r.Context().Done() }} // it hangs
+		rec := s.recorder(t, &events.Options{FlushTimeout: 3 * time.Second})
+		stop := run(t, rec)
+		rec.Event(doc("a"), rendered)
+		rec.Event(doc("b"), rendered)
+		start := time.Now()
+		synctest.Wait()
+		stop()
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("Run ended after %v, want 3s", took)
+		}
+		if rec.Dropped() != 2 {
+			t.Errorf("Dropped() = %d, want 2", rec.Dropped())
+		}
+	})
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, &events.Options{Queue: 10})
+		for i := range 100 { // nobody writes
+			rec.Event(doc(fmt.Sprint("a", i)), rendered)
+			rec.Event(doc("a0"), rendered)
+		}
+		if rec.Dropped() != 90 {
+			t.Errorf("Dropped() = %d, want 90", rec.Dropped())
+		}
+		stop := run(t, rec)
+		synctest.Wait()
+		for i := range 100 { // more series than are kept open
+			rec.Event(doc(fmt.Sprint("b", i)), rendered)
+			synctest.Wait()
+		}
+		stop()
+		if got := len(s.all()); got != 110 || rec.Dropped() != 90 {
+			t.Errorf("%d events, %d dropped; want 110, 90", got, rec.Dropped())
+		}
+	})
+}
+
+func TestMistakesAreDropped(t *testing.T) {
+	tests := []struct {
+		name string
+		obj  core.Object
+		e    events.Event
+		want string
+	}{
+		{name: "no reason", obj: doc("a"), want: "reason is empty"},
+		{name: "an unknown type", obj: doc("a"), e: events.Event{Reason: "R", Type: "Error"}, want: "neither Normal nor Warning"},
+		{name: "no object", e: events.Event{Reason: "R"}, want: "object is nil"},
+		{name: "an object without a name", obj: doc(""), e: events.Event{Reason: "R"}, want: "no name"},
+		{name: "a kind that nothing describes", obj: &gadget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, e: events.Event{Reason: "R"}, want: "is not known"},
+		{
+			name: "a related object of a kind that nothing describes", obj: doc("a"),
+			e: events.Event{Reason: "R", Related: &gadget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, want: "related object",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				s := &server{}
+				rec := s.recorder(t, &events.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				stop := run(t, rec)
+				rec.Event(tt.obj, tt.e)
+				stop()
+				if len(s.log()) > 0 || rec.Dropped() != 1 || !strings.Contains(log.String(), tt.want) {
+					t.Errorf("requests %v, dropped %d, log %q; want none, 1, %q", s.log(), rec.Dropped(), log.String(), tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestRunRefusesToStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := (&server{}).recorder(t, &events.Options{Controller: "my controller"})
+		if err := rec.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `"my controller"`) {
+			t.Errorf("Run() = %v, want an error about the name", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		rec := (&server{}).recorder(t, nil)
+		defer run(t, rec)()
+		synctest.Wait()
+		if err := rec.Run(t.Context()); err == nil {
+			t.Error("Run() while it runs = nil, want an error")
+		}
+	})
+}

@@ -1,0 +1,173 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package finalizer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+// Funcs are the two halves of a reconciler. Both are required, and both must be idempotent.
+type Funcs[K any] struct {
+	// Apply brings the world to what the object asks for. The object carries the finalizer by then.
+	Apply func(ctx context.Context, obj *K) (controller.Action, error)
+
+	// Cleanup undoes what Apply did. The object goes when it returns [controller.AwaitChange] without an error. When it
+	// returns [controller.RequeueAfter], or an error, it has not finished: the finalizer stays and Cleanup is called
+	// again.
+	Cleanup func(ctx context.Context, obj *K) (controller.Action, error)
+}
+
+// Reconcile calls the half of f that obj is in need of, and keeps the finalizer of the given name on the object for as
+// long as there may be something to clean up. The name is qualified by a domain, such as "docs.example.com/cleanup". The
+// api may be of the object's namespace or of the whole cluster.
+//
+// Errors: whatever f returns; an error of the server when the finalizer can be neither added nor removed.
+func Reconcile[K any, P core.ObjectPtr[K]](
+	ctx context.Context, api *client.API[K], name string, obj *K, f Funcs[K],
+) (controller.Action, error) {
+	if err := check(name, P(obj), f); err != nil {
+		return controller.Action{}, err
+	}
+	if ns := P(obj).GetNamespace(); ns != "" {
+		api = api.In(ns)
+	}
+	e := editor[K, P]{api: api, name: name}
+	switch {
+	case P(obj).GetDeletionTimestamp() == nil:
+		obj, err := e.add(ctx, obj)
+		if obj == nil || err != nil {
+			return controller.Action{}, err
+		}
+		return f.Apply(ctx, obj)
+	case !e.on(obj):
+		return controller.AwaitChange(), nil
+	}
+	action, err := f.Cleanup(ctx, obj)
+	if err != nil {
+		return action, fmt.Errorf("cleanup: %w", err)
+	}
+	if action != controller.AwaitChange() {
+		return action, nil
+	}
+	return action, e.remove(ctx, obj)
+}
+
+// check refuses what can't work, before anything is called.
+func check[K any](name string, obj core.Object, f Funcs[K]) error {
+	wrong := func(what string) error { return fmt.Errorf("finalizer %q: %s", name, what) }
+	switch {
+	case !strings.Contains(name, "/") || len(validation.IsQualifiedName(name)) > 0:
+		return wrong("want a name qualified by a domain, such as docs.example.com/cleanup")
+	case f.Apply == nil || f.Cleanup == nil:
+		return wrong("Apply and Cleanup must both be set")
+	case obj.GetName() == "" || obj.GetUID() == "":
+		return wrong("the object has no name or no UID; use one that the server returned")
+	}
+	return nil
+}
+
+// editor changes one finalizer of objects.
+type editor[K any, P core.ObjectPtr[K]] struct {
+	api  *client.API[K]
+	name string
+}
+
+func (e editor[K, P]) on(obj *K) bool {
+	return slices.Contains(P(obj).GetFinalizers(), e.name)
+}
+
+// add returns the object with the finalizer on it, nil when it is too late for that: the object is gone or going.
+func (e editor[K, P]) add(ctx context.Context, obj *K) (*K, error) {
+	obj, err := e.edit(ctx, obj, func(obj *K) (next []string, needed bool) {
+		needed = !e.on(obj) && P(obj).GetDeletionTimestamp() == nil
+		return append(slices.Clone(P(obj).GetFinalizers()), e.name), needed
+	})
+	if obj == nil || err != nil || P(obj).GetDeletionTimestamp() != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+func (e editor[K, P]) remove(ctx context.Context, obj *K) error {
+	_, err := e.edit(ctx, obj, func(obj *K) (next []string, needed bool) {
+		ours := func(name string) bool { return name == e.name }
+		return slices.DeleteFunc(slices.Clone(P(obj).GetFinalizers()), ours), e.on(obj)
+	})
+	return err
+}
+
+// attempts bounds how often an edit starts over because somebody else changed the finalizers at the same time.
+const attempts = 5
+
+// edit makes the finalizers the next ones that want asks for, if it says that they are needed, and returns the object as
+// stored; nil when it is gone. The object it is given may be stale: if the server finds so, it is read again.
+func (e editor[K, P]) edit(ctx context.Context, obj *K, want func(*K) (next []string, needed bool)) (*K, error) {
+	var err error
+	for range attempts {
+		next, needed := want(obj)
+		if !needed {
+			return obj, nil
+		}
+		var stored *K
+		stored, err = e.api.Patch(ctx, P(obj).GetName(), swap(P(obj), next), nil)
+		switch {
+		case err == nil:
+			return stored, nil
+		case gone(err):
+			return nil, nil
+		case !errors.Is(err, core.ErrInvalid) && !errors.Is(err, core.ErrConflict):
+			return nil, fmt.Errorf("finalizer %s: %w", e.name, err)
+		}
+		fresh, readErr := e.reread(ctx, obj)
+		switch {
+		case readErr != nil:
+			return nil, fmt.Errorf("finalizer %s: %w; then %w", e.name, err, readErr)
+		case fresh == nil:
+			return nil, nil
+		case !changed(P(obj), P(fresh)):
+			return nil, fmt.Errorf("finalizer %s: %w", e.name, err) // the server has another reason to refuse
+		}
+		obj = fresh
+	}
+	return nil, fmt.Errorf("finalizer %s: the list of finalizers changed %d times while it was edited: %w", e.name, attempts, err)
+}
+
+// reread returns the newest state of the object, nil when it is gone. Another object of the same name, whose own event
+// is on its way, is not it.
+func (e editor[K, P]) reread(ctx context.Context, obj *K) (*K, error) {
+	fresh, err := e.api.Get(ctx, P(obj).GetName(), nil)
+	switch {
+	case gone(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case P(fresh).GetUID() != P(obj).GetUID():
+		return nil, nil
+	}
+	return fresh, nil
+}
+
+// changed reports whether an edit that the server refused for the old state may go through for the new one.
+func changed(old, fresh core.Object) bool {
+	return !slices.Equal(old.GetFinalizers(), fresh.GetFinalizers()) ||
+		(old.GetDeletionTimestamp() == nil) != (fresh.GetDeletionTimestamp() == nil)
+}
+
+// gone reports whether there is no such object any more, rather than no such kind.
+func gone(err error) bool {
+	if _, ok := errors.AsType[*client.NotServedError](err); ok {
+		return false
+	}
+	return errors.Is(err, core.ErrNotFound)
+}

@@ -1,0 +1,269 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package finalizer_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/finalizer"
+)
+
+const ours = "docs.example.com/cleanup"
+
+// recorded returns Funcs that write their calls down, each with the finalizers of the object it got.
+func recorded(calls *[]string) finalizer.Funcs[document] {
+	record := func(name string) func(context.Context, *document) (controller.Action, error) {
+		return func(_ context.Context, d *document) (controller.Action, error) {
+			*calls = append(*calls, name+" "+strings.Join(d.Finalizers, ","))
+			return controller.AwaitChange(), nil
+		}
+	}
+	return finalizer.Funcs[document]{Apply: record("apply"), Cleanup: record("cleanup")}
+}
+
+func TestReconcile(t *testing.T) {
+	tests := []struct {
+		name           string
+		stored, cached *document // cached nil: as stored; stored nil: gone
+		wantCalls      []string
+		wantFinalizers []string
+		wantRequests   []string
+	}{
+		{
+			name:   "the first run adds the finalizer and applies the object as stored",
+			stored: doc(), wantCalls: []string{"apply " + ours},
+			wantFinalizers: []string{ours}, wantRequests: []string{"PATCH"},
+		},
+		{
+			name:   "other finalizers stay in front of ours",
+			stored: doc("a/b", "c/d"), wantCalls: []string{"apply a/b,c/d," + ours},
+			wantFinalizers: []string{"a/b", "c/d", ours}, wantRequests: []string{"PATCH"},
+		},
+		{
+			name:   "with the finalizer on the object nothing is asked of the server",
+			stored: doc(ours), wantCalls: []string{"apply " + ours},
+			wantFinalizers: []string{ours},
+		},
+		{
+			name:   "a deleted object is cleaned up, then let go",
+			stored: deleted(ours), wantCalls: []string{"cleanup " + ours},
+			wantRequests: []string{"PATCH"},
+		},
+		{
+			name:   "a deleted object keeps the finalizers of others",
+			stored: deleted("a/b", ours, "c/d"), wantCalls: []string{"cleanup a/b," + ours + ",c/d"},
+			wantFinalizers: []string{"a/b", "c/d"}, wantRequests: []string{"PATCH"},
+		},
+		{
+			name:           "a deleted object without our finalizer is none of our business",
+			stored:         deleted("a/b"),
+			wantFinalizers: []string{"a/b"},
+		},
+		{
+			name:   "a finalizer that others added meanwhile is kept when ours is added",
+			stored: doc("a/b"), cached: doc(), wantCalls: []string{"apply a/b," + ours},
+			wantFinalizers: []string{"a/b", ours}, wantRequests: []string{"PATCH", "GET", "PATCH"},
+		},
+		{
+			name:   "a finalizer that others removed meanwhile stays removed when ours is removed",
+			stored: deleted(ours, "c/d"), cached: deleted("a/b", ours, "c/d"), wantCalls: []string{"cleanup a/b," + ours + ",c/d"},
+			wantFinalizers: []string{"c/d"}, wantRequests: []string{"PATCH", "GET", "PATCH"},
+		},
+		{
+			name:   "our own finalizer, not yet in the cache, is not added twice",
+			stored: doc(ours), cached: doc(), wantCalls: []string{"apply " + ours},
+			wantFinalizers: []string{ours}, wantRequests: []string{"PATCH", "GET"},
+		},
+		{
+			name:   "our own finalizer, still in the cache but removed, is no error",
+			stored: deleted("a/b"), cached: deleted("a/b", ours), wantCalls: []string{"cleanup a/b," + ours},
+			wantFinalizers: []string{"a/b"}, wantRequests: []string{"PATCH", "GET"},
+		},
+		{
+			name:   "an object that is deleted by now is not applied",
+			stored: deleted("a/b"), cached: doc("a/b"),
+			wantFinalizers: []string{"a/b"}, wantRequests: []string{"PATCH", "GET"},
+		},
+		{
+			name:         "an object that is gone by now is not applied",
+			cached:       doc(),
+			wantRequests: []string{"PATCH"},
+		},
+		{
+			name:      "an object that is gone after its cleanup is no error",
+			cached:    deleted(ours),
+			wantCalls: []string{"cleanup " + ours}, wantRequests: []string{"PATCH"},
+		},
+		{
+			name:   "another object of the same name is not touched by an add",
+			stored: as("other", doc()), cached: doc(),
+			wantRequests: []string{"PATCH", "GET"},
+		},
+		{
+			name:   "another object of the same name is not touched by a removal",
+			stored: as("other", doc(ours)), cached: deleted(ours), wantCalls: []string{"cleanup " + ours},
+			wantFinalizers: []string{ours}, wantRequests: []string{"PATCH", "GET"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &server{stored: tt.stored}
+			cached := tt.cached
+			if cached == nil {
+				cached = new(*tt.stored)
+			}
+			var calls []string
+			action, err := finalizer.Reconcile(t.Context(), s.api(t), ours, cached, recorded(&calls))
+			if err != nil || action != controller.AwaitChange() {
+				t.Errorf("Reconcile() = %v, %v; want await change, nil", action, err)
+			}
+			if diff := cmp.Diff(tt.wantCalls, calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.wantFinalizers, s.finalizers()); diff != "" {
+				t.Errorf("stored finalizers (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.wantRequests, s.requests); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestActionsPassThrough(t *testing.T) {
+	later := controller.RequeueAfter(time.Minute)
+	s := &server{stored: doc()}
+	action, err := finalizer.Reconcile(t.Context(), s.api(t), ours, doc(), finalizer.Funcs[document]{
+		Apply:   func(context.Context, *document) (controller.Action, error) { return later, nil },
+		Cleanup: func(context.Context, *document) (controller.Action, error) { return later, nil },
+	})
+	if action != later || err != nil {
+		t.Errorf("Reconcile() = %v, %v; want %v, nil", action, err, later)
+	}
+}
+
+func TestUnfinishedCleanupKeepsTheFinalizer(t *testing.T) {
+	broken := errors.New("bucket is busy")
+	later := controller.RequeueAfter(time.Minute)
+	tests := []struct {
+		name   string
+		action controller.Action
+		err    error
+	}{
+		{name: "cleanup failed", err: broken},
+		{name: "cleanup failed for good", err: controller.Terminal(broken)},
+		{name: "cleanup asks to be called again", action: later},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &server{stored: deleted(ours)}
+			action, err := finalizer.Reconcile(t.Context(), s.api(t), ours, deleted(ours), finalizer.Funcs[document]{
+				Apply: func(context.Context, *document) (controller.Action, error) { panic("applied") },
+				Cleanup: func(context.Context, *document) (controller.Action, error) {
+					return tt.action, tt.err
+				},
+			})
+			if action != tt.action || !errors.Is(err, tt.err) {
+				t.Errorf("Reconcile() = %v, %v; want %v, %v", action, err, tt.action, tt.err)
+			}
+			if controller.IsTerminal(err) != controller.IsTerminal(tt.err) {
+				t.Errorf("IsTerminal(%v) = %v", err, controller.IsTerminal(err))
+			}
+			if !slices.Contains(s.finalizers(), ours) || len(s.requests) > 0 {
+				t.Errorf("finalizers are %v after requests %v", s.finalizers(), s.requests)
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	tests := []struct {
+		name    string
+		server  *server
+		cached  *document
+		want    error
+		wantMsg string
+		calls   int // requests
+	}{
+		{
+			name:   "a refusal that has nothing to do with finalizers is returned at once",
+			server: &server{stored: doc(), refuse: map[string]int{"PATCH": 422}}, cached: doc(),
+			want: core.ErrInvalid, wantMsg: "finalizer docs.example.com/cleanup: patch documents.docs.example.com prod/a", calls: 2,
+		},
+		{
+			name:   "a server that fails is not asked again",
+			server: &server{stored: doc(), refuse: map[string]int{"PATCH": 503}}, cached: doc(),
+			want: core.ErrUnavailable, calls: 1,
+		},
+		{
+			name:   "a missing permission to read again is told with what made it necessary",
+			server: &server{stored: doc("a/b"), refuse: map[string]int{"GET": 403}}, cached: doc(),
+			want: core.ErrForbidden, wantMsg: "the test of /metadata/finalizers failed", calls: 2,
+		},
+		{
+			name:   "finalizers that never stand still are given up",
+			server: &server{stored: doc(), restless: true}, cached: doc("z/z"),
+			want: core.ErrInvalid, wantMsg: "changed 5 times", calls: 10,
+		},
+		{
+			name:   "a kind that is not served is not an object that is gone",
+			server: &server{stored: doc(), refuse: map[string]int{"PATCH": 404}}, cached: doc(),
+			want: core.ErrNotFound, wantMsg: "does not serve", calls: 1,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var calls []string
+			_, err := finalizer.Reconcile(t.Context(), tt.server.api(t), ours, tt.cached, recorded(&calls))
+			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.wantMsg) {
+				t.Errorf("Reconcile() = %v, want %v with %q", err, tt.want, tt.wantMsg)
+			}
+			if len(calls) > 0 {
+				t.Errorf("%v was called without the finalizer in place", calls)
+			}
+			if got := len(tt.server.requests); got != tt.calls {
+				t.Errorf("%d requests %v, want %d", got, tt.server.requests, tt.calls)
+			}
+		})
+	}
+}
+
+func TestMistakesAreErrors(t *testing.T) {
+	var calls []string
+	ok := recorded(&calls)
+	tests := []struct {
+		name, finalizer string
+		obj             *document
+		funcs           finalizer.Funcs[document]
+		want            string
+	}{
+		{name: "a name without a domain", finalizer: "cleanup", obj: doc(), funcs: ok, want: "qualified by a domain"},
+		{name: "an empty name", finalizer: "", obj: doc(), funcs: ok, want: "qualified by a domain"},
+		{name: "a name with a bad domain", finalizer: "Docs_/cleanup", obj: doc(), funcs: ok, want: "qualified by a domain"},
+		{name: "a name with two slashes", finalizer: "docs.example.com/a/b", obj: doc(), funcs: ok, want: "qualified by a domain"},
+		{name: "a function left out", finalizer: ours, obj: doc(), funcs: finalizer.Funcs[document]{Apply: ok.Apply}, want: "must both be set"},
+		{name: "an object that no server returned", finalizer: ours, obj: as("", doc()), funcs: ok, want: "no UID"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &server{stored: doc()}
+			_, err := finalizer.Reconcile(t.Context(), s.api(t), tt.finalizer, tt.obj, tt.funcs)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Reconcile() = %v, want an error with %q", err, tt.want)
+			}
+			if len(s.requests)+len(calls) > 0 {
+				t.Errorf("requests %v, calls %v; want none", s.requests, calls)
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakesource
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+var errBreak = errors.New("break")
+
+// watch is one open watch.
+type watch struct {
+	server   *Server
+	timeout  time.Duration
+	initial  []change
+	position uint64 // the last version that was sent
+	cut      chan struct{}
+}
+
+// run sends events until the watch ends.
+func (w *watch) run(ctx context.Context, yield func(wire.Event, error) bool) error {
+	send := func(c change) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return lend(c.object, func(p wire.Packed) error {
+			if !yield(wire.Event{Type: c.kind, Object: p}, nil) {
+				return errBreak
+			}
+			return nil
+		})
+	}
+	for _, c := range w.initial {
+		if err := send(c); err != nil {
+			return err
+		}
+	}
+	timeout := time.NewTimer(w.timeout)
+	defer timeout.Stop()
+	for {
+		changes, changed, err := w.next()
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			if err := send(c); err != nil {
+				return err
+			}
+			w.position = max(w.position, c.version)
+		}
+		if len(changes) > 0 {
+			continue
+		}
+		bookmarks := w.server.behaves().Bookmarks
+		bookmark, stop := ticker(bookmarks)
+		select {
+		case <-changed:
+		case <-bookmark:
+			if err := send(w.bookmark()); err != nil {
+				return err
+			}
+		case <-timeout.C:
+			stop()
+			if bookmarks > 0 {
+				return send(w.bookmark())
+			}
+			return nil
+		case <-w.cut:
+			stop()
+			return w.server.cutError()
+		case <-ctx.Done():
+			stop()
+			return context.Cause(ctx)
+		}
+		stop()
+	}
+}
+
+// next returns what has changed since the position, and what is closed when there is more.
+func (w *watch) next() ([]change, <-chan struct{}, error) {
+	s := w.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.position < s.compacted {
+		return nil, nil, Expired()
+	}
+	var changes []change
+	for _, c := range s.log {
+		if c.version > w.position {
+			changes = append(changes, c)
+		}
+	}
+	return changes, s.changed, nil
+}
+
+func ticker(d time.Duration) (<-chan time.Time, func()) {
+	if d <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}
+
+// bookmark tells the newest version, or the last that was sent when there is something to send.
+func (w *watch) bookmark() change {
+	s := w.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version := s.version
+	if n := len(s.log); n > 0 && s.log[n-1].version > w.position {
+		version = w.position
+	}
+	return change{version, core.Bookmark, s.bookmark(version, false)}
+}
+
+func (s *Server) cutError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cutErr
+}
+
+// lend hands out a copy of an object and spoils it afterwards, since its bytes live no longer.
+func lend(p wire.Packed, to func(wire.Packed) error) error {
+	data := bytes.Clone(p.Bytes())
+	defer func() {
+		for i := range data {
+			data[i] = '!'
+		}
+	}()
+	return to(wire.NewPacked(p.Encoding(), data))
+}

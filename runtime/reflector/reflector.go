@@ -1,0 +1,136 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// Options are the options of [New]. The zero value of a field is its default.
+type Options struct {
+	// Watch says what is watched, and how.
+	Watch watcher.Config
+}
+
+// Reflector keeps a [Store] in step with a source. Make one with [New]. It is safe for concurrent use.
+type Reflector[K any] struct {
+	source watcher.Source
+	watch  watcher.Config
+	store  *Store[K]
+
+	running sync.Mutex // held by Run
+}
+
+// New returns a reflector whose store is empty until [Reflector.Run] fills it. K must be the kind of the source.
+func New[K any, P core.ObjectPtr[K]](src watcher.Source, o *Options) *Reflector[K] {
+	if o == nil {
+		o = &Options{}
+	}
+	return &Reflector[K]{
+		source: src,
+		watch:  o.Watch,
+		store: &Store[K]{
+			resource: src.Resource(),
+			table:    newTable(),
+			as:       func(obj *K) core.Object { return P(obj) },
+		},
+	}
+}
+
+// Store returns the store, always the same.
+func (r *Reflector[K]) Store() *Store[K] { return r.store }
+
+// Health returns the trouble that the reflector is in: why its last request failed, nil when something has come since.
+// It gets over it by itself; meanwhile the store has what it had.
+func (r *Reflector[K]) Health() error {
+	t := r.store.table
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.trouble
+}
+
+// errRunning is a mistake of the caller.
+var errRunning = errors.New("reflector: Run was called while it was running")
+
+// Run keeps the store in step until ctx ends, and returns the cause, or returns an error because the request can't be
+// sent at all. The store then stays as it is, and the next Run brings it up to date: what has not changed is kept, the
+// rest becomes changes. It must not be called while it runs.
+func (r *Reflector[K]) Run(ctx context.Context) error {
+	if !r.running.TryLock() {
+		return errRunning
+	}
+	defer r.running.Unlock()
+	t := r.store.table
+	t.setFailed(nil)
+	config := r.watch
+	config.OnError = func(err error) {
+		t.setTrouble(err)
+		if r.watch.OnError != nil {
+			r.watch.OnError(err)
+		}
+	}
+	for ev, err := range watcher.Events(ctx, r.source, &config) {
+		if err != nil {
+			if ctx.Err() == nil {
+				t.setTrouble(err)
+				t.setFailed(err)
+			}
+			return err
+		}
+		if err := r.take(ev); err != nil {
+			config.OnError(err)
+		}
+	}
+	return nil // not reached: the sequence ends with an error
+}
+
+// take brings an event into the table. An error is about its object, which then stays as it was.
+func (r *Reflector[K]) take(ev watcher.Event) error {
+	t := r.store.table
+	switch ev.Type {
+	case watcher.Init:
+		t.beginList()
+	case watcher.InitApply:
+		return r.put(ev, "")
+	case watcher.InitDone:
+		t.endList(ev.Head.ResourceVersion)
+	case watcher.Apply:
+		return r.put(ev, ev.Head.ResourceVersion)
+	case watcher.Delete:
+		t.drop(ev.Head.Ref, ev.Head.ResourceVersion)
+	case watcher.Bookmark:
+		t.see(ev.Head.ResourceVersion)
+	}
+	return nil
+}
+
+// put stores the object of an event, unless the table has it already.
+func (r *Reflector[K]) put(ev watcher.Event, version string) error {
+	t := r.store.table
+	old, ok, _ := t.get(ev.Head.Ref)
+	if ok && unchanged(old, ev.Head) {
+		t.keep(ev.Head.Ref, version)
+		return nil
+	}
+	object, err := ev.Object.Compact()
+	if err != nil {
+		t.keep(ev.Head.Ref, version)
+		return fmt.Errorf("%s %s stays as it was: %w", r.source.Resource(), ev.Head.Ref, err)
+	}
+	t.put(ev.Head.Ref, object, version)
+	return nil
+}
+
+// unchanged reports whether a stored object is the one, at the version, that a head describes.
+func unchanged(old wire.Packed, now wire.Head) bool {
+	head, err := old.Head()
+	return err == nil && head.UID == now.UID && head.ResourceVersion == now.ResourceVersion && now.ResourceVersion != ""
+}

@@ -1,0 +1,382 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wait_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/wait"
+)
+
+// running is the condition that the phase is Running.
+func running(d *document) error {
+	if d.Status.Phase != "Running" {
+		return fmt.Errorf("phase is %s", d.Status.Phase)
+	}
+	return nil
+}
+
+func TestAwait(t *testing.T) {
+	tests := []struct {
+		name         string
+		start        *document
+		change       func(*server) // when Await waits; nil: it must not wait
+		wantUID      string
+		wantRequests string
+	}{
+		{
+			name:  "an object that is as wanted is returned at once",
+			start: doc("u1", "Running"), wantUID: "u1", wantRequests: "list",
+		},
+		{
+			name:  "an object that becomes as wanted",
+			start: doc("u1", "Pending"), change: func(s *server) {
+				s.put(doc("u1", "Starting"))
+				s.put(doc("u1", "Running"))
+			}, wantUID: "u1", wantRequests: "list",
+		},
+		{
+			name: "an object that is not there at first",
+			change: func(s *server) {
+				s.put(doc("u1", "Running"))
+			}, wantUID: "u1", wantRequests: "list",
+		},
+		{
+			name:  "an object that is replaced by another",
+			start: doc("u1", "Pending"), change: func(s *server) {
+				s.put(nil)
+				s.put(doc("u2", "Pending"))
+				s.put(doc("u2", "Running"))
+			}, wantUID: "u2", wantRequests: "list",
+		},
+		{
+			name:  "a watch that ends is taken up where it was",
+			start: doc("u1", "Pending"), change: func(s *server) {
+				s.put(doc("u1", "Starting"))
+				synctest.Wait()
+				s.cut(nil)
+				s.put(doc("u1", "Running"))
+			}, wantUID: "u1", wantRequests: "list, watch 2",
+		},
+		{
+			name:  "a watch that breaks is taken up where it was",
+			start: doc("u1", "Pending"), change: func(s *server) {
+				s.cut(io.ErrUnexpectedEOF)
+				s.put(doc("u1", "Running"))
+			}, wantUID: "u1", wantRequests: "list, watch 1",
+		},
+		{
+			name:  "a version that is forgotten is listed anew",
+			start: doc("u1", "Pending"), change: func(s *server) {
+				s.forget()
+				s.cut(nil)
+				s.put(doc("u1", "Running"))
+			}, wantUID: "u1", wantRequests: "list, watch 1, list",
+		},
+		{
+			name:  "a server that is in trouble is waited for",
+			start: doc("u1", "Pending"), change: func(s *server) {
+				s.fail(503, 429, 500)
+				s.cut(io.ErrUnexpectedEOF)
+				s.put(doc("u1", "Running"))
+			}, wantUID: "u1", wantRequests: "list, watch 1, watch 1, watch 1, list",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				if tt.start != nil {
+					s.put(tt.start)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				if tt.change != nil {
+					go func() {
+						time.Sleep(time.Minute)
+						tt.change(s)
+					}()
+				}
+				start := time.Now()
+				got, err := wait.Await(ctx, s.docs(t), "a", running, nil)
+				if err != nil || string(got.UID) != tt.wantUID || got.Status.Phase != "Running" || got.Kind != "Document" {
+					t.Fatalf("Await() = %+v, %v; want the document %s", got, err, tt.wantUID)
+				}
+				if waited := time.Since(start) >= time.Minute; waited != (tt.change != nil) {
+					t.Errorf("Await() returned after %v", time.Since(start))
+				}
+				if got := s.log(); got != tt.wantRequests {
+					t.Errorf("requests = %q, want %q", got, tt.wantRequests)
+				}
+				synctest.Wait()
+				if n := s.watching(); n > 0 {
+					t.Errorf("%d watches are open after Await()", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAwaitDoesNotPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		s.put(doc("u1", "Pending"))
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		defer cancel()
+		if _, err := wait.Await(ctx, s.docs(t), "a", running, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Await() = %v", err)
+		}
+		if got := s.log(); got != "list" {
+			t.Errorf("requests = %q, want one", got)
+		}
+	})
+}
+
+func TestConditionIsAskedOncePerChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		s.put(doc("u1", "Pending"))
+		go func() {
+			time.Sleep(time.Second)
+			s.bookmark()
+			s.put(doc("u1", "Starting"))
+			s.put(doc("u1", "Running"))
+		}()
+		var asked []string
+		_, err := wait.Await(t.Context(), s.docs(t), "a", func(d *document) error {
+			asked = append(asked, d.Status.Phase)
+			return running(d)
+		}, nil)
+		if got := fmt.Sprint(asked); err != nil || got != "[Pending Starting Running]" {
+			t.Errorf("the condition was asked of %s, Await() = %v", got, err)
+		}
+	})
+}
+
+func TestObjectThatDoesNotDecodeEndsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		s.put(doc("u1", "Running"))
+		api := client.Namespaced[mistaken](s.client(t), "prod")
+		_, err := wait.Await(t.Context(), api, "a", wait.Exists[mistaken](), nil)
+		if err == nil || !strings.Contains(err.Error(), "await documents.docs.example.com prod/a: decode") {
+			t.Errorf("Await() = %v, want a decoding error", err)
+		}
+	})
+}
+
+func TestGone(t *testing.T) {
+	tests := []struct {
+		name   string
+		start  *document
+		uid    types.UID
+		change func(*server) // when Gone waits; nil: it must not wait
+	}{
+		{name: "an object that is not there is gone", uid: "u1"},
+		{name: "an object whose name another one has is gone", start: doc("u2", ""), uid: "u1"},
+		{
+			name: "an object that is deleted", start: doc("u1", ""), uid: "u1",
+			change: func(s *server) { s.put(nil) },
+		},
+		{
+			name: "an object that is replaced while nobody looks", start: doc("u1", ""), uid: "u1",
+			change: func(s *server) {
+				s.fail(503)
+				s.cut(nil)
+				s.put(nil)
+				s.put(doc("u2", ""))
+				s.forget()
+			},
+		},
+		{
+			name: "whatever has the name, without a UID", start: doc("u2", ""),
+			change: func(s *server) { s.put(nil) },
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				if tt.start != nil {
+					s.put(tt.start)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				if tt.change != nil {
+					go func() {
+						time.Sleep(time.Minute)
+						tt.change(s)
+					}()
+				}
+				start := time.Now()
+				if err := wait.Gone(ctx, s.docs(t), "a", tt.uid, nil); err != nil {
+					t.Errorf("Gone() = %v", err)
+				}
+				if waited := time.Since(start) >= time.Minute; waited != (tt.change != nil) {
+					t.Errorf("Gone() returned after %v", time.Since(start))
+				}
+			})
+		})
+	}
+}
+
+func TestDeadlineSaysWhatWasSeen(t *testing.T) {
+	terminating := doc("u1", "")
+	terminating.DeletionTimestamp, terminating.Finalizers = new(metav1.Now()), []string{"a/b", "c/d"}
+	graceful := doc("u1", "")
+	graceful.DeletionTimestamp = new(metav1.Now())
+	await := func(ctx context.Context, api *client.API[document]) error {
+		_, err := wait.Await(ctx, api, "a", running, nil)
+		return err
+	}
+	gone := func(ctx context.Context, api *client.API[document]) error {
+		return wait.Gone(ctx, api, "a", "u1", nil)
+	}
+	tests := []struct {
+		name  string
+		start *document
+		fail  int // all requests, if not 0
+		wait  func(context.Context, *client.API[document]) error
+		want  string
+	}{
+		{
+			name: "the condition's words", start: doc("u1", "Pending"), wait: await,
+			want: "await documents.docs.example.com prod/a: context deadline exceeded; last seen: phase is Pending",
+		},
+		{
+			name: "that there is no object", wait: await,
+			want: "await documents.docs.example.com prod/a: context deadline exceeded; last seen: it does not exist",
+		},
+		{name: "that nobody has deleted it", start: doc("u1", ""), wait: gone, want: "; last seen: it exists and is not being deleted"},
+		{name: "which finalizers hold it", start: terminating, wait: gone, want: "; last seen: it is being deleted and waits for a/b, c/d"},
+		{name: "that its end takes time", start: graceful, wait: gone, want: "; last seen: it is being deleted"},
+		{name: "that nothing was seen, and why", fail: 503, wait: await, want: "context deadline exceeded; last failure: watch documents.docs.example.com in prod: service unavailable"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				if tt.start != nil {
+					s.put(tt.start)
+				}
+				if tt.fail != 0 {
+					s.fail(tt.fail, tt.fail, tt.fail)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				err := tt.wait(ctx, s.docs(t))
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("error = %v, want %q", err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestCauseOfTheContextIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		s.put(doc("u1", "Pending"))
+		quit := errors.New("the user has quit")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			time.Sleep(time.Second)
+			cancel(quit)
+		}()
+		if _, err := wait.Await(ctx, s.docs(t), "a", running, nil); !errors.Is(err, quit) {
+			t.Errorf("Await() = %v, want %v", err, quit)
+		}
+		if _, err := wait.Await(ctx, s.docs(t), "a", running, nil); !errors.Is(err, quit) {
+			t.Errorf("Await() with a context that has ended = %v, want %v", err, quit)
+		}
+	})
+}
+
+func TestWhatWaitingDoesNotMendEndsIt(t *testing.T) {
+	failed := errors.New("phase is Failed")
+	tests := []struct {
+		name      string
+		refuse    int
+		object    string // its name
+		namespace string
+		condition wait.Condition[document]
+		want      error
+		wantMsg   string
+	}{
+		{name: "a missing permission", refuse: 403, object: "a", namespace: "prod", want: core.ErrForbidden, wantMsg: "await documents.docs.example.com prod/a: watch"},
+		{name: "credentials that do not do", refuse: 401, object: "a", namespace: "prod", want: core.ErrUnauthorized},
+		{name: "a kind that is not served", refuse: 404, object: "a", namespace: "prod", want: core.ErrNotFound},
+		{name: "no name", namespace: "prod", wantMsg: "name: is empty"},
+		{name: "no namespace", object: "a", wantMsg: "choose one with API.In"},
+		{
+			name: "a condition that will never hold", object: "a", namespace: "prod",
+			condition: func(*document) error { return wait.Never(failed) },
+			want:      failed, wantMsg: "await documents.docs.example.com prod/a: phase is Failed",
+		},
+		{
+			name: "a condition that will never hold, though its error looks like trouble of the server", object: "a", namespace: "prod",
+			condition: func(*document) error { return wait.Never(&core.StatusError{Status: metav1.Status{Code: 503}}) },
+			want:      core.ErrUnavailable,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				s.put(doc("u1", "Failed"))
+				s.fail(tt.refuse)
+				api := client.ClusterWide[document](s.client(t))
+				if tt.namespace != "" {
+					api = api.In(tt.namespace)
+				}
+				condition := tt.condition
+				if condition == nil {
+					condition = running
+				}
+				start := time.Now()
+				got, err := wait.Await(t.Context(), api, tt.object, condition, nil)
+				if got != nil || err == nil || !strings.Contains(err.Error(), tt.wantMsg) || tt.want != nil && !errors.Is(err, tt.want) {
+					t.Errorf("Await() = %v, %v; want %v with %q", got, err, tt.want, tt.wantMsg)
+				}
+				if _, invalid := errors.AsType[*request.InvalidError](err); invalid != (tt.object == "" || tt.namespace == "") {
+					t.Errorf("Await() = %#v", err)
+				}
+				if took := time.Since(start); took > 0 {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}
+
+func TestFailuresThatAreOvercomeAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &server{}
+		s.put(doc("u1", "Running"))
+		s.fail(503)
+		o := &wait.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		if _, err := wait.Await(t.Context(), s.docs(t), "a", wait.Exists[document](), o); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(log.String(), "documents.docs.example.com prod/a") || !strings.Contains(log.String(), "service unavailable") {
+			t.Errorf("log = %q", log.String())
+		}
+	})
+}

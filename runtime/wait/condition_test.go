@@ -1,0 +1,158 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wait_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/wait"
+)
+
+func decode[K any](t testing.TB, data string) *K {
+	t.Helper()
+	obj := new(K)
+	if err := wire.UnmarshalJSON([]byte(data), obj); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestStatusCondition(t *testing.T) {
+	tests := []struct {
+		name, in string
+		status   metav1.ConditionStatus // default: True
+		want     string                 // what is missing; empty: it holds
+	}{
+		{
+			name: "it is true", in: `{"status": {"conditions": [{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]}}`,
+		},
+		{
+			name: "it is false, with a reason and a message",
+			in:   `{"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Rendering", "message": "3 of 5 pages"}]}}`,
+			want: "condition Ready is False: Rendering: 3 of 5 pages",
+		},
+		{
+			name: "it is false, with nothing more", in: `{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}`,
+			want: "condition Ready is False",
+		},
+		{
+			name: "it is to be false", status: metav1.ConditionFalse, in: `{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}`,
+		},
+		{
+			name: "it is to be false and is unknown", status: metav1.ConditionFalse,
+			in:   `{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}`,
+			want: "condition Ready is Unknown",
+		},
+		{name: "there are others", in: `{"status": {"conditions": [{"type": "Other", "status": "True"}]}}`, want: "there is no condition Ready"},
+		{name: "there is no status yet", in: `{"metadata": {"name": "a"}}`, want: "there is no condition Ready"},
+		{
+			name: "it is true of an older generation",
+			in: `{"metadata": {"generation": 4}, "status": {"observedGeneration": 4,
+				"conditions": [{"type": "Ready", "status": "True", "observedGeneration": 3}]}}`,
+			want: "condition Ready was observed of generation 3, the object is at 4",
+		},
+		{
+			name: "the status is of an older generation",
+			in: `{"metadata": {"generation": 4}, "status": {"observedGeneration": 3,
+				"conditions": [{"type": "Ready", "status": "True"}]}}`,
+			want: "condition Ready was observed of generation 3, the object is at 4",
+		},
+		{
+			name: "it is of the present generation, whatever the status says",
+			in: `{"metadata": {"generation": 4}, "status": {"observedGeneration": 3,
+				"conditions": [{"type": "Ready", "status": "True", "observedGeneration": 4}]}}`,
+		},
+		{
+			name: "nobody says which generation was observed",
+			in:   `{"metadata": {"generation": 4}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			status := tt.status
+			if status == "" {
+				status = metav1.ConditionTrue
+			}
+			if got := wait.StatusCondition[document]("Ready", status)(decode[document](t, tt.in)); message(got) != tt.want {
+				t.Errorf("of a struct: %v, want %q", got, tt.want)
+			}
+			u := &unstructured.Unstructured{Object: *decode[map[string]any](t, tt.in)}
+			u.SetAPIVersion("docs.example.com/v1")
+			u.SetKind("Document")
+			if got := wait.StatusCondition[unstructured.Unstructured]("Ready", status)(u); message(got) != tt.want {
+				t.Errorf("of an unstructured object: %v, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStatusConditionOfATypeWithoutConditions(t *testing.T) {
+	err := wait.StatusCondition[bare]("Ready", metav1.ConditionTrue)(&bare{})
+	if err == nil || err.Error() != "the type wait_test.bare declares no status.conditions" {
+		t.Errorf("error = %v", err)
+	}
+	s := &server{}
+	s.put(doc("u1", ""))
+	if _, err := wait.Await(t.Context(), client.Namespaced[bare](s.client(t), "prod"), "a", wait.StatusCondition[bare]("Ready", metav1.ConditionTrue), nil); err == nil {
+		t.Error("Await() = nil, want an error at once")
+	}
+}
+
+func TestStatusConditionOfAnotherShape(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Odd", "status": map[string]any{"conditions": "none"},
+	}}
+	err := wait.StatusCondition[unstructured.Unstructured]("Ready", metav1.ConditionTrue)(u)
+	if !strings.HasPrefix(message(err), "read status.conditions: ") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestEstablished(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{name: "it is served", in: `{"status": {"conditions": [{"type": "Established", "status": "True"}]}}`},
+		{
+			name: "it is served under the names it has, while new ones are refused",
+			in:   `{"status": {"conditions": [{"type": "Established", "status": "True"}, {"type": "NamesAccepted", "status": "False"}]}}`,
+		},
+		{name: "it is new", in: `{}`, want: "there is no condition Established"},
+		{
+			name: "it is being installed",
+			in:   `{"status": {"conditions": [{"type": "NamesAccepted", "status": "True"}, {"type": "Established", "status": "False", "reason": "Installing"}]}}`,
+			want: "condition Established is False: Installing",
+		},
+		{
+			name: "its names are taken",
+			in: `{"status": {"conditions": [{"type": "Established", "status": "False", "reason": "NotAccepted"},
+				{"type": "NamesAccepted", "status": "False", "reason": "KindConflict", "message": "\"Document\" is already in use"}]}}`,
+			want: `condition NamesAccepted is False: KindConflict: "Document" is already in use`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := wait.Established[document]()(decode[document](t, tt.in)); message(got) != tt.want {
+				t.Errorf("Established() = %v, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestNeverOfNothingIsNothing(t *testing.T) {
+	if err := wait.Never(nil); err != nil {
+		t.Errorf("Never(nil) = %v", err)
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wait_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/runtime/wait"
+)
+
+// exampleDocs returns an API of documents; the server stands in for a cluster.
+func exampleDocs(s *server) *client.API[document] {
+	c, err := client.New(context.Background(), &client.Options{
+		Config:    &config.Config{Server: "https://cluster.test"},
+		Transport: s,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return client.Namespaced[document](c, "prod")
+}
+
+func ExampleAwait() {
+	s := &server{}
+	s.put(doc("u1", "Pending"))
+	docs := exampleDocs(s)
+
+	go func() {
+		time.Sleep(10 * time.Millisecond)
+		s.put(doc("u1", "Running"))
+	}()
+
+	d, err := wait.Await(context.Background(), docs, "a", func(d *document) error {
+		switch d.Status.Phase {
+		case "Running":
+			return nil
+		case "Failed":
+			return wait.Never(errors.New("the document has failed"))
+		}
+		return fmt.Errorf("phase is %s", d.Status.Phase)
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(d.Name, "is", d.Status.Phase)
+
+	// Output:
+	// a is Running
+}
+
+func ExampleStatusCondition() {
+	s := &server{}
+	s.put(doc("u1", "Pending"))
+	docs := exampleDocs(s)
+
+	go func() {
+		time.Sleep(10 * time.Millisecond)
+		ready := doc("u1", "Running")
+		ready.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Rendered"}}
+		s.put(ready)
+	}()
+
+	isReady := wait.StatusCondition[document]("Ready", metav1.ConditionTrue)
+	d, err := wait.Await(context.Background(), docs, "a", isReady, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(d.Name, "is ready:", d.Status.Conditions[0].Reason)
+	fmt.Println("before that:", isReady(doc("u1", "Pending")))
+
+	// Output:
+	// a is ready: Rendered
+	// before that: there is no condition Ready
+}
+
+func ExampleGone() {
+	s := &server{}
+	d := doc("u1", "Running")
+	s.put(d)
+	docs := exampleDocs(s)
+
+	go func() {
+		time.Sleep(10 * time.Millisecond)
+		s.put(nil)
+		s.put(doc("u2", "Pending")) // another one takes the name
+	}()
+
+	if err := wait.Gone(context.Background(), docs, d.Name, d.UID, nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("it is gone")
+
+	// Output:
+	// it is gone
+}

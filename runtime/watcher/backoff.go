@@ -1,0 +1,61 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watcher
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// The numbers of client-go's reflector, with which API servers have lived for years:
+// https://github.com/kubernetes/client-go/blob/v0.34.4/tools/cache/reflector.go#L283.
+const (
+	firstDelay   = 800 * time.Millisecond
+	longestDelay = 30 * time.Second
+	quiet        = 2 * time.Minute // without a failure, after which delays start over
+)
+
+// backoff says how long to wait after a failure. Its zero value is one without failures.
+type backoff struct {
+	delay time.Duration
+	last  time.Time // when the last failure was
+}
+
+// next returns the back-off after a failure, and the delay before jitter.
+func (b backoff) next(now time.Time) (backoff, time.Duration) {
+	if b.delay == 0 || now.Sub(b.last) > quiet {
+		b.delay = firstDelay
+	} else {
+		b.delay = min(2*b.delay, longestDelay)
+	}
+	b.last = now
+	return b, b.delay
+}
+
+// jitter makes a delay longer at random, up to twice as long, so that many watchers do not come back together.
+func jitter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d + rand.N(d)
+}
+
+// pause waits, or returns the cause for which ctx ended.
+func pause(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,245 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// How long nothing may come from the server before a request is given up.
+const (
+	// While a list is sent in pages. The server itself gives up after a minute, see --request-timeout of
+	// https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/.
+	pageSilence = 2 * time.Minute
+
+	// While a streaming list is sent. A busy server may let the request wait for up to a quarter of its minute.
+	streamSilence = 20 * time.Second
+
+	// While watching, after the server should have ended the watch.
+	watchSilence = 10 * time.Second
+)
+
+// errBreak tells the source that the consumer has broken out of its loop.
+var errBreak = errors.New("break")
+
+// driver runs the requests of a sequence, in the goroutine of its consumer.
+type driver struct {
+	src    Source
+	config Config
+	yield  func(Event, error) bool
+	state  state
+}
+
+// run returns why it ended; nil when the consumer did it.
+func (d *driver) run(ctx context.Context) error {
+	for {
+		out, err := d.request(ctx)
+		switch {
+		case err == errBreak:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		}
+		if err := pause(ctx, max(jitter(out.delay), out.atLeast)); err != nil {
+			return err
+		}
+	}
+}
+
+// request opens the request that the state asks for and runs it to its end.
+func (d *driver) request(parent context.Context) (output, error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	w := watchdog{ctx: ctx, cancel: cancel}
+	defer w.pause()
+	if d.state.phase == paging {
+		return d.list(ctx, parent, &w)
+	}
+	return d.watch(ctx, parent, &w)
+}
+
+// list reads one page.
+func (d *driver) list(ctx, parent context.Context, w *watchdog) (output, error) {
+	w.allow(pageSilence)
+	var stop error // why each has ended the reading
+	meta, err := d.src.List(ctx, d.listOptions(), func(p wire.Packed) error {
+		w.pause()
+		if _, stop = d.object(parent, gotObject, p); stop == nil {
+			w.allow(pageSilence)
+		}
+		return stop
+	})
+	w.pause()
+	switch {
+	case stop != nil:
+		return output{}, stop
+	case parent.Err() != nil:
+		return output{}, context.Cause(parent)
+	case err != nil:
+		return d.over(d.ending(w, err))
+	}
+	in := input{kind: gotPage, rv: meta.ResourceVersion, token: meta.Continue, now: time.Now()}
+	return d.take(in, versionEvent(in.rv))
+}
+
+func (d *driver) listOptions() *request.ListOptions {
+	o := &request.ListOptions{
+		LabelSelector: d.config.LabelSelector,
+		FieldSelector: d.config.FieldSelector,
+		Limit:         d.config.PageSize,
+		Continue:      d.state.token,
+	}
+	if d.state.whole {
+		o.Limit = 0
+	}
+	return o
+}
+
+// watch reads one watch, which may begin as a streaming list.
+func (d *driver) watch(ctx, parent context.Context, w *watchdog) (output, error) {
+	o := d.watchOptions()
+	start := time.Now()
+	w.allow(d.silence(o))
+	for ev, err := range d.src.Watch(ctx, o) {
+		w.pause()
+		if parent.Err() != nil {
+			return output{}, context.Cause(parent)
+		}
+		if err != nil {
+			in := d.ending(w, err)
+			in.lived = in.now.Sub(start)
+			return d.over(in)
+		}
+		out, err := d.event(parent, ev)
+		if out.done || err != nil {
+			return out, err
+		}
+		w.allow(d.silence(o))
+	}
+	w.pause()
+	if parent.Err() != nil {
+		return output{}, context.Cause(parent)
+	}
+	in := d.ending(w, nil)
+	in.lived = in.now.Sub(start)
+	return d.over(in)
+}
+
+func (d *driver) watchOptions() *request.WatchOptions {
+	o := &request.WatchOptions{
+		LabelSelector: d.config.LabelSelector,
+		FieldSelector: d.config.FieldSelector,
+		Timeout:       d.config.Timeout,
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 5*time.Minute + rand.N[time.Duration](300)*time.Second
+	}
+	if d.state.phase == streaming {
+		o.SendInitialEvents = true
+	} else {
+		o.ResourceVersion = d.state.rv
+	}
+	return o
+}
+
+func (d *driver) silence(o *request.WatchOptions) time.Duration {
+	if d.state.phase == streaming {
+		return streamSilence
+	}
+	return o.Timeout + watchSilence
+}
+
+// event takes an event of a watch.
+func (d *driver) event(ctx context.Context, ev wire.Event) (output, error) {
+	switch ev.Type {
+	case core.Added, core.Modified:
+		return d.object(ctx, gotObject, ev.Object)
+	case core.Deleted:
+		return d.object(ctx, gotDelete, ev.Object)
+	case core.Bookmark:
+		meta, err := ev.Object.Metadata()
+		if err != nil {
+			d.trouble(fmt.Errorf("bookmark of %s: %w", d.src.Resource(), err))
+			return output{}, nil
+		}
+		in := input{kind: gotBookmark, rv: meta.ResourceVersion, now: time.Now()}
+		if core.InitialEventsEnd(meta) {
+			in.kind = gotStart
+		}
+		return d.take(in, versionEvent(in.rv))
+	}
+	return output{}, nil
+}
+
+// object takes an object. One that can't be identified is passed over.
+func (d *driver) object(ctx context.Context, kind inputKind, p wire.Packed) (output, error) {
+	if ctx.Err() != nil {
+		return output{}, context.Cause(ctx)
+	}
+	head, err := p.Head()
+	if err == nil && head.Ref.Name == "" {
+		err = errors.New("it has no name")
+	}
+	if err != nil {
+		d.trouble(fmt.Errorf("one of the %s is passed over: %w", d.src.Resource(), err))
+		return output{}, nil
+	}
+	return d.take(input{kind: kind, rv: head.ResourceVersion}, Event{Head: head, Object: p})
+}
+
+// take runs a step and hands its event to the consumer. The state moves on only when the consumer has taken that.
+func (d *driver) take(in input, ev Event) (output, error) {
+	next, out := d.state.step(in)
+	if out.init && !d.yield(Event{Type: Init}, nil) {
+		return out, errBreak
+	}
+	if out.emit != 0 {
+		ev.Type = out.emit
+		if !d.yield(ev, nil) {
+			return out, errBreak
+		}
+	}
+	d.state = next
+	if err := out.trouble; err != nil {
+		if err != in.err { // the source's own say what they are about
+			err = fmt.Errorf("watch %s: %w", d.src.Resource(), err)
+		}
+		d.trouble(err)
+	}
+	return out, out.fatal
+}
+
+// ending returns the input that the end of a request is. The error is nil when the server ended it in good order.
+func (d *driver) ending(w *watchdog, err error) input {
+	in := input{kind: gotEnd, err: err, now: time.Now()}
+	switch {
+	case w.fired():
+		in.kind = gotSilence
+		in.err = fmt.Errorf("watch %s: nothing has come from the server for %v", d.src.Resource(), w.limit)
+	case err != nil:
+		in.kind = gotError
+	}
+	return in
+}
+
+// over takes the end of a request.
+func (d *driver) over(in input) (output, error) {
+	return d.take(in, Event{})
+}
+
+func (d *driver) trouble(err error) { d.config.OnError(err) }
+
+func versionEvent(rv string) Event {
+	return Event{Head: wire.Head{ResourceVersion: rv}}
+}
