@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -41,11 +42,8 @@ func (e *ConnectError) Error() string {
 // Unwrap returns Err.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// The words of net/http for what it has no error types for.
-const (
-	httpBehindHTTPS = "server gave HTTP response to HTTPS client"
-	httpsBehindHTTP = "Client sent an HTTP request to an HTTPS server"
-)
+// wantsTLS is what a server written in Go answers to plain HTTP when it expects TLS.
+const wantsTLS = "Client sent an HTTP request to an HTTPS server"
 
 func connectHint(err error) string {
 	if errors.Is(err, syscall.ECONNREFUSED) {
@@ -66,10 +64,10 @@ func connectHint(err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "nothing answers there: correct the address, or look for a firewall in between"
 	}
-	switch msg := err.Error(); {
-	case strings.Contains(msg, httpBehindHTTPS):
+	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(record.RecordHeader[:]) == "HTTP/" {
 		return "the server speaks plain http: correct the port, or write http://"
-	case strings.Contains(msg, httpsBehindHTTP):
+	}
+	if strings.Contains(err.Error(), wantsTLS) {
 		return "write https://"
 	}
 	return ""
@@ -124,7 +122,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 // misdirected recognises the answer of a server that wants TLS, which says so in plain HTTP.
 func (c *Client) misdirected(err *core.StatusError) error {
-	if c.base.Scheme == "http" && err.Status.Code == http.StatusBadRequest && strings.Contains(err.Status.Message, httpsBehindHTTP) {
+	if c.base.Scheme == "http" && err.Status.Code == http.StatusBadRequest && strings.Contains(err.Status.Message, wantsTLS) {
 		return &ConnectError{Server: c.base.String(), Source: c.source, Err: err}
 	}
 	return err

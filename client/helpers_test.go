@@ -4,10 +4,13 @@
 package client_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
 	"encoding/pem"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -206,4 +209,27 @@ func unstructuredConfigMap(name, color string) *unstructured.Unstructured {
 // newConfig returns a configuration of a server that is not there.
 func newConfig(server string) *config.Config {
 	return &config.Config{Server: server, Namespace: "mine", Source: "the test"}
+}
+
+func discard() *log.Logger { return log.New(io.Discard, "", 0) }
+
+func gzipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// newPlainServer starts a server without TLS.
+func newPlainServer(t testing.TB, answer http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	return s
 }

@@ -6,7 +6,6 @@ package client_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -149,10 +148,7 @@ func TestAllBreak(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			released := make(chan struct{})
 			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				whole := listBody(t, jsonType, "", "a", "b")
-				w.Header().Set("Content-Type", jsonType)
-				_, _ = w.Write(whole[:len(whole)-20]) // and no end
-				w.(http.Flusher).Flush()
+				half(t, w)
 				<-r.Context().Done()
 				close(released)
 			})
@@ -170,66 +166,73 @@ func TestAllBreak(t *testing.T) {
 	}
 }
 
-// TestListErrors looks at lists that end before they should.
+// half answers with a list that stops in the second of two items.
+func half(t testing.TB, w http.ResponseWriter) {
+	whole := listBody(t, jsonType, "", "a", "b")
+	w.Header().Set("Content-Type", jsonType)
+	send(w, whole[:len(whole)-20])
+}
+
+// TestListErrors looks at lists that are not what they should be.
 func TestListErrors(t *testing.T) {
-	cause := errors.New("enough")
-	truncated := func(w http.ResponseWriter, _ *http.Request) {
-		whole := listBody(t, jsonType, "", "a", "b")
-		w.Header().Set("Content-Type", jsonType)
-		w.Header().Set("Content-Length", fmt.Sprint(len(whole)))
-		_, _ = w.Write(whole[:len(whole)-20])
-		w.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	hanging := func(w http.ResponseWriter, r *http.Request) {
-		whole := listBody(t, jsonType, "", "a", "b")
-		w.Header().Set("Content-Type", jsonType)
-		_, _ = w.Write(whole[:len(whole)-20])
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	}
 	for _, tc := range []struct {
 		name    string
 		answer  http.HandlerFunc
+		want    string // names before the error
 		is      error
 		wantErr string
 	}{
-		{"the connection is cut", truncated, io.ErrUnexpectedEOF, "list configmaps in prod: read list: "},
-		{"the context is cancelled", hanging, cause, "list configmaps in prod: read list: "},
+		{"the connection is cut", func(w http.ResponseWriter, _ *http.Request) {
+			half(t, w)
+			panic(http.ErrAbortHandler)
+		}, "a", io.ErrUnexpectedEOF, "list configmaps in prod: read list: "},
 		{"the body is complete but its JSON is not", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},`))
-		}, io.ErrUnexpectedEOF, "list configmaps in prod: read list: "},
+			half(t, w)
+		}, "a", io.ErrUnexpectedEOF, "list configmaps in prod: read list: "},
 		{"an item that does not fit the type", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b","namespace":"n"},"data":7}]}`))
-		}, nil, `list configmaps in prod: object "n/b": decode json: `},
+			reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},`+
+				`{"metadata":{"name":"b","namespace":"n"},"data":7}]}`))
+		}, "a", nil, `list configmaps in prod: object "n/b": decode json: `},
 		{"an object instead of a list", func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, 200, jsonType, configMapJSON(t, "a", "blue"))
-		}, nil, `list configmaps in prod: read list: the server's answer is not a list but of kind "ConfigMap"`},
+		}, "", nil, `list configmaps in prod: read list: the server's answer is not a list but of kind "ConfigMap"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.answer)
 			maps := client.Namespaced[leanConfigMap](s.client(t), "prod")
-			ctx, cancel := context.WithCancelCause(t.Context())
-			var names []string
-			var err error
-			for obj, e := range maps.All(ctx, nil) {
-				if err = e; err == nil {
-					names = append(names, obj.Name)
-					if tc.is == cause {
-						cancel(cause)
-					}
-				}
+			names, err := collect(maps.All(t.Context(), nil))
+			list, listErr := maps.List(t.Context(), nil)
+			if strings.Join(names, "") != tc.want || list != nil {
+				t.Errorf("All = %v, List = %v; want %q and nothing", names, list, tc.want)
 			}
-			if len(names) != 1 || err == nil || !strings.HasPrefix(err.Error(), tc.wantErr) || tc.is != nil && !errors.Is(err, tc.is) {
-				if tc.name != "an object instead of a list" || err == nil || !strings.HasPrefix(err.Error(), tc.wantErr) {
-					t.Errorf("All = %v, %v; want a, then %q", names, err, tc.wantErr)
+			for _, err := range []error{err, listErr} {
+				if err == nil || !strings.HasPrefix(err.Error(), tc.wantErr) || tc.is != nil && !errors.Is(err, tc.is) {
+					t.Errorf("error = %v, want %q", err, tc.wantErr)
 				}
-			}
-			cancel(nil)
-			if _, err := maps.List(t.Context(), nil); tc.is != cause && err == nil {
-				t.Error("List returned no error")
 			}
 		})
+	}
+}
+
+// TestAllCancel promises that the last pair carries the context's cause.
+func TestAllCancel(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		half(t, w)
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	cause := errors.New("enough")
+	var names string
+	var got error
+	for obj, err := range client.Namespaced[leanConfigMap](s.client(t), "prod").All(ctx, nil) {
+		if got = err; err == nil {
+			names += obj.Name
+			cancel(cause)
+		}
+	}
+	if names != "a" || !errors.Is(got, cause) {
+		t.Errorf("objects = %q, error = %v; want a, then the cause", names, got)
 	}
 }
 

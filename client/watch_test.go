@@ -106,7 +106,7 @@ func TestWatchEnds(t *testing.T) {
 				if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.wantErr)) {
 					t.Errorf("error = %v, want %q", err, tc.wantErr)
 				}
-				if !errors.Is(err, tc.is) {
+				if tc.is != nil && !errors.Is(err, tc.is) {
 					t.Errorf("error = %v, want one that matches %v", err, tc.is)
 				}
 			})
@@ -206,6 +206,7 @@ func TestWatchCancel(t *testing.T) {
 	released := make(chan struct{})
 	s := serve(t, endless(t, released))
 	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	cause := errors.New("enough")
 	var names string
 	var got error

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-//go:generate go run ./internal/kindgen
+//go:generate go run ./internal/cmd/kindgen
 
 // builtinKind is a row of the table of k8s.io/api kinds. Lists are joined by commas, so that the table is plain data
 // that costs no time at start-up.

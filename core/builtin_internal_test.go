@@ -20,7 +20,7 @@ import (
 // snapshot reads what a real API server with every API enabled said of its resources.
 func snapshot(t *testing.T) []Resource {
 	t.Helper()
-	data, err := os.ReadFile("internal/kindgen/discovery.json")
+	data, err := os.ReadFile("internal/cmd/kindgen/discovery.json")
 	if err != nil {
 		t.Fatal(err)
 	}

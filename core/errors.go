@@ -110,8 +110,9 @@ func (e *StatusError) sentinel() error {
 		return ErrUnavailable
 	case metav1.StatusReasonStoreReadError:
 		return ErrStoreRead
+	default:
+		return sentinelOfCode(e.Status.Code)
 	}
-	return sentinelOfCode(e.Status.Code)
 }
 
 func sentinelOfCode(code int32) error {
@@ -179,8 +180,10 @@ func IsRetryable(err error) bool {
 		switch se.sentinel() {
 		case ErrTooManyRequests, ErrInternal, ErrServerTimeout, ErrTimeout, ErrUnavailable:
 			return true
+		case nil: // mostly a proxy's answer, such as 502
+			return se.Status.Code >= 500 && se.Status.Code != 501
 		}
-		return se.Status.Code >= 500
+		return false
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return true

@@ -14,12 +14,18 @@ import (
 // the reference carries its UID.
 func ControllerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
 	ref, err := OwnerRef(owner, res)
+	if err != nil {
+		return metav1.OwnerReference{}, err
+	}
 	ref.Controller, ref.BlockOwnerDeletion = new(true), new(true)
-	return ref, err
+	return ref, nil
 }
 
 // OwnerRef returns an owner reference to owner that only ties the lifetimes together.
 func OwnerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
+	if err := res.Validate(); err != nil {
+		return metav1.OwnerReference{}, fmt.Errorf("owner reference: %w", err)
+	}
 	if owner.GetName() == "" || owner.GetUID() == "" {
 		return metav1.OwnerReference{}, fmt.Errorf(
 			"owner reference to %s %q: metadata.name and metadata.uid must be set; use an object that the server returned",

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/kube-go/sdk/core v0.0.0
+	github.com/kube-go/sdk/derive v0.0.0
 	github.com/kube-go/sdk/kube v0.0.0
 	github.com/kube-go/sdk/runtime v0.0.0
 	golang.org/x/sync v0.24.0
@@ -18,6 +19,7 @@ require (
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/kube-go/sdk/client v0.0.0 // indirect
+	github.com/kube-go/sdk/tests/cluster v0.0.0
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/x448/float16 v0.8.4 // indirect
@@ -41,3 +43,5 @@ replace (
 	github.com/kube-go/sdk/kube => ../kube
 	github.com/kube-go/sdk/runtime => ../runtime
 )
+
+replace github.com/kube-go/sdk/tests/cluster => ../tests/cluster

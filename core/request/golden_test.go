@@ -97,7 +97,9 @@ func reads() []golden {
 		{"list one exact state", func() (*request.Request, error) {
 			return request.List(pods(), &request.ListOptions{ResourceVersion: "7", ResourceVersionMatch: request.Exact, Limit: 1})
 		}},
-		{"watch", func() (*request.Request, error) { return request.Watch(pods(), &request.WatchOptions{Timeout: time.Minute}) }},
+		{"watch", func() (*request.Request, error) {
+			return request.Watch(pods(), &request.WatchOptions{Timeout: time.Minute})
+		}},
 		{"watch as protobuf", func() (*request.Request, error) {
 			return request.Watch(protobuf(pods()), &request.WatchOptions{Timeout: time.Minute})
 		}},
@@ -119,7 +121,9 @@ func reads() []golden {
 }
 
 func writes() []golden {
-	configMap := func() *corev1.ConfigMap { return &corev1.ConfigMap{ObjectMeta: named("c"), Data: map[string]string{"a": "<b>"}} }
+	configMap := func() *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: named("c"), Data: map[string]string{"a": "<b>"}}
+	}
 	configMaps := in(resource[corev1.ConfigMap](), "prod", "")
 	oneConfigMap := in(resource[corev1.ConfigMap](), "prod", "c")
 	reviews := in(resource[authenticationv1.TokenReview](), "", "")

@@ -144,7 +144,8 @@ func matchObject(t Target, obj core.Object) error {
 	if ns := obj.GetNamespace(); ns != "" && ns != t.Namespace {
 		return invalid("metadata.namespace", "is %q, but the request goes to namespace %q", ns, t.Namespace)
 	}
-	if t.Name != "" && obj.GetName() != t.Name && !(t.Subresource != "" && obj.GetName() == "") {
+	unnamed := obj.GetName() == "" && t.Subresource != ""
+	if t.Name != "" && obj.GetName() != t.Name && !unnamed {
 		return invalid("metadata.name", "is %q, but the request goes to %q", obj.GetName(), t.Name)
 	}
 	return nil

@@ -6,10 +6,11 @@
 // Use it to write a client, a cache or a test server; everything that encodes or decodes in this SDK goes through it,
 // so an engine changes in one place. It knows two encodings, [JSON] and [Protobuf], chosen by content type.
 //
-//	for item, err := range wire.List(body, contentType, nil) {
+//	meta, err := wire.ReadList(body, contentType, nil, func(item wire.Packed) error {
+//		pod := new(corev1.Pod)
+//		err := item.Decode(pod)
 //		…
-//		err = item.Decode(pod)
-//	}
+//	})
 //
 // # Packed objects
 //
@@ -20,14 +21,20 @@
 //
 // # JSON
 //
-// JSON is read and written with the rules of encoding/json, since the Kubernetes types were written for them, except
-// that field names match by exact case, as the API server does it.
+// JSON is read and written with the rules of encoding/json, since the Kubernetes types were written for them, with two
+// differences that the API server makes too: field names match by exact case, and integers in empty interfaces are int64.
 //
 // # Protobuf
 //
 // Kinds of k8s.io/api carry generated code for the Kubernetes protobuf encoding, an envelope around one message:
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding.
 // The envelope, the lists and the watch frames are taken apart here without decoding what they carry.
+//
+// # Errors
+//
+// A body that ends early, as when the connection breaks, is an error that matches io.ErrUnexpectedEOF; it never looks like
+// a shorter list or the end of a watch. What is larger than [Limits] allow is a [*TooLargeError]. An ERROR event of a watch
+// is a core.StatusError.
 //
 // # Concurrency
 //

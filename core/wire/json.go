@@ -11,14 +11,18 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// jsonOptions are the rules of encoding/json but for exact-case field names and for errors that say where. Never changed.
+// jsonOptions are the rules of encoding/json but for exact-case field names and for errors that say where.
+//
+//nolint:gochecknoglobals // a constant that Go can't express
 var jsonOptions = json.JoinOptions(
 	jsonv1.DefaultOptionsV1(),
 	json.MatchCaseInsensitiveNames(false),
 	jsonv1.ReportErrorsWithLegacySemantics(false),
 )
 
-// jsonAnyOptions are jsonOptions with integers in empty interfaces. Never changed.
+// jsonAnyOptions are jsonOptions with integers in empty interfaces.
+//
+//nolint:gochecknoglobals // a constant that Go can't express
 var jsonAnyOptions = json.JoinOptions(
 	jsonOptions,
 	json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {

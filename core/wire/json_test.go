@@ -99,7 +99,7 @@ func TestFieldNamesMatchByExactCase(t *testing.T) {
 // freeForm is a kind such as people write for a CRD with preserved unknown fields.
 type freeForm struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 
 	Any  any            `json:"any"`
 	Map  map[string]any `json:"map"`

@@ -163,7 +163,7 @@ func (l *protobufList) read() error {
 	if err != nil {
 		return err
 	}
-	if string(prefix) != string(magic) {
+	if string(prefix) != magic {
 		return errNotEnvelope
 	}
 	hasKind, hasList := false, false
@@ -178,8 +178,9 @@ func (l *protobufList) read() error {
 			}
 			hasList = true
 			return l.list(size)
+		default:
+			return l.skip(size)
 		}
-		return l.skip(size)
 	})
 	if err == nil && !hasList {
 		err = errEmptyEnvelope
@@ -217,7 +218,8 @@ func (l *protobufList) list(size uint64) error {
 				return err
 			}
 			return l.each(Packed{encoding: Protobuf, data: value})
+		default:
+			return l.skip(size)
 		}
-		return l.skip(size)
 	})
 }

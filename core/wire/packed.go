@@ -118,6 +118,7 @@ func (h *Head) fromProtobuf(meta []byte) error {
 			h.UID = types.UID(value)
 		case metaResourceVersion:
 			h.ResourceVersion = string(value)
+		default: // the rest is not asked for
 		}
 		return nil
 	})

@@ -26,7 +26,7 @@ func SupportsProtobuf(obj any) bool {
 }
 
 // magic starts every protobuf-encoded body.
-var magic = []byte("k8s\x00")
+const magic = "k8s\x00"
 
 // Field numbers of the messages that are taken apart here, from apimachinery's generated.proto files.
 const (
@@ -98,7 +98,7 @@ var (
 
 // parseEnvelope returns what a complete envelope carries. The message is a part of data.
 func parseEnvelope(data []byte) (tm typeMeta, msg []byte, err error) {
-	data, ok := bytes.CutPrefix(data, magic)
+	data, ok := bytes.CutPrefix(data, []byte(magic))
 	if !ok {
 		return tm, nil, errNotEnvelope
 	}

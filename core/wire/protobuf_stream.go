@@ -72,8 +72,9 @@ func (m *messageReader) length(typ protowire.Type) (length uint64, n int, err er
 		return 4, 0, nil
 	case protowire.Fixed64Type:
 		return 8, 0, nil
+	default:
+		return 0, 0, fmt.Errorf("protobuf: unexpected wire type %d", typ)
 	}
-	return 0, 0, fmt.Errorf("protobuf: unexpected wire type %d", typ)
 }
 
 func noEOF(err error) error {

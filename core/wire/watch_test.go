@@ -330,7 +330,10 @@ func TestBreakEndsAWatch(t *testing.T) {
 	for encoding := range bothEncodings() {
 		body, _ := watchBody(t, encoding)
 		events := 0
-		for range wire.Events(bytes.NewReader(body), encoding.MediaType(), nil) {
+		for _, err := range wire.Events(bytes.NewReader(body), encoding.MediaType(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			events++
 			break
 		}

@@ -64,7 +64,7 @@ func newBook(maxWaiting int) *book {
 	return &book{maxWaiting: maxWaiting, series: map[identity]*series{}}
 }
 
-// maxOpen bounds the series that have not ended. It leaves room beside those that wait.
+// maxOpen bounds the series that have not ended.
 func (b *book) maxOpen() int { return 4 * b.maxWaiting }
 
 // observe adds an event. It reports whether there is something to write now.
@@ -93,11 +93,7 @@ func (b *book) begin(now time.Time, id identity, note string) *series {
 		return nil
 	}
 	if b.open.Len() >= b.maxOpen() {
-		e := b.open.Front()
-		for e.Value.(*series).waiting { // some do not, since fewer may wait than may be open
-			e = e.Next()
-		}
-		b.end(e.Value.(*series))
+		b.end(b.open.Front().Value.(*series))
 	}
 	b.serial = max(b.serial+1, now.UnixNano())
 	s := &series{id: id, name: eventName(id.regarding.Name, b.serial), note: note, first: now}
@@ -204,7 +200,7 @@ func (b *book) failed(w write, now time.Time) bool {
 	return true
 }
 
-// again is told that a write did not take place.
+// again puts a series back into the queue.
 func (b *book) again(w write) {
 	if !w.series.waiting {
 		w.series.waiting = true

@@ -154,6 +154,24 @@ func TestHopelessWriteIsGivenUpAndStandsInNobodysWay(t *testing.T) {
 	}
 }
 
+func TestFailuresAreForgottenAfterASuccess(t *testing.T) {
+	b := newBook(10)
+	for range 3 {
+		b.observe(epoch, named("a"), "")
+		for range maxTries - 1 {
+			w, ok := b.next()
+			if !ok || !b.failed(w, epoch) {
+				t.Fatal("given up too early")
+			}
+		}
+		writeAll(b, epoch)
+		b.series[named("a")].settledAt = epoch.Add(-time.Hour) // so that the next one is due at once
+	}
+	if b.dropped != 0 {
+		t.Errorf("dropped = %d, want 0", b.dropped)
+	}
+}
+
 func TestNamesAreUniqueAtOneInstant(t *testing.T) {
 	b := newBook(10)
 	b.observe(epoch, named("a"), "")

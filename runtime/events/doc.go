@@ -24,8 +24,9 @@
 // Events are the same when they agree in type, reason, action, object and related object; the note may differ, and the
 // first one stays. The first of the same events creates an Event object of events.k8s.io/v1, all further ones only count
 // in its series: the second is written at once, the following ones after a minute, then after as long as the series is
-// old, at least every half hour. A series ends with its last count when nothing was added to it for six minutes. So ten
-// thousand repetitions cost the server a dozen requests, and a reason must not contain what varies.
+// old, at least every half hour. A series ends with its last count when nothing was added to it for six minutes. So a
+// series costs the server some ten requests in its first two hours and two in each further one, however many repetitions
+// there are. What varies belongs into the note, not into the reason.
 //
 // # Limits
 //

@@ -206,7 +206,7 @@ func (r *Recorder) drain(ctx context.Context) {
 			return
 		}
 		err := r.send(ctx, w)
-		if !r.settle(ctx, w, err) {
+		if !r.settle(w, err) {
 			pause = shortestWait
 			continue
 		}
@@ -221,13 +221,11 @@ func (r *Recorder) drain(ctx context.Context) {
 }
 
 // settle tells the book how a write went, and reports whether the server is in trouble.
-func (r *Recorder) settle(ctx context.Context, w write, err error) (trouble bool) {
+func (r *Recorder) settle(w write, err error) (trouble bool) {
 	now := time.Now()
 	switch {
 	case err == nil, w.create && errors.Is(err, core.ErrAlreadyExists): // the answer to an earlier try was lost
 		r.tell(func(b *book) { b.written(w, now) })
-	case ctx.Err() != nil:
-		r.tell(func(b *book) { b.again(w) })
 	case !w.create && errors.Is(err, core.ErrNotFound):
 		r.tell(func(b *book) { b.expired(w) })
 	case isTransient(err):

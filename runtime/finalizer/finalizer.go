@@ -32,12 +32,13 @@ type Funcs[K any] struct {
 // long as there may be something to clean up. The name is qualified by a domain, such as "docs.example.com/cleanup". The
 // api may be of the object's namespace or of the whole cluster.
 //
-// Errors: whatever f returns; an error of the server when the finalizer can be neither added nor removed.
+// Errors: whatever f returns; an error of the server when the finalizer can't be added or removed; a
+// [controller.Terminal] one when the name, f or obj will not do.
 func Reconcile[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, obj *K, f Funcs[K],
 ) (controller.Action, error) {
 	if err := check(name, P(obj), f); err != nil {
-		return controller.Action{}, err
+		return controller.Action{}, controller.Terminal(err)
 	}
 	if ns := P(obj).GetNamespace(); ns != "" {
 		api = api.In(ns)
@@ -54,13 +55,13 @@ func Reconcile[K any, P core.ObjectPtr[K]](
 		return controller.AwaitChange(), nil
 	}
 	action, err := f.Cleanup(ctx, obj)
-	if err != nil {
-		return action, fmt.Errorf("cleanup: %w", err)
+	switch {
+	case err != nil:
+		return controller.Action{}, fmt.Errorf("cleanup: %w", err)
+	case action != controller.AwaitChange():
+		return action, nil // it has not finished
 	}
-	if action != controller.AwaitChange() {
-		return action, nil
-	}
-	return action, e.remove(ctx, obj)
+	return controller.AwaitChange(), e.remove(ctx, obj)
 }
 
 // check refuses what can't work, before anything is called.

@@ -205,6 +205,15 @@ func TestGone(t *testing.T) {
 			},
 		},
 		{
+			name: "an object that goes while nobody looks", start: doc("u1", ""), uid: "u1",
+			change: func(s *server) {
+				s.fail(503)
+				s.cut(nil)
+				s.put(nil)
+				s.forget()
+			},
+		},
+		{
 			name: "whatever has the name, without a UID", start: doc("u2", ""),
 			change: func(s *server) { s.put(nil) },
 		},
@@ -251,7 +260,7 @@ func TestDeadlineSaysWhatWasSeen(t *testing.T) {
 	tests := []struct {
 		name  string
 		start *document
-		fail  int // all requests, if not 0
+		fail  int // so many requests
 		wait  func(context.Context, *client.API[document]) error
 		want  string
 	}{
@@ -266,7 +275,8 @@ func TestDeadlineSaysWhatWasSeen(t *testing.T) {
 		{name: "that nobody has deleted it", start: doc("u1", ""), wait: gone, want: "; last seen: it exists and is not being deleted"},
 		{name: "which finalizers hold it", start: terminating, wait: gone, want: "; last seen: it is being deleted and waits for a/b, c/d"},
 		{name: "that its end takes time", start: graceful, wait: gone, want: "; last seen: it is being deleted"},
-		{name: "that nothing was seen, and why", fail: 503, wait: await, want: "context deadline exceeded; last failure: watch documents.docs.example.com in prod: service unavailable"},
+		{name: "that nothing was seen, and why", fail: 10, wait: await, want: "context deadline exceeded; last failure: watch documents.docs.example.com in prod: service unavailable: server said: no"},
+		{name: "no failure that was overcome", start: doc("u1", "Pending"), fail: 1, wait: await, want: "; last seen: phase is Pending"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -275,14 +285,14 @@ func TestDeadlineSaysWhatWasSeen(t *testing.T) {
 				if tt.start != nil {
 					s.put(tt.start)
 				}
-				if tt.fail != 0 {
-					s.fail(tt.fail, tt.fail, tt.fail)
+				for range tt.fail {
+					s.fail(503)
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				err := tt.wait(ctx, s.docs(t))
-				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("error = %v, want %q", err, tt.want)
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.HasSuffix(err.Error(), tt.want) {
+					t.Errorf("error = %v, want %q in the end", err, tt.want)
 				}
 			})
 		})
@@ -327,7 +337,7 @@ func TestWhatWaitingDoesNotMendEndsIt(t *testing.T) {
 		{
 			name: "a condition that will never hold", object: "a", namespace: "prod",
 			condition: func(*document) error { return wait.Never(failed) },
-			want:      failed, wantMsg: "await documents.docs.example.com prod/a: phase is Failed",
+			want:      failed, wantMsg: "await documents.docs.example.com prod/a: phase is Failed.",
 		},
 		{
 			name: "a condition that will never hold, though its error looks like trouble of the server", object: "a", namespace: "prod",
@@ -351,7 +361,7 @@ func TestWhatWaitingDoesNotMendEndsIt(t *testing.T) {
 				}
 				start := time.Now()
 				got, err := wait.Await(t.Context(), api, tt.object, condition, nil)
-				if got != nil || err == nil || !strings.Contains(err.Error(), tt.wantMsg) || tt.want != nil && !errors.Is(err, tt.want) {
+				if got != nil || err == nil || !strings.Contains(err.Error()+".", tt.wantMsg) || tt.want != nil && !errors.Is(err, tt.want) {
 					t.Errorf("Await() = %v, %v; want %v with %q", got, err, tt.want, tt.wantMsg)
 				}
 				if _, invalid := errors.AsType[*request.InvalidError](err); invalid != (tt.object == "" || tt.namespace == "") {

@@ -148,7 +148,6 @@ func TestForgottenVersionIsListedAnew(t *testing.T) {
 				server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
 				server.Put(configMap("c"))
 				r.want("Delete a@4, Apply c@5", "")
-				server.Delete(core.ObjectRef{Namespace: "prod", Name: "b"})
 				server.Compact()
 				requests := "stream"
 				if how == "ERROR event" {
@@ -158,7 +157,7 @@ func TestForgottenVersionIsListedAnew(t *testing.T) {
 					requests = "watch rv=5, stream"
 				}
 				time.Sleep(2 * time.Second)
-				r.want("Init, InitApply c@5, InitDone@7", requests)
+				r.want("Init, InitApply b@3, InitApply c@5, InitDone@6", requests)
 				r.wantErrors(core.ErrExpired)
 			})
 		})

@@ -42,7 +42,7 @@ func Kinds(t testing.TB) []Kind {
 	}
 	var kinds []Kind
 	for gvk, typ := range scheme.AllKnownTypes() {
-		_, isObject := reflect.New(typ).Interface().(Object)
+		_, isObject := reflect.TypeAssert[Object](reflect.New(typ))
 		if isObject && strings.HasPrefix(typ.PkgPath(), "k8s.io/api/") {
 			kinds = append(kinds, Kind{gvk, typ})
 		}

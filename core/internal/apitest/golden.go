@@ -24,7 +24,7 @@ type Golden struct {
 // earlier ones.
 func Goldens(t testing.TB) []Golden {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
 	if err != nil {
 		t.Fatalf("find the sources of k8s.io/api: %v", err)
 	}

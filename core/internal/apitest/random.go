@@ -18,7 +18,7 @@ func Random(k Kind, seed int64) Object {
 	obj := k.New()
 	f := randfill.NewWithSeed(seed).NilChance(0.5).NumElements(0, 3).MaxDepth(20).Funcs(
 		func(v *metav1.TypeMeta, _ randfill.Continue) { *v = metav1.TypeMeta{} },
-		func(v *metav1.FieldsV1, _ randfill.Continue) { v.Raw = []byte(`{"f:metadata":{"f:labels":{}}}`) },
+		func(v *metav1.FieldsV1, _ randfill.Continue) { v.SetRawString(`{"f:metadata":{"f:labels":{}}}`) },
 		func(v *runtime.RawExtension, _ randfill.Continue) { v.Raw = []byte(`{"kind":"Any","n":[1,2.5]}`) },
 		func(v *resource.Quantity, c randfill.Continue) {
 			*v = *resource.NewMilliQuantity(c.Int63n(1e9), resource.DecimalSI)

@@ -144,7 +144,8 @@ func (p *Program) listErrors(roots []*packages.Package) error {
 	var errs []error
 	for _, r := range roots {
 		for _, e := range r.Errors {
-			if e.Kind == packages.ListError || e.Kind == packages.ParseError {
+			compiled := strings.HasPrefix(e.Msg, "# ") // what the compiler says; it is type-checked here, too
+			if e.Kind == packages.ListError && !compiled || e.Kind == packages.ParseError {
 				errs = append(errs, listError(e))
 			}
 		}

@@ -6,6 +6,7 @@ package structural
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -161,12 +162,12 @@ func (r *rewriter) children(in *jsonschema.Schema, out *Schema) error {
 	}
 	out.Items = one(in.Items)
 	out.AnyOf, out.OneOf, out.Not = many(in.AnyOf), many(in.OneOf), one(in.Not)
-	switch in.AdditionalProperties {
-	case nil, jsonschema.FalseSchema: // servers prune what is not known
-	case jsonschema.TrueSchema:
+	switch more := in.AdditionalProperties; {
+	case more == nil, reflect.DeepEqual(more, jsonschema.FalseSchema): // servers prune what is not known
+	case reflect.DeepEqual(more, jsonschema.TrueSchema), reflect.DeepEqual(more, &jsonschema.Schema{}):
 		out.PreserveUnknownFields = true
 	default:
-		out.AdditionalProperties = one(in.AdditionalProperties)
+		out.AdditionalProperties = one(more)
 	}
 	return err
 }

@@ -28,8 +28,6 @@ const (
 	Manager = "document-controller"
 	// Finalizer keeps a document until its file is removed.
 	Finalizer = "docs.example.com/file"
-	// Ready is the condition that says whether the document is rendered.
-	Ready = "Ready"
 )
 
 // resync is how often a document whose file somebody may have touched is looked at without an event.
@@ -88,9 +86,9 @@ func (r *reconciler) reconcile(ctx context.Context, doc *v1.Document) (controlle
 func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (controller.Action, error) {
 	page, err := render(doc.Spec)
 	if err != nil {
-		r.recorder.Event(doc, &events.Event{Type: events.Warning, Reason: "Invalid", Action: "Render", Note: err.Error()})
+		r.recorder.Event(doc, events.Event{Type: events.Warning, Reason: "Invalid", Action: "Render", Note: err.Error()})
 		return controller.AwaitChange(), r.report(ctx, doc, page, metav1.Condition{
-			Type: Ready, Status: metav1.ConditionFalse, Reason: "Invalid", Message: err.Error(),
+			Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Invalid", Message: err.Error(),
 		})
 	}
 	if err := r.applyConfigMap(ctx, doc, page); err != nil {
@@ -100,13 +98,12 @@ func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (controller.Ac
 		return controller.Action{}, err
 	}
 	if doc.Status.ObservedGeneration != doc.Generation {
-		r.recorder.Event(doc, &events.Event{
-			Type: events.Normal, Reason: "Rendered", Action: "Render",
-			Note: fmt.Sprintf("rendered %d words into configmap %s", page.words, doc.Name),
+		r.recorder.Event(doc, events.Event{
+			Reason: "Rendered", Action: "Render", Note: "rendered into configmap " + doc.Name,
 		})
 	}
 	return controller.RequeueAfter(resync), r.report(ctx, doc, page, metav1.Condition{
-		Type: Ready, Status: metav1.ConditionTrue, Reason: "Rendered",
+		Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Rendered",
 		Message: fmt.Sprintf("%d words in configmap %s", page.words, doc.Name),
 	})
 }
@@ -146,10 +143,11 @@ func (r *reconciler) report(ctx context.Context, doc *v1.Document, page rendered
 
 // cleanup removes what the cluster does not remove by itself: the file. The ConfigMap goes with its owner.
 func (r *reconciler) cleanup(_ context.Context, doc *v1.Document) (controller.Action, error) {
-	r.recorder.Event(doc, &events.Event{
-		Type: events.Normal, Reason: "Removed", Action: "Cleanup", Note: "removed the document's file",
-	})
-	return controller.AwaitChange(), os.RemoveAll(r.folder(doc))
+	if err := os.RemoveAll(r.folder(doc)); err != nil {
+		return controller.Action{}, err
+	}
+	r.recorder.Event(doc, events.Event{Reason: "Removed", Action: "Cleanup", Note: "removed the document's file"})
+	return controller.AwaitChange(), nil
 }
 
 // folder is where a document's file is. Names of objects are safe in paths.

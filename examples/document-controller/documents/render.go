@@ -20,16 +20,18 @@ type rendered struct {
 
 // render makes a page of a document. It only knows as much of Markdown as an example needs.
 func render(spec v1.DocumentSpec) (rendered, error) {
-	r := rendered{words: len(strings.Fields(spec.Body))}
+	r := rendered{file: "index.html", words: len(strings.Fields(spec.Body))}
 	switch spec.Format {
 	case v1.FormatText:
 		r.file, r.text = "document.txt", spec.Title+"\n\n"+spec.Body+"\n"
-	case v1.FormatMarkdown, "":
-		r.file, r.text = "index.html", page(spec.Title, markdown(spec.Body))
 	case v1.FormatHTML:
-		r.file, r.text = "index.html", page(spec.Title, spec.Body)
-	default:
-		return rendered{}, fmt.Errorf("spec.format: %q is none of text, markdown, html", spec.Format)
+		r.text = page(spec.Title, spec.Body)
+	default: // the server sets and allows no other
+		body, err := markdown(spec.Body)
+		if err != nil {
+			return rendered{}, fmt.Errorf("spec.body: %w", err)
+		}
+		r.text = page(spec.Title, body)
 	}
 	return r, nil
 }
@@ -39,20 +41,37 @@ func page(title, body string) string {
 	return "<!doctype html>\n<title>" + t + "</title>\n<h1>" + t + "</h1>\n" + body + "\n"
 }
 
-// markdown turns headings, list items and paragraphs into HTML.
-func markdown(body string) string {
+// fence begins and ends a block of code.
+const fence = "```"
+
+// markdown turns headings, list items, blocks of code and paragraphs into HTML.
+func markdown(body string) (string, error) {
 	var b strings.Builder
-	for block := range strings.SplitSeq(body, "\n") {
-		text := html.EscapeString(strings.TrimSpace(block))
+	opened := 0 // the line in which a block of code began
+	n := 0
+	for line := range strings.SplitSeq(body, "\n") {
+		n++
+		text := html.EscapeString(strings.TrimSpace(line))
 		switch {
+		case text == fence && opened == 0:
+			opened = n
+			b.WriteString("<pre>")
+		case text == fence:
+			opened = 0
+			b.WriteString("</pre>\n")
+		case opened > 0:
+			b.WriteString(html.EscapeString(line) + "\n")
 		case text == "":
 		case strings.HasPrefix(text, "# "):
-			fmt.Fprintf(&b, "<h2>%s</h2>\n", text[2:])
+			b.WriteString("<h2>" + text[2:] + "</h2>\n")
 		case strings.HasPrefix(text, "- "):
-			fmt.Fprintf(&b, "<li>%s</li>\n", text[2:])
+			b.WriteString("<li>" + text[2:] + "</li>\n")
 		default:
-			fmt.Fprintf(&b, "<p>%s</p>\n", text)
+			b.WriteString("<p>" + text + "</p>\n")
 		}
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	if opened > 0 {
+		return "", fmt.Errorf("the block of code that begins in line %d never ends; close it with %s", opened, fence)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
 }

@@ -153,13 +153,13 @@ func (s *Server) Tick() string {
 	return format(s.version)
 }
 
-// Compact forgets all versions but the newest: watches from others, and the tokens of pages, have expired.
+// Compact forgets all versions but the newest: new watches from others, and the tokens of pages, have expired. Watches
+// that are open go on.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
 	s.compacted = s.version
-	s.log = nil
 	clear(s.pages)
 }
 

@@ -45,10 +45,7 @@ func (w *watch) run(ctx context.Context, yield func(wire.Event, error) bool) err
 	timeout := time.NewTimer(w.timeout)
 	defer timeout.Stop()
 	for {
-		changes, changed, err := w.next()
-		if err != nil {
-			return err
-		}
+		changes, changed := w.next()
 		for _, c := range changes {
 			if err := send(c); err != nil {
 				return err
@@ -84,20 +81,17 @@ func (w *watch) run(ctx context.Context, yield func(wire.Event, error) bool) err
 }
 
 // next returns what has changed since the position, and what is closed when there is more.
-func (w *watch) next() ([]change, <-chan struct{}, error) {
+func (w *watch) next() ([]change, <-chan struct{}) {
 	s := w.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.position < s.compacted {
-		return nil, nil, Expired()
-	}
 	var changes []change
 	for _, c := range s.log {
 		if c.version > w.position {
 			changes = append(changes, c)
 		}
 	}
-	return changes, s.changed, nil
+	return changes, s.changed
 }
 
 func ticker(d time.Duration) (<-chan time.Time, func()) {

@@ -13,11 +13,11 @@ import (
 )
 
 func TestCommittedTableIsUpToDate(t *testing.T) {
-	want, err := generate()
+	want, err := generate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../../zz_generated.kinds.go")
+	got, err := os.ReadFile("../../../zz_generated.kinds.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestCommittedTableIsUpToDate(t *testing.T) {
 // The markers alone describe the kinds that the snapshot's server does not serve. That they can be trusted shows on the
 // kinds that it does.
 func TestMarkersAgreeWithTheServer(t *testing.T) {
-	dir, err := apiDir()
+	dir, err := apiDir(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"flag"
 	"fmt"
@@ -19,17 +20,17 @@ func main() {
 	trim := flag.Bool("trim", false, "read aggregated discovery documents from stdin, write a snapshot to stdout")
 	out := flag.String("out", "zz_generated.kinds.go", "the `file` to write the table to")
 	flag.Parse()
-	if err := run(*trim, *out); err != nil {
+	if err := run(context.Background(), *trim, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "kindgen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(trim bool, out string) error {
+func run(ctx context.Context, trim bool, out string) error {
 	if trim {
 		return trimDiscovery(os.Stdin, os.Stdout)
 	}
-	source, err := generate()
+	source, err := generate(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,8 +38,8 @@ func run(trim bool, out string) error {
 }
 
 // generate returns the source of the table.
-func generate() ([]byte, error) {
-	dir, err := apiDir()
+func generate(ctx context.Context) ([]byte, error) {
+	dir, err := apiDir(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +59,8 @@ func generate() ([]byte, error) {
 }
 
 // apiDir returns the folder with the sources of k8s.io/api, in the version of core's go.mod.
-func apiDir() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
+func apiDir(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
 	dir := strings.TrimSpace(string(out))
 	if err == nil && dir == "" {
 		err = fmt.Errorf("it is not in the module cache; run go mod download")

@@ -3,8 +3,8 @@
 
 // Command kindgen writes the table of k8s.io/api kinds that core.ResourceOf looks up, zz_generated.kinds.go.
 //
-//	go run ./internal/kindgen              # in core: write the table
-//	go run ./internal/kindgen -trim        # make a snapshot of discovery documents, from stdin to stdout
+//	go run ./internal/cmd/kindgen              # in core: write the table
+//	go run ./internal/cmd/kindgen -trim        # make a snapshot of discovery documents, from stdin to stdout
 //
 // What a kind is called comes from two places. The sources of k8s.io/api say which kinds there are, to which group they
 // belong, and by their markers how they are served. A snapshot of what a real API server with every API enabled says of
@@ -16,5 +16,5 @@
 // --feature-gates=AllAlpha=true,AllBeta=true, and fetch its aggregated discovery documents:
 //
 //	accept='Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
-//	curl -H "$accept" $SERVER/api $SERVER/apis | go run ./internal/kindgen -trim >internal/kindgen/discovery.json
+//	curl -H "$accept" $SERVER/api $SERVER/apis | go run ./internal/cmd/kindgen -trim >internal/cmd/kindgen/discovery.json
 package main

@@ -33,7 +33,8 @@ type kind struct {
 }
 
 // noCollection says of every type that looks like a kind, but is none that one could get or create by its own name, why.
-// It is never written.
+//
+//nolint:gochecknoglobals // a table that is never written
 var noCollection = map[string]string{
 	"apidiscovery/v2.APIGroupDiscovery":      "it is an item of the answer to discovery requests",
 	"apidiscovery/v2beta1.APIGroupDiscovery": "it is an item of the answer to discovery requests",
@@ -49,6 +50,8 @@ var noCollection = map[string]string{
 }
 
 // allVerbs are the verbs of a kind that is stored.
+//
+//nolint:gochecknoglobals // a table that is never written
 var allVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 // parseAPI returns every kind with object metadata in the packages below dir, as the sources describe it, ordered by

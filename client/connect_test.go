@@ -1,0 +1,276 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+)
+
+// getNode asks for one object.
+func getNode(ctx context.Context, c *client.Client) error {
+	_, err := client.ClusterWide[corev1.Node](c).Get(ctx, "n1", nil)
+	return err
+}
+
+// quiet keeps the TLS errors of a server that the test provokes out of its output.
+func quiet(s *httptest.Server, certs ...tls.Certificate) *httptest.Server {
+	s.Config.ErrorLog = discard()
+	s.TLS = &tls.Config{Certificates: certs, MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	return s
+}
+
+// TestConnectError promises that a server that can't be reached is named, with what to do about it.
+func TestConnectError(t *testing.T) {
+	ca := newAuthority(t)
+	secure := func(t *testing.T, p pair) string {
+		s := quiet(httptest.NewUnstartedServer(http.NotFoundHandler()), p.load(t))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	for _, tc := range []struct {
+		name string
+		cfg  func(t *testing.T) *config.Config
+		want string // hint
+	}{
+		{"nothing listens", func(t *testing.T) *config.Config {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			return newConfig("https://" + l.Addr().String())
+		}, "connection refused; nothing listens there: start the server, or correct the address"},
+		{"another authority", func(t *testing.T) *config.Config {
+			cfg := newConfig(secure(t, ca.issue(t, "kube", time.Hour)))
+			cfg.CAData = newAuthority(t).pem
+			return cfg
+		}, "; the server's certificate is not signed by the configured certificate-authority: take the cluster's current one"},
+		{"another host name", func(t *testing.T) *config.Config {
+			cfg := newConfig(secure(t, ca.issue(t, "kube", time.Hour)))
+			cfg.CAData, cfg.TLSServerName = ca.pem, "cluster.test"
+			return cfg
+		}, "; the server's certificate is not for cluster.test: correct the address, or set tls-server-name"},
+		{"an expired certificate", func(t *testing.T) *config.Config {
+			cfg := newConfig(secure(t, ca.issue(t, "kube", -time.Hour)))
+			cfg.CAData = ca.pem
+			return cfg
+		}, "; renew the server's certificate, or correct this machine's clock"},
+		{"plain http behind an https URL", func(t *testing.T) *config.Config {
+			s := httptest.NewServer(http.NotFoundHandler())
+			t.Cleanup(s.Close)
+			return newConfig(strings.Replace(s.URL, "http://", "https://", 1))
+		}, "; the server speaks plain http: correct the port, or write http://"},
+		{"TLS behind an http URL", func(t *testing.T) *config.Config {
+			return newConfig(strings.Replace(secure(t, ca.issue(t, "kube", time.Hour)), "https://", "http://", 1))
+		}, "; write https://"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			checkGoroutines(t)
+			cfg := tc.cfg(t)
+			err := getNode(t.Context(), newClient(t, &client.Options{Config: cfg}))
+			if _, ok := errors.AsType[*client.ConnectError](err); !ok {
+				t.Fatalf("error = %v, want a ConnectError", err)
+			}
+			if want := "get nodes n1: reach " + cfg.Server + " (the test): "; !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("error = %v, want %s", err, want)
+			}
+			if !strings.HasSuffix(err.Error(), tc.want) {
+				t.Errorf("error = %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestConnectErrorOfTransport looks at causes that a test can't bring about on every machine.
+func TestConnectErrorOfTransport(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		in   error
+		want string
+	}{
+		{"an unknown host", &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "cluster.test", IsNotFound: true}},
+			"dial tcp: lookup cluster.test: no such host; correct the host name, or the resolver"},
+		{"a time-out", &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded},
+			"dial tcp: i/o timeout; nothing answers there: correct the address, or look for a firewall in between"},
+		{"anything else", errors.New("boom"), "boom"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newClient(t, &client.Options{
+				Config:    newConfig("https://cluster.test"),
+				Transport: middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) { return nil, tc.in }),
+			})
+			err := getNode(t.Context(), c)
+			if want := "get nodes n1: reach https://cluster.test (the test): " + tc.want; err == nil || err.Error() != want {
+				t.Errorf("error = %v, want %s", err, want)
+			}
+			if !errors.Is(err, tc.in) {
+				t.Errorf("error = %v does not wrap its cause", err)
+			}
+		})
+	}
+}
+
+// TestErrorsOfLayers promises that a layer's error is not taken for the connection's.
+func TestErrorsOfLayers(t *testing.T) {
+	boom := errors.New("boom")
+	c := newClient(t, &client.Options{
+		Config:    newConfig("https://cluster.test"),
+		Transport: canned(200, nil, ""),
+		Middleware: []middleware.Func{func(http.RoundTripper) http.RoundTripper {
+			return middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) { return nil, boom })
+		}},
+	})
+	if err := getNode(t.Context(), c); !errors.Is(err, boom) || err.Error() != "get nodes n1: boom" {
+		t.Errorf("error = %v, want get nodes n1: boom", err)
+	}
+}
+
+// TestContextCause promises that whoever ends a request finds his own reason in the error.
+func TestContextCause(t *testing.T) {
+	cause := errors.New("enough")
+	arrived := make(chan struct{})
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+	}{
+		{"before the answer", func(_ http.ResponseWriter, r *http.Request) {
+			arrived <- struct{}{}
+			<-r.Context().Done()
+		}},
+		{"in the middle of the answer", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", jsonType)
+			send(w, []byte(`{"kind":"No`))
+			arrived <- struct{}{}
+			<-r.Context().Done()
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, tc.answer)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() {
+				<-arrived
+				cancel(cause)
+			}()
+			err := getNode(ctx, s.client(t))
+			if _, ok := errors.AsType[*client.ConnectError](err); ok || !errors.Is(err, cause) {
+				t.Errorf("error = %v, want the cause", err)
+			}
+		})
+	}
+}
+
+// TestBrokenBody promises that an object of which a part is missing is an error that may be tried again.
+func TestBrokenBody(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		send(w, []byte(`{"kind":"Node","apiVersion":"v1"`))
+		panic(http.ErrAbortHandler)
+	})
+	err := getNode(t.Context(), s.client(t))
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !core.IsRetryable(err) || !strings.HasPrefix(err.Error(), "get nodes n1: read body: connection broke: ") {
+		t.Errorf("error = %v, want a connection that broke", err)
+	}
+}
+
+// TestGzip promises that compressed answers are understood, and not asked for when the configuration forbids it.
+func TestGzip(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body := configMapJSON(t, "web", "green")
+		if r.Header.Get("Accept-Encoding") == "gzip" {
+			w.Header().Set("Content-Encoding", "gzip")
+			body = gzipped(t, body)
+		}
+		reply(w, 200, jsonType, body)
+	})
+	for _, off := range []bool{false, true} {
+		cfg := s.config()
+		cfg.DisableCompression = off
+		got, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "web", nil)
+		if err != nil || got.Data["color"] != "green" {
+			t.Errorf("DisableCompression %v: Get = %+v, %v", off, got, err)
+		}
+	}
+	asks := s.asked()
+	if on, off := asks[0].Header.Get("Accept-Encoding"), asks[1].Header.Get("Accept-Encoding"); on != "gzip" || off != "" {
+		t.Errorf("Accept-Encoding = %q and %q when disabled, want gzip and none", on, off)
+	}
+}
+
+// TestProtocol promises HTTP/2 where the server has it, and HTTP/1.1 where not.
+func TestProtocol(t *testing.T) {
+	protocols := make(chan string, 2)
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		protocols <- r.Proto
+		reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
+	}
+	if err := getNode(t.Context(), serve(t, answer).client(t)); err != nil {
+		t.Fatal(err)
+	}
+	old := &fakeServer{Server: httptest.NewTLSServer(http.HandlerFunc(answer))}
+	defer old.Close()
+	if err := getNode(t.Context(), old.client(t)); err != nil {
+		t.Fatal(err)
+	}
+	if first, second := <-protocols, <-protocols; first != "HTTP/2.0" || second != "HTTP/1.1" {
+		t.Errorf("protocols = %s and %s, want HTTP/2.0 and HTTP/1.1", first, second)
+	}
+}
+
+// TestConnectionIsReused promises that every verb leaves an HTTP/1.1 connection as it found it.
+func TestConnectionIsReused(t *testing.T) {
+	checkGoroutines(t)
+	remotes := map[string]bool{}
+	s := &fakeServer{Server: httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		remotes[r.RemoteAddr] = true
+		switch {
+		case r.Method == http.MethodDelete:
+			reply(w, 200, jsonType, []byte(strings.Repeat(" ", 100<<10)+"{}"))
+		case r.URL.Query().Has("watch"):
+			w.Header().Set("Content-Type", jsonType)
+			send(w, event(t, jsonType, core.Added, "a"))
+		case strings.HasSuffix(r.URL.Path, "web"):
+			reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
+		default:
+			reply(w, 200, jsonType, listBody(t, jsonType, "", "a", "b"))
+		}
+	}))}
+	defer s.Close()
+	ctx := t.Context()
+	maps := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	for range 3 {
+		if _, err := maps.Get(ctx, "web", nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := maps.List(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := maps.Delete(ctx, "web", nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := drain(maps.Watch(ctx, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(remotes) != 1 {
+		t.Errorf("%d connections, want 1", len(remotes))
+	}
+}

@@ -1,0 +1,189 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package core_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+)
+
+func status(reason metav1.StatusReason, code int32) *core.StatusError {
+	return &core.StatusError{Status: metav1.Status{Status: "Failure", Reason: reason, Code: code}}
+}
+
+func sentinels() []error {
+	return []error{
+		core.ErrBadRequest, core.ErrUnauthorized, core.ErrForbidden, core.ErrNotFound, core.ErrMethodNotAllowed,
+		core.ErrNotAcceptable, core.ErrAlreadyExists, core.ErrConflict, core.ErrGone, core.ErrExpired, core.ErrTooLarge,
+		core.ErrUnsupportedMediaType, core.ErrInvalid, core.ErrTooManyRequests, core.ErrInternal, core.ErrServerTimeout,
+		core.ErrTimeout, core.ErrUnavailable, core.ErrStoreRead,
+	}
+}
+
+func TestAStatusMatchesTheSentinelOfItsReasonElseOfItsCode(t *testing.T) {
+	tests := []struct {
+		reason    metav1.StatusReason
+		code      int32
+		want      error // nil: none
+		retryable bool
+	}{
+		{metav1.StatusReasonBadRequest, 400, core.ErrBadRequest, false},
+		{metav1.StatusReasonUnauthorized, 401, core.ErrUnauthorized, false},
+		{metav1.StatusReasonForbidden, 403, core.ErrForbidden, false},
+		{metav1.StatusReasonNotFound, 404, core.ErrNotFound, false},
+		{metav1.StatusReasonMethodNotAllowed, 405, core.ErrMethodNotAllowed, false},
+		{metav1.StatusReasonNotAcceptable, 406, core.ErrNotAcceptable, false},
+		{metav1.StatusReasonAlreadyExists, 409, core.ErrAlreadyExists, false},
+		{metav1.StatusReasonConflict, 409, core.ErrConflict, false},
+		{metav1.StatusReasonGone, 410, core.ErrGone, false},
+		{metav1.StatusReasonExpired, 410, core.ErrExpired, false},
+		{metav1.StatusReasonRequestEntityTooLarge, 413, core.ErrTooLarge, false},
+		{metav1.StatusReasonUnsupportedMediaType, 415, core.ErrUnsupportedMediaType, false},
+		{metav1.StatusReasonInvalid, 422, core.ErrInvalid, false},
+		{metav1.StatusReasonTooManyRequests, 429, core.ErrTooManyRequests, true},
+		{metav1.StatusReasonInternalError, 500, core.ErrInternal, true},
+		{metav1.StatusReasonServerTimeout, 500, core.ErrServerTimeout, true},
+		{metav1.StatusReasonTimeout, 504, core.ErrTimeout, true},
+		{metav1.StatusReasonServiceUnavailable, 503, core.ErrUnavailable, true},
+		{metav1.StatusReasonStoreReadError, 500, core.ErrStoreRead, false},
+
+		// The reason decides over the code.
+		{metav1.StatusReasonNotFound, 500, core.ErrNotFound, false},
+		{metav1.StatusReasonConflict, 0, core.ErrConflict, false},
+
+		// Without a known reason the code does.
+		{"", 400, core.ErrBadRequest, false},
+		{"", 401, core.ErrUnauthorized, false},
+		{"", 403, core.ErrForbidden, false},
+		{"", 404, core.ErrNotFound, false},
+		{"", 405, core.ErrMethodNotAllowed, false},
+		{"", 406, core.ErrNotAcceptable, false},
+		{"", 409, core.ErrConflict, false},
+		{"", 410, core.ErrExpired, false},
+		{"", 413, core.ErrTooLarge, false},
+		{"", 415, core.ErrUnsupportedMediaType, false},
+		{"", 422, core.ErrInvalid, false},
+		{"", 429, core.ErrTooManyRequests, true},
+		{"", 500, core.ErrInternal, true},
+		{"", 503, core.ErrUnavailable, true},
+		{"", 504, core.ErrTimeout, true},
+		{metav1.StatusReasonUnknown, 404, core.ErrNotFound, false},
+		{"MyOwn", 409, core.ErrConflict, false},
+
+		// Else there is none.
+		{"", 0, nil, false},
+		{"MyOwn", 0, nil, false},
+		{"", 418, nil, false},
+		{"", 501, nil, false},
+		{"", 502, nil, true},
+		{"", 520, nil, true},
+	}
+	for _, tt := range tests {
+		err := fmt.Errorf("get pods a: %w", status(tt.reason, tt.code))
+		for _, s := range sentinels() {
+			if got := errors.Is(err, s); got != (s == tt.want) {
+				t.Errorf("reason %q, code %d: errors.Is(%q) = %t", tt.reason, tt.code, s, got)
+			}
+		}
+		if got := core.IsRetryable(err); got != tt.retryable {
+			t.Errorf("reason %q, code %d: IsRetryable = %t, want %t", tt.reason, tt.code, got, tt.retryable)
+		}
+	}
+}
+
+func TestStatusErrorText(t *testing.T) {
+	tests := []struct {
+		name string
+		in   metav1.Status
+		want string
+	}{
+		{"a missing object", metav1.Status{Reason: metav1.StatusReasonNotFound, Message: `pods "web" not found`}, `not found: server said: pods "web" not found`},
+		{"a reason with a message", metav1.Status{Reason: metav1.StatusReasonForbidden, Message: " no \n"}, "forbidden: server said: no"},
+		{"a reason alone", metav1.Status{Reason: metav1.StatusReasonConflict}, "conflict"},
+		{"a code alone", metav1.Status{Code: 418}, "status 418"},
+		{"a code with a message", metav1.Status{Code: 502, Message: "Bad Gateway"}, "status 502: server said: Bad Gateway"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := (&core.StatusError{Status: tt.in}).Error(); got != tt.want {
+				t.Errorf("Error() = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	details := &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{RetryAfterSeconds: 3}}}
+	both := &core.StatusError{Status: details.Status, RetryAfter: 2 * time.Second}
+	tests := []struct {
+		name string
+		in   error
+		want time.Duration
+		ok   bool
+	}{
+		{"no error", nil, 0, false},
+		{"another error", io.EOF, 0, false},
+		{"a status that does not ask", status(metav1.StatusReasonTooManyRequests, 429), 0, false},
+		{"a status with details that ask for nothing", &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{}}}, 0, false},
+		{"the status asks", details, 3 * time.Second, true},
+		{"the header asks, which is about this answer", fmt.Errorf("wrapped: %w", both), 2 * time.Second, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, ok := core.RetryAfter(tt.in); got != tt.want || ok != tt.ok {
+				t.Errorf("RetryAfter = %v, %t; want %v, %t", got, ok, tt.want, tt.ok)
+			}
+		})
+	}
+	if forbidden := (&core.StatusError{Status: metav1.Status{Code: 403}, RetryAfter: time.Second}); !core.IsRetryable(forbidden) {
+		t.Error("an answer that asks to come back later is not retryable")
+	}
+}
+
+func TestIsRetryableOfWhatIsNotTheServers(t *testing.T) {
+	get := func(err error) error { return &url.Error{Op: "Get", URL: "https://example.com", Err: err} }
+	tests := []struct {
+		name string
+		in   error
+		want bool
+	}{
+		{"no error", nil, false},
+		{"some error", errors.New("no"), false},
+		{"the caller gave up", get(context.Canceled), false},
+		{"the caller's time is over", get(context.DeadlineExceeded), false},
+		{"the stream broke", fmt.Errorf("read list: %w", io.ErrUnexpectedEOF), true},
+		{"the connection was closed", get(io.EOF), true},
+		{"the connection was refused", get(&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), true},
+		{"the connection was reset", &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}, true},
+		{"the name server does not answer", get(&net.DNSError{Err: "server misbehaving", IsTemporary: true}), true},
+		{"the operating system's time is over", get(os.ErrDeadlineExceeded), true},
+		{"the certificate is of an unknown authority", get(x509.UnknownAuthorityError{}), false},
+		{"the certificate is for another host", get(&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "a"}}), false},
+		{"the certificate has expired", get(x509.CertificateInvalidError{Reason: x509.Expired}), false},
+		{"the server speaks plain HTTP", get(tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), false},
+		{"an address without a scheme", get(errors.New(`unsupported protocol scheme ""`)), false},
+		{"a certificate below another layer", fmt.Errorf("connect: %w", get(x509.UnknownAuthorityError{})), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := core.IsRetryable(tt.in); got != tt.want {
+				t.Errorf("IsRetryable(%v) = %t, want %t", tt.in, got, tt.want)
+			}
+		})
+	}
+}

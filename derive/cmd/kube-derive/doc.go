@@ -1,0 +1,83 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kube-derive turns spec structs into Kubernetes kinds.
+//
+//	go get -tool github.com/kube-go/sdk/derive/cmd/kube-derive
+//	go tool kube-derive [flags] [packages]
+//
+// or, in a source file, so that go generate does it:
+//
+//	//go:generate go tool kube-derive
+//
+// You write the spec, and what is special about the kind:
+//
+//	//kube:resource group=docs.example.com version=v1 kind=Document shortName=doc
+//	//kube:subresource status
+//	//kube:printcolumn name=Title jsonPath=.spec.title
+//	type DocumentSpec struct {
+//		// Title shown to readers.
+//		// +kubebuilder:validation:MaxLength=80
+//		Title string `json:"title"`
+//	}
+//
+//	type DocumentStatus struct { … }
+//
+// and get, in zz_generated.kube.go beside it: the type Document; NewDocument; deep copies of Document and of all structs
+// it is made of; KubeResource, which tells the SDK what the kind is called; and KubeCRD, which returns the
+// CustomResourceDefinition for programs that install it themselves. The same definition is written as YAML, for people
+// and for kubectl, to docs.example.com_documents.yaml in the directory that -out names (crds by default, relative to
+// where the command runs). When the file begins with a copyright comment, so does the generated one.
+//
+// With -verify nothing is written: the command exits with 1 and names the files that are out of date.
+//
+// # Markers about a kind
+//
+// They stand above the spec struct, without a space after the slashes. Arguments are separated by spaces; values with
+// spaces are quoted; lists are separated by commas.
+//
+//	//kube:resource          group= version= kind= [plural=] [singular=] [shortName=,] [categories=,]
+//	                         [scope=Namespaced|Cluster] [storage=true|false] [served=true|false] [deprecated[="warning"]]
+//	//kube:description       the comment of the kind, up to the end of the line; more lines may follow
+//	//kube:subresource       status[=TypeName]       the type is called like the kind, with Status behind, unless named
+//	//kube:subresource       scale specReplicas=.spec.x statusReplicas=.status.x [labelSelector=.status.x]
+//	//kube:printcolumn       name= jsonPath= [type=] [description=] [format=] [priority=]
+//	//kube:selectablefield   jsonPath=
+//	//kube:validation        rule= [message=] [messageExpression=] [reason=] [fieldPath=] [optionalOldSelf=]
+//	//kube:metadata          annotation=key=value label=key=value
+//
+// Paths are checked against the schema, which also tells the type of a column. Kinds are namespaced unless they say
+// otherwise, and their plural follows English rules unless it is given. Several versions of a kind in one run make one
+// definition; one of them says storage=true.
+//
+// # Markers about types and fields
+//
+// They are those of kubebuilder and Kubernetes, as far as they say something about schemas:
+//
+//	+kubebuilder:validation:Maximum= Minimum= ExclusiveMaximum= ExclusiveMinimum= MultipleOf=     numbers
+//	+kubebuilder:validation:MaxLength= MinLength= Pattern=                                       texts
+//	+kubebuilder:validation:MaxItems= MinItems=                                                  lists
+//	+kubebuilder:validation:MaxProperties= MinProperties=                                        objects
+//	+kubebuilder:validation:Enum=a;b Format= Type= XIntOrString XEmbeddedResource                anything
+//	+kubebuilder:validation:XValidation:rule="…",message="…"                                     a rule in CEL
+//	+kubebuilder:validation:items:…                                                              the same, of a list's items
+//	+kubebuilder:validation:ExactlyOneOf= AtMostOneOf= AtLeastOneOf=                             a struct's fields
+//	+kubebuilder:validation:Schemaless, +kubebuilder:pruning:PreserveUnknownFields               no checks
+//	+optional +required +nullable +kubebuilder:default= +default= +kubebuilder:example= +kubebuilder:title=
+//	+listType= +listMapKey= +mapType= +structType=                                               how apply merges
+//	+k8s:optional +k8s:required +k8s:immutable +k8s:enum +k8s:maxItems= +k8s:minimum= +k8s:maximum=
+//
+// A field is required unless its tag has omitempty or omitzero or a marker says otherwise;
+// +kubebuilder:validation:Optional above the package clause turns that around. The comment of a field is its
+// description; where there is none, that of its type is. Schemas are those that controller-gen makes, except that
+// metadata inside of an object, such as that of a pod template, keeps its labels and annotations.
+//
+// Types that are written out in full, with +kubebuilder:object:root=true and +groupName=, work too, with the
+// +kubebuilder: spelling of the markers about a kind.
+//
+// # Mistakes
+//
+// A marker in one of these namespaces that is unknown, misspelt, in the wrong place or of the wrong type is an error, with
+// its file, line and column. So is a type that no schema can describe. All mistakes are reported at once, and nothing is
+// written when there is one. Markers for other tools, such as +genclient, are left alone.
+package main

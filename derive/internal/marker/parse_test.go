@@ -1,0 +1,298 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package marker_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/derive/internal/marker"
+)
+
+func TestParseUnderstands(t *testing.T) {
+	n := func(s string) json.Number { return json.Number(s) }
+	for _, tt := range []struct {
+		name string
+		in   string
+		want *marker.Marker
+	}{
+		{"a comment is no marker", "// Title shown to readers.", nil},
+		{"a marker of another tool", "// +genclient:nonNamespaced", nil},
+		{"a marker of another Kubernetes generator", "// +k8s:openapi-gen=true", nil},
+		{"a plus in prose", "// +1 for this", nil},
+		{"a block comment", "/* nothing here */", nil},
+		{
+			"ours, with all kinds of values",
+			`//kube:resource group=docs.example.com version=v1 kind=Document shortName=d,doc shortName=docs scope=Cluster storage=false deprecated="use v2"`,
+			&marker.Marker{Name: "kube:resource", Offset: 2, Args: marker.Args{
+				"group": "docs.example.com", "version": "v1", "kind": "Document", "shortName": []string{"d", "doc", "docs"},
+				"scope": "Cluster", "storage": false, "deprecated": "use v2",
+			}},
+		},
+		{
+			"ours, with an argument that needs no value",
+			"//kube:subresource status",
+			&marker.Marker{Name: "kube:subresource", Offset: 2, Args: marker.Args{"status": ""}},
+		},
+		{
+			"ours, with a path that has quotes and brackets",
+			`//kube:printcolumn name=Ready jsonPath=.status.conditions[?(@.type == "Is Ready")].status priority=1`,
+			&marker.Marker{Name: "kube:printcolumn", Offset: 2, Args: marker.Args{
+				"name": "Ready", "jsonPath": `.status.conditions[?(@.type == "Is Ready")].status`, "priority": n("1"),
+			}},
+		},
+		{
+			"ours, with free text",
+			"//kube:description A Document is a=text.",
+			&marker.Marker{Name: "kube:description", Offset: 2, Args: marker.Args{"": "A Document is a=text."}},
+		},
+		{"a flag", "// +optional", &marker.Marker{Name: "optional", Offset: 3, Args: marker.Args{"": true}}},
+		{"a flag that is true", "// +nullable=true", &marker.Marker{Name: "nullable", Offset: 3, Args: marker.Args{"": true}}},
+		{
+			"a marker right behind the slashes",
+			"//+kubebuilder:validation:MaxLength=80",
+			&marker.Marker{Name: "kubebuilder:validation:MaxLength", Offset: 2, Args: marker.Args{"": n("80")}},
+		},
+		{
+			"a marker about items",
+			"// +kubebuilder:validation:items:Minimum=-1.5",
+			&marker.Marker{Name: "kubebuilder:validation:Minimum", Items: true, Offset: 3, Args: marker.Args{"": n("-1.5")}},
+		},
+		{
+			"a bare pattern with anything in it",
+			"// +kubebuilder:validation:Pattern=^[a-z]{1,3};.*$",
+			&marker.Marker{Name: "kubebuilder:validation:Pattern", Offset: 3, Args: marker.Args{"": "^[a-z]{1,3};.*$"}},
+		},
+		{
+			"a quoted pattern",
+			"// +kubebuilder:validation:Pattern=`^\"[a-z]$`",
+			&marker.Marker{Name: "kubebuilder:validation:Pattern", Offset: 3, Args: marker.Args{"": `^"[a-z]$`}},
+		},
+		{
+			"an enum with semicolons",
+			`// +kubebuilder:validation:Enum=a;"b;c";3;true;""`,
+			&marker.Marker{Name: "kubebuilder:validation:Enum", Offset: 3, Args: marker.Args{"": []any{"a", "b;c", n("3"), true, ""}}},
+		},
+		{
+			"an enum in braces",
+			`// +kubebuilder:validation:Enum={"a", b , 3}`,
+			&marker.Marker{Name: "kubebuilder:validation:Enum", Offset: 3, Args: marker.Args{"": []any{"a", "b", n("3")}}},
+		},
+		{
+			"arguments with commas",
+			"// +kubebuilder:printcolumn:name=\"Ready\",type=string,JSONPath=`.status.conditions[?(@.type==\"a,b\")].status`,priority=1",
+			&marker.Marker{Name: "kubebuilder:printcolumn", Offset: 3, Args: marker.Args{
+				"name": "Ready", "type": "string", "JSONPath": `.status.conditions[?(@.type=="a,b")].status`, "priority": n("1"),
+			}},
+		},
+		{
+			"lists as arguments",
+			"// +kubebuilder:resource:path=zoos,shortName=z;zz,categories={all,animals},scope=Cluster",
+			&marker.Marker{Name: "kubebuilder:resource", Offset: 3, Args: marker.Args{
+				"path": "zoos", "shortName": []string{"z", "zz"}, "categories": []string{"all", "animals"}, "scope": "Cluster",
+			}},
+		},
+		{
+			"a rule",
+			`// +kubebuilder:validation:XValidation:rule="self.a != \"x, y\"",optionalOldSelf=true`,
+			&marker.Marker{Name: "kubebuilder:validation:XValidation", Offset: 3, Args: marker.Args{
+				"rule": `self.a != "x, y"`, "optionalOldSelf": true,
+			}},
+		},
+		{"a default with a colon", "// +kubebuilder:default:=5", &marker.Marker{Name: "kubebuilder:default", Offset: 3, Args: marker.Args{"": n("5")}}},
+		{"a default text", "// +kubebuilder:default=10Mi", &marker.Marker{Name: "kubebuilder:default", Offset: 3, Args: marker.Args{"": "10Mi"}}},
+		{
+			"a default object",
+			`// +kubebuilder:default={name: "x", "port": 3, tags: {a, b}, deep: {k: true}, empty: {}}`,
+			&marker.Marker{Name: "kubebuilder:default", Offset: 3, Args: marker.Args{"": map[string]any{
+				"name": "x", "port": n("3"), "tags": []any{"a", "b"}, "deep": map[string]any{"k": true}, "empty": map[string]any{},
+			}}},
+		},
+		{
+			"a default in JSON",
+			`// +kubebuilder:default=[{"a":1},null]`,
+			&marker.Marker{Name: "kubebuilder:default", Offset: 3, Args: marker.Args{"": []any{map[string]any{"a": n("1")}, nil}}},
+		},
+		{"a default list", "// +kubebuilder:default=a;b", &marker.Marker{Name: "kubebuilder:default", Offset: 3, Args: marker.Args{"": []any{"a", "b"}}}},
+		{"a Kubernetes default", `// +default="TCP"`, &marker.Marker{Name: "default", Offset: 3, Args: marker.Args{"": "TCP"}}},
+		{"what another tool understands", "// +kubebuilder:rbac:groups=apps,resources=x;y", &marker.Marker{Name: "kubebuilder:rbac", Offset: 3, Args: marker.Args{}}},
+		{"a carriage return at the end", "// +optional\r", &marker.Marker{Name: "optional", Offset: 3, Args: marker.Args{"": true}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := marker.NewSet().Parse(tt.in)
+			if err != nil {
+				t.Fatalf("Parse(%q): %v", tt.in, err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Parse(%q) (-want +got):\n%s", tt.in, diff)
+			}
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   string
+		at   string // the text that the error points to begins like this
+		want string
+	}{
+		{"a space before ours", "// kube:resource group=a", "kube:", "write //kube:resource without a space after the slashes"},
+		{"a plus before ours", "// +kube:resource", "+kube", "markers of kube-derive have no plus: write //kube:resource"},
+		{"an unknown one of ours", "//kube:resorce group=a", "kube:", "unknown marker //kube:resorce; did you mean //kube:resource?"},
+		{"one of ours that resembles none", "//kube:xyzzy", "kube:", "unknown marker //kube:xyzzy"},
+		{"an unknown argument", "//kube:resource group=a shortname=b", "shortname", `//kube:resource has no argument "shortname"; did you mean "shortName"?`},
+		{
+			"an unknown argument that resembles none", "//kube:selectablefield xyzzy=b", "xyzzy",
+			`//kube:selectablefield has no argument "xyzzy"; it takes jsonPath`,
+		},
+		{"an argument twice", "//kube:resource group=a group=b", "group=b", "group is given twice"},
+		{"an argument without a value", "//kube:resource group", "group", "group needs a value: write group=…"},
+		{"a missing argument", "//kube:resource group=a version=v1", "kube:", "//kube:resource needs kind=…"},
+		{"an empty argument", "//kube:resource group= version=v1 kind=A", " version", "the value is empty"},
+		{"an empty item", "//kube:resource group=a version=v1 kind=A shortName=a,,b", "a,,b", "shortName has an empty item"},
+		{
+			"a word that is not one of those allowed", "//kube:resource group=a version=v1 kind=A scope=cluster", "cluster",
+			`"cluster" is not one of Namespaced, Cluster; did you mean "Cluster"?`,
+		},
+		{"a truth value that is none", "//kube:resource group=a version=v1 kind=A storage=yes", "yes", `"yes" is not true or false`},
+		{"free text that is missing", "//kube:description", "kube:", "//kube:description needs a value: a value"},
+		{"a quote that does not close", `//kube:printcolumn name="a`, `"a`, "the quote that opens here does not close, or has a bad escape in it"},
+		{"single quotes", `// +kubebuilder:default='a'`, `'a'`, "quote with \" or `, not with '"},
+
+		{
+			"a misspelling", "// +kubebuilder:validation:MaxLenght=5", "+kube",
+			"unknown marker +kubebuilder:validation:MaxLenght; did you mean +kubebuilder:validation:MaxLength?",
+		},
+		{
+			"wrong case", "// +kubebuilder:validation:maxlength=5", "+kube",
+			"unknown marker +kubebuilder:validation:maxlength; did you mean +kubebuilder:validation:MaxLength?",
+		},
+		{
+			"a missing part", "// +kubebuilder:MaxLength=5", "+kube",
+			"unknown marker +kubebuilder:MaxLength; did you mean +kubebuilder:validation:MaxLength?",
+		},
+		{
+			"a misspelt namespace", "// +kubebulder:validation:MaxLength=5", "+kube",
+			"unknown marker +kubebulder:validation:MaxLength; did you mean +kubebuilder:validation:MaxLength?",
+		},
+		{
+			"a misspelling before arguments", "// +kubebuilder:printcolum:name=a,type=string", "+kube",
+			"unknown marker +kubebuilder:printcolum:name; did you mean +kubebuilder:printcolumn?",
+		},
+		{"one that resembles none", "// +kubebuilder:xyzzy", "+kube", "unknown marker +kubebuilder:xyzzy"},
+		{"a misspelt name outside of kubebuilder", "// +optinal", "+opt", "unknown marker +optinal; did you mean +optional?"},
+		{"a misspelt name with a value", "// +listtype=map", "+list", "unknown marker +listtype; did you mean +listType?"},
+		{"a misspelt name of Kubernetes", "// +k8s:immutabel", "+k8s", "unknown marker +k8s:immutabel; did you mean +k8s:immutable?"},
+		{"text behind a flag", "// +optional because", " because", "unexpected text after +optional"},
+		{"a flag that is false", "// +nullable=false", "false", "+nullable can't be false: leave it out instead"},
+		{"a flag with another value", "// +nullable=maybe", "maybe", `"maybe" is not true or false`},
+		{"no value", "// +kubebuilder:validation:MaxLength", "+kube", "+kubebuilder:validation:MaxLength needs a value: a whole number, zero or more"},
+		{"an empty value", "// +kubebuilder:validation:Pattern=", "", "the value is empty"},
+		{"a text for a number", "// +kubebuilder:validation:Maximum=ten", "ten", `"ten" is not a number`},
+		{"a negative length", "// +kubebuilder:validation:MaxLength=-1", "-1", `"-1" is not a whole number, zero or more`},
+		{
+			"an enum with commas", "// +kubebuilder:validation:Enum=a,b", ",b",
+			`unexpected ",b": quote the value if that is part of it`,
+		},
+		{"an enum with a hole", "// +kubebuilder:validation:Enum=a;;b", ";b", `a value is missing here; write "" for an empty text`},
+		{"a brace that does not close", "// +kubebuilder:default={a: 1", "{a", "the brace that opens here does not close"},
+		{"a list that does not close", "// +kubebuilder:default={1, 2", "", `expected ',' or '}'`},
+		{"a default that is not JSON", "// +default=TCP", "TCP", `the value must be JSON, such as "text" or 3 or [1,2]: invalid character 'T' looking for beginning of value`},
+		{"a default that is a reference", "// +default=ref(x)", "ref", "references are not resolved: write the value itself"},
+		{"a value for a marker that has arguments", "// +kubebuilder:resource=x", "x", "+kubebuilder:resource has no value of its own; it takes path, shortName, categories, singular, scope"},
+		{"arguments for a marker that has a value", "// +kubebuilder:validation:MaxLength:max=3", "max", `+kubebuilder:validation:MaxLength has no argument "max"; it takes none by name`},
+		{"an argument without a name", "// +kubebuilder:resource:=x", "x", "+kubebuilder:resource has no value of its own; it takes path, shortName, categories, singular, scope"},
+		{"arguments separated by spaces", `// +kubebuilder:resource:path="a" scope=Cluster`, "scope", `unexpected "scope=Cluster": arguments are separated by commas`},
+		{"an object in a list of texts", "// +kubebuilder:resource:shortName={{a: b}}", "{{", "item 1 of the list is not a text"},
+		{"a marker in a block comment", "/*\n\t+kubebuilder:validation:MaxLength=3\n*/", "+kube", "+kubebuilder:validation:MaxLength=3: markers are read from line comments only; use //"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := marker.NewSet().Parse(tt.in)
+			e, ok := errors.AsType[*marker.SyntaxError](err)
+			if !ok {
+				t.Fatalf("Parse(%q) = %v, want a SyntaxError", tt.in, err)
+			}
+			if e.Msg != tt.want {
+				t.Errorf("Parse(%q):\n got %s\nwant %s", tt.in, e.Msg, tt.want)
+			}
+			if rest := tt.in[e.Offset:]; !strings.HasPrefix(rest, tt.at) || tt.at == "" && rest != "" {
+				t.Errorf("Parse(%q) points to %q, want %q", tt.in, rest, tt.at)
+			}
+		})
+	}
+}
+
+func TestAllowedSaysWhereAMarkerBelongs(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		on   marker.Target
+		want string
+	}{
+		{"// +optional", marker.Field, ""},
+		{"// +optional", marker.Type, "+optional belongs on a field, not on a type"},
+		{"//kube:subresource status", marker.Field, "//kube:subresource belongs on a type, not on a field"},
+		{"// +groupName=a.example.com", marker.Type, "+groupName belongs on a package, not on a type: put it above the package clause, or give kube:resource a group"},
+		{"// +kubebuilder:validation:items:MaxLength=3", marker.Package, "+kubebuilder:validation:items:MaxLength belongs on a type or field, not on a package"},
+		{"// +kubebuilder:validation:MaxLength=3", marker.Type, ""},
+		{"// +kubebuilder:object:generate=true", marker.Package, ""},
+	} {
+		set := marker.NewSet()
+		m, err := set.Parse(tt.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := set.Allowed(m, tt.on); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("Allowed(%q, %v) = %q, want %q", tt.in, tt.on, got, tt.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		`//kube:resource group=docs.example.com version=v1 kind=Document shortName=d,doc deprecated="use v2"`,
+		`//kube:printcolumn name=Ready jsonPath=.status.conditions[?(@.type == "Is Ready")].status priority=1`,
+		"//kube:description text", "// +optional", "// +kubebuilder:validation:items:Minimum=-1.5",
+		"// +kubebuilder:validation:Pattern=`^a$`", `// +kubebuilder:validation:Enum=a;"b;c";{x: 3}`,
+		`// +kubebuilder:default={name: "x", "port": 3, tags: {a, b}}`, "// +default=[1]",
+		"// +kubebuilder:printcolumn:name=\"Ready\",type=string,JSONPath=`.a[?(@.b==\"c,d\")]`",
+		"/* +kubebuilder:validation:MaxLength=3 */", "// +listType=map", "// +kubebuilder:", "// +",
+	} {
+		f.Add(seed)
+	}
+	set := marker.NewSet()
+	f.Fuzz(func(t *testing.T, in string) {
+		m, err := set.Parse(in)
+		if err != nil {
+			e, ok := errors.AsType[*marker.SyntaxError](err)
+			if !ok || m != nil {
+				t.Fatalf("Parse(%q) = %v, %v; want a SyntaxError alone", in, m, err)
+			}
+			if e.Offset < 0 || e.Offset > len(in) || e.Msg == "" {
+				t.Fatalf("Parse(%q): offset %d, message %q", in, e.Offset, e.Msg)
+			}
+			return
+		}
+		if m == nil {
+			return
+		}
+		if m.Offset < 2 || m.Offset >= len(in) {
+			t.Fatalf("Parse(%q): offset %d", in, m.Offset)
+		}
+		if set.On(m) == 0 || set.Spelling(m) == "" {
+			t.Fatalf("Parse(%q) = %v, which is not defined", in, m)
+		}
+		if _, err := json.Marshal(m.Args); err != nil {
+			t.Fatalf("Parse(%q): arguments can't be JSON: %v", in, err)
+		}
+	})
+}

@@ -1,0 +1,243 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package structural_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// doc decodes a document.
+func doc(t *testing.T, text string) *jsonschema.Schema {
+	t.Helper()
+	var s jsonschema.Schema
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	return &s
+}
+
+func TestRewrite(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   string
+		want string
+	}{
+		{
+			"a reference is replaced by what it refers to, and the field's comment wins",
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"field"},"b":{"$ref":"#/$defs/A"}},
+			 "$defs":{"A":{"type":"string","description":"type","maxLength":5}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","description":"field","maxLength":5},"b":{"type":"string","description":"type","maxLength":5}}}`,
+		},
+		{
+			"a reference to a reference",
+			`{"$ref":"#/$defs/A","$defs":{"A":{"$ref":"#/$defs/B","minLength":1},"B":{"type":"string"}}}`,
+			`{"type":"string","minLength":1}`,
+		},
+		{
+			"bounds that a field and its type give differently both hold",
+			`{"$ref":"#/$defs/A","maxLength":3,"pattern":"^a","maximum":4,"enum":["x"],"$defs":{"A":{"maxLength":5,"pattern":"b$","exclusiveMaximum":4,"enum":["y"],"minLength":1}}}`,
+			`{"minLength":1,"allOf":[
+				{"maxLength":5,"pattern":"b$","maximum":4,"exclusiveMaximum":true,"enum":["y"]},
+				{"maxLength":3,"pattern":"^a","maximum":4,"enum":["x"]}]}`,
+		},
+		{
+			"bounds that they give alike are one",
+			`{"$ref":"#/$defs/A","maxLength":5,"maximum":4,"enum":["x"],"$defs":{"A":{"maxLength":5,"maximum":4,"enum":["x"]}}}`,
+			`{"maxLength":5,"maximum":4,"enum":["x"]}`,
+		},
+		{
+			"what is said of items comes on top",
+			`{"$ref":"#/$defs/A","items":{"maxLength":3},"$defs":{"A":{"type":"array","items":{"type":"string","minLength":1}}}}`,
+			`{"type":"array","items":{"type":"string","minLength":1,"maxLength":3}}`,
+		},
+		{
+			"embedded properties are hoisted, and hidden by those of the same name",
+			`{"type":"object","required":["b"],"properties":{"a":{"type":"string"},"b":{"type":"string"}},"allOf":[{"$ref":"#/$defs/A"}],
+			 "$defs":{"A":{"type":"object","description":"no","required":["a","c"],"properties":{"a":{"type":"integer"},"c":{"type":"boolean"}}}}}`,
+			`{"type":"object","required":["b","c"],"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"boolean"}}}`,
+		},
+		{
+			"exclusive bounds are flags",
+			`{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1.5}`,
+			`{"type":"number","minimum":0,"exclusiveMinimum":true,"maximum":1.5,"exclusiveMaximum":true}`,
+		},
+		{
+			"properties that are not known are pruned or preserved",
+			`{"type":"object","properties":{"a":{"type":"object","additionalProperties":false},"b":{"type":"object","additionalProperties":true},"c":{"type":"object","additionalProperties":{"type":"string"}}}}`,
+			`{"type":"object","properties":{"a":{"type":"object"},"b":{"type":"object","x-kubernetes-preserve-unknown-fields":true},"c":{"type":"object","additionalProperties":{"type":"string"}}}}`,
+		},
+		{
+			"bytes have a format, a constant is an enum, one example is kept",
+			`{"type":"object","properties":{"a":{"type":"string","contentEncoding":"base64"},"b":{"const":"x"},"c":{"type":"string","examples":["e","f"]}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","format":"byte"},"b":{"enum":["x"]},"c":{"type":"string","example":"e"}}}`,
+		},
+		{
+			"the metadata of a whole object is the server's",
+			`{"type":"object","properties":{"metadata":{"type":"object","description":"no","properties":{"name":{"type":"string"}}}},"$defs":{}}`,
+			`{"type":"object","properties":{"metadata":{"type":"object"}}}`,
+		},
+		{
+			"alternatives are kept",
+			`{"oneOf":[{"required":["a"]},{"required":["b"]}],"anyOf":[{"required":["c"]}],"not":{"required":["d"]}}`,
+			`{"oneOf":[{"required":["a"]},{"required":["b"]}],"anyOf":[{"required":["c"]}],"not":{"required":["d"]}}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := doc(t, tt.in)
+			s, err := structural.Rewrite(in)
+			if err != nil {
+				t.Fatalf("Rewrite: %v", err)
+			}
+			if diff := cmp.Diff(decoded(t, []byte(tt.want)), encoded(t, s)); diff != "" {
+				t.Errorf("Rewrite (-want +got):\n%s", diff)
+			}
+			again, err := structural.Rewrite(in)
+			if err != nil {
+				t.Fatalf("Rewrite again: %v", err)
+			}
+			if diff := cmp.Diff(encoded(t, s), encoded(t, again)); diff != "" {
+				t.Errorf("Rewrite changed its document (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+func encoded(t *testing.T, v any) any {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decoded(t, b)
+}
+
+func decoded(t *testing.T, b []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestRewriteKeepsTheTypesOfExtras(t *testing.T) {
+	rules := []structural.Rule{{Rule: "true"}}
+	in := &jsonschema.Schema{Type: "array", Extras: map[string]any{
+		structural.KeyNullable:    true,
+		structural.KeyListType:    "map",
+		structural.KeyListMapKeys: []string{"name"},
+		structural.KeyMapType:     "atomic",
+		structural.KeyValidations: rules,
+	}}
+	got, err := structural.Rewrite(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &structural.Schema{Type: "array", Nullable: true, ListType: "map", ListMapKeys: []string{"name"}, MapType: "atomic", Validations: rules}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Rewrite (-want +got):\n%s", diff)
+	}
+}
+
+func TestRewriteGivesAnIntegerOrStringNoType(t *testing.T) {
+	got, err := structural.Rewrite(&jsonschema.Schema{Type: "string", Pattern: "^a", Extras: map[string]any{structural.KeyIntOrString: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &structural.Schema{IntOrString: true, Pattern: "^a", AnyOf: []*structural.Schema{{Type: "integer"}, {Type: "string"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Rewrite (-want +got):\n%s", diff)
+	}
+}
+
+func TestRewriteRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name, in, want string
+	}{
+		{"a type that contains itself", `{"$ref":"#/$defs/A","$defs":{"A":{"items":{"$ref":"#/$defs/B"}},"B":{"items":{"$ref":"#/$defs/A"}}}}`, "type A contains itself (A → B → A); a structural schema can't"},
+		{"a reference to nothing", `{"properties":{"a":{"$ref":"#/$defs/A"}}}`, `reference "#/$defs/A" leads nowhere`},
+		{"a reference out of the document", `{"$ref":"https://example.com/a"}`, `reference "https://example.com/a" leads nowhere`},
+	} {
+		_, err := structural.Rewrite(doc(t, tt.in))
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s: Rewrite = %v, want %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestAccepts(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		schema string
+		value  string
+		want   string // "" when the value fits
+	}{
+		{"a text", `{"type":"string"}`, `"a"`, ""},
+		{"a number for a text", `{"type":"string"}`, `1`, "1 is not a string"},
+		{"a text for an integer", `{"type":"integer"}`, `"a"`, `"a" is not an integer`},
+		{"a fraction for an integer", `{"type":"integer"}`, `1.5`, "1.5 is not an integer"},
+		{"an integer for a number", `{"type":"number"}`, `1`, ""},
+		{"a truth value", `{"type":"boolean"}`, `true`, ""},
+		{"a text for a truth value", `{"type":"boolean"}`, `"true"`, `"true" is not a boolean`},
+		{"a list for an object", `{"type":"object"}`, `[]`, "[] is not an object"},
+		{"anything where there is no type", `{}`, `[1]`, ""},
+		{"null", `{"type":"string"}`, `null`, "null is not a string"},
+		{"null where it is allowed", `{"type":"string","nullable":true}`, `null`, ""},
+		{"one of an enum", `{"type":"string","enum":["a","b"]}`, `"b"`, ""},
+		{"none of an enum", `{"type":"string","enum":["a","b"]}`, `"c"`, `"c" is not one of ["a","b"]`},
+		{"a text that is too long", `{"type":"string","maxLength":2}`, `"äöü"`, `"äöü" is longer than 2`},
+		{"a text that is just short enough", `{"type":"string","maxLength":3}`, `"äöü"`, ""},
+		{"a text that is too short", `{"type":"string","minLength":2}`, `"ä"`, `"ä" is shorter than 2`},
+		{"a text that does not match", `{"type":"string","pattern":"^a"}`, `"b"`, `"b" does not match ^a`},
+		{"a number above the maximum", `{"type":"integer","maximum":3}`, `4`, "4 is above the maximum 3"},
+		{"a number at an exclusive maximum", `{"type":"integer","maximum":3,"exclusiveMaximum":true}`, `3`, "3 is above the maximum 3"},
+		{"a number below the minimum", `{"type":"integer","minimum":3}`, `2`, "2 is below the minimum 3"},
+		{"a number at an exclusive minimum", `{"type":"integer","minimum":3,"exclusiveMinimum":true}`, `3`, "3 is below the minimum 3"},
+		{"an integer or string", `{"x-kubernetes-int-or-string":true}`, `"50%"`, ""},
+		{"neither an integer nor a string", `{"x-kubernetes-int-or-string":true}`, `true`, "true is neither an integer nor a string"},
+		{"too many items", `{"type":"array","maxItems":1}`, `[1,2]`, "2 items are more than 1"},
+		{"too few items", `{"type":"array","minItems":1}`, `[]`, "0 items are fewer than 1"},
+		{"a wrong item", `{"type":"array","items":{"type":"string"}}`, `["a",1]`, "item 1: 1 is not a string"},
+		{"a missing field", `{"type":"object","required":["a"],"properties":{"a":{}}}`, `{}`, `field "a" is missing`},
+		{"a missing field that has a default", `{"type":"object","required":["a"],"properties":{"a":{"default":1}}}`, `{}`, ""},
+		{"a wrong field", `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":1}`, "a: 1 is not a string"},
+		{"an unknown field", `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"b":1}`, `there is no field "b"`},
+		{"an unknown field that is preserved", `{"type":"object","x-kubernetes-preserve-unknown-fields":true}`, `{"b":1}`, ""},
+		{"a wrong value of a map", `{"type":"object","additionalProperties":{"type":"string"}}`, `{"b":1}`, "b: 1 is not a string"},
+		{"one of two branches", `{"type":"string","allOf":[{"maxLength":5},{"maxLength":3}]}`, `"abcd"`, `"abcd" is longer than 3`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s structural.Schema
+			if err := json.Unmarshal([]byte(tt.schema), &s); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := s.Accepts(numbers(t, tt.value)); err != nil {
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("Accepts(%s) = %q, want %q", tt.value, got, tt.want)
+			}
+		})
+	}
+}
+
+// numbers decodes JSON with numbers as they are written.
+func numbers(t *testing.T, text string) any {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

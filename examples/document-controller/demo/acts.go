@@ -1,0 +1,193 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/wait"
+	"github.com/kube-go/sdk/tests/cluster"
+)
+
+const author = "demo" // the field manager of what a person would do
+
+func (st *stage) create(ctx context.Context, s *screen) error {
+	s.step("Create three documents")
+	for name, spec := range map[string]v1.DocumentSpec{
+		"readme": {Title: "Read me", Body: "# Hello\nThis is **rendered** by a controller.\n- one\n- two"},
+		"notes":  {Title: "Notes", Body: "plain words", Format: v1.FormatText},
+		"page":   {Title: "A page", Body: "<p>ready made</p>", Format: v1.FormatHTML},
+	} {
+		if _, err := st.docs.Create(ctx, v1.NewDocument(st.namespace, name, spec), nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"readme", "notes", "page"} {
+		if err := st.awaitReady(ctx, name, metav1.ConditionTrue); err != nil {
+			return err
+		}
+	}
+	return st.showConfigMap(ctx, s, "readme", "index.html")
+}
+
+func (st *stage) edit(ctx context.Context, s *screen) error {
+	s.step("Edit a document: the ConfigMap follows")
+	patch := kube.MergePatch(map[string]any{"spec": map[string]any{"body": "# Hello again\nNow with other words."}})
+	if _, err := st.docs.Patch(ctx, "readme", patch, &kube.PatchOptions{FieldManager: author}); err != nil {
+		return err
+	}
+	if err := st.awaitReady(ctx, "readme", metav1.ConditionTrue); err != nil {
+		return err
+	}
+	return st.showConfigMap(ctx, s, "readme", "index.html")
+}
+
+func (st *stage) deleteConfigMap(ctx context.Context, s *screen) error {
+	s.step("Delete a ConfigMap that a document owns: it comes back")
+	old, err := st.maps.Get(ctx, "notes", nil)
+	if err != nil {
+		return err
+	}
+	if err := st.maps.Delete(ctx, "notes", nil); err != nil {
+		return err
+	}
+	s.say("configmap    %-8s deleted, uid %s", old.Name, old.UID)
+	if err := wait.Gone(ctx, st.maps, "notes", old.UID, nil); err != nil {
+		return err
+	}
+	again, err := wait.Await(ctx, st.maps, "notes", wait.Exists[corev1.ConfigMap](), nil)
+	if err != nil {
+		return err
+	}
+	s.say("configmap    %-8s is back, uid %s", again.Name, again.UID)
+	return nil
+}
+
+func (st *stage) mistake(ctx context.Context, s *screen) error {
+	s.step("Make a mistake in a document, and mend it")
+	for _, act := range []struct {
+		body string
+		want metav1.ConditionStatus
+	}{
+		{"```\nnever closed", metav1.ConditionFalse},
+		{"```\nclosed\n```", metav1.ConditionTrue},
+	} {
+		patch := kube.MergePatch(map[string]any{"spec": map[string]any{"body": act.body}})
+		if _, err := st.docs.Patch(ctx, "readme", patch, &kube.PatchOptions{FieldManager: author}); err != nil {
+			return err
+		}
+		if err := st.awaitReady(ctx, "readme", act.want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (st *stage) killServer(ctx context.Context, s *screen) error {
+	if st.cluster == nil {
+		return nil // somebody else needs it
+	}
+	s.step("Kill the API server and start it again: the controller goes on by itself")
+	server := st.cluster.Component(cluster.APIServer)
+	if err := server.Kill(); err != nil {
+		return err
+	}
+	s.say("API server   killed with SIGKILL")
+	if err := server.Start(ctx); err != nil {
+		return err
+	}
+	s.say("API server   is up again")
+	patch := kube.MergePatch(map[string]any{"spec": map[string]any{"body": "written after the crash"}})
+	if _, err := st.docs.Patch(ctx, "notes", patch, &kube.PatchOptions{FieldManager: author}); err != nil {
+		return err
+	}
+	return st.awaitReady(ctx, "notes", metav1.ConditionTrue)
+}
+
+func (st *stage) deleteDocument(ctx context.Context, s *screen) error {
+	s.step("Delete a document: its finalizer removes the file before it goes")
+	file := filepath.Join(st.dir, st.namespace, "page", "index.html")
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("the document's file should be there: %w", err)
+	}
+	s.say("file         %-8s is there", "page")
+	doc, err := st.docs.Get(ctx, "page", nil)
+	if err != nil {
+		return err
+	}
+	if err := st.docs.Delete(ctx, "page", nil); err != nil {
+		return err
+	}
+	if err := wait.Gone(ctx, st.docs, "page", doc.UID, nil); err != nil {
+		return err
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the file of the deleted document is still there: %s: %w", file, err)
+	}
+	s.say("file         %-8s is gone; its configmap is left to Kubernetes' garbage collector", "page")
+	return nil
+}
+
+func (st *stage) summary(ctx context.Context, s *screen) error {
+	s.step("Summary")
+	for doc, err := range st.docs.All(ctx, nil) {
+		if err != nil {
+			return err
+		}
+		ready := meta.IsStatusConditionTrue(doc.Status.Conditions, v1.ConditionReady)
+		s.say("%-8s %-10q ready: %-5t words: %d", doc.Name, doc.Spec.Title, ready, doc.Status.Words)
+	}
+	s.say("%d runs of the reconcile, %d of them failed; %d events seen", st.runs.Load(), st.failures.Load(), st.events.Load())
+	s.say("all as it should be; cleaning up")
+	return nil
+}
+
+// deleteAll deletes the documents while the controller is there to let them go.
+func (st *stage) deleteAll(ctx context.Context) error {
+	if err := st.docs.DeleteCollection(ctx, nil, nil); err != nil {
+		return err
+	}
+	for _, name := range []string{"readme", "notes"} {
+		if err := wait.Gone(ctx, st.docs, name, "", nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitReady waits until the condition Ready has a status that is about the document as it is now.
+func (st *stage) awaitReady(ctx context.Context, name string, want metav1.ConditionStatus) error {
+	_, err := wait.Await(ctx, st.docs, name, func(doc *v1.Document) error {
+		cond := meta.FindStatusCondition(doc.Status.Conditions, v1.ConditionReady)
+		switch {
+		case cond == nil:
+			return errors.New("it has no condition Ready yet")
+		case cond.ObservedGeneration != doc.Generation:
+			return fmt.Errorf("its condition Ready is about generation %d, not %d", cond.ObservedGeneration, doc.Generation)
+		case cond.Status != want:
+			return fmt.Errorf("it is Ready=%s, want %s", cond.Status, want)
+		}
+		return nil
+	}, nil)
+	return err
+}
+
+func (st *stage) showConfigMap(ctx context.Context, s *screen, name, key string) error {
+	cm, err := st.maps.Get(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	s.say("configmap    %-8s %s is %q", name, key, cm.Data[key])
+	return nil
+}

@@ -1,0 +1,185 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/derive"
+	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
+	"github.com/kube-go/sdk/examples/document-controller/documents"
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/wait"
+	"github.com/kube-go/sdk/tests/cluster"
+)
+
+// stage is where the story takes place.
+type stage struct {
+	client  *kube.Client
+	cluster *cluster.Cluster // nil when it is somebody else's
+	dir     string           // where the controller writes its files
+
+	namespace string
+	docs      *kube.API[v1.Document]
+	maps      *kube.API[corev1.ConfigMap]
+	runs      atomic.Int64 // of the reconcile
+	failures  atomic.Int64
+	events    atomic.Int64
+}
+
+// tell goes through the story, and leaves the cluster as it was.
+func tell(ctx context.Context, s *screen, st *stage) (err error) {
+	undo, err := st.prepare(ctx, s)
+	defer func() { err = errors.Join(err, undo()) }()
+	if err != nil {
+		return err
+	}
+	stop := st.start(ctx, s)
+	defer func() { err = errors.Join(err, stop()) }()
+
+	acts := []func(context.Context, *screen) error{
+		st.create, st.edit, st.deleteConfigMap, st.mistake, st.killServer, st.deleteDocument,
+	}
+	for _, act := range acts {
+		if err := act(ctx, s); err != nil {
+			return err
+		}
+	}
+	if err := st.summary(ctx, s); err != nil {
+		return err
+	}
+	return st.deleteAll(ctx)
+}
+
+// prepare installs the CustomResourceDefinition and makes a namespace. What undo gives back is to be called even when
+// there is an error.
+func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err error) {
+	s.step("Install the CustomResourceDefinition that kube-derive made of a Go struct")
+	var undos []func(context.Context) error
+	undo = func() error {
+		if st.cluster != nil {
+			return nil // it goes as a whole
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		var errs []error
+		for i := len(undos) - 1; i >= 0; i-- {
+			errs = append(errs, undos[i](ctx))
+		}
+		return errors.Join(errs...)
+	}
+
+	crds := kube.Dynamic(st.client, derive.CRDResource(), "")
+	crd, err := derive.CRD[v1.Document]()
+	if err != nil {
+		return undo, err
+	}
+	if _, err := crds.Get(ctx, crd.GetName(), nil); errors.Is(err, kube.ErrNotFound) { // else it is not ours to remove
+		undos = append(undos, func(ctx context.Context) error { return crds.Delete(ctx, crd.GetName(), nil) })
+	}
+	if err := documents.Install(ctx, st.client); err != nil {
+		return undo, err
+	}
+	s.say("%s is established", crd.GetName())
+
+	namespaces := kube.ClusterWide[corev1.Namespace](st.client)
+	ns, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "demo-"}}, nil)
+	if err != nil {
+		return undo, err
+	}
+	undos = append(undos, func(ctx context.Context) error {
+		if err := namespaces.Delete(ctx, ns.Name, nil); err != nil {
+			return err
+		}
+		return wait.Gone(ctx, namespaces, ns.Name, ns.UID, nil)
+	})
+	st.namespace = ns.Name
+	st.docs = kube.Namespaced[v1.Document](st.client, ns.Name)
+	st.maps = kube.Namespaced[corev1.ConfigMap](st.client, ns.Name)
+	return undo, nil
+}
+
+// start runs the controller, and shows the conditions of documents and the events as they change.
+func (st *stage) start(ctx context.Context, s *screen) (stop func() error) {
+	s.step("Run the controller, with its objects in namespace %s", st.namespace)
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	var failed error
+	wg.Go(func() {
+		failed = documents.Run(ctx, st.client, &documents.Options{Dir: st.dir, OnResult: func(r kube.Result) {
+			st.runs.Add(1)
+			if r.Err != nil {
+				st.failures.Add(1)
+				s.say("reconcile    %-8s failed, again in %v: %v", r.Ref.Name, r.RetryIn.Round(time.Millisecond), r.Err)
+			}
+		}})
+		cancel(failed) // so that nothing waits for a controller that is not there
+	})
+	wg.Go(func() { st.showConditions(ctx, s) })
+	wg.Go(func() { st.showEvents(ctx, s) })
+	s.say("running")
+	return func() error {
+		ended := errors.New("the story has ended")
+		cancel(ended)
+		wg.Wait()
+		if errors.Is(failed, ended) || failed == nil {
+			return nil
+		}
+		return failed
+	}
+}
+
+func (st *stage) showConditions(ctx context.Context, s *screen) {
+	last := map[string]string{}
+	for ev, err := range kube.Watch[v1.Document](ctx, st.docs.Feed(), nil) {
+		if err != nil {
+			return // the story has ended
+		}
+		doc := ev.Object
+		if ev.Type == kube.Bookmark {
+			continue // it is about no object
+		}
+		text := "no condition yet"
+		if cond := meta.FindStatusCondition(doc.Status.Conditions, v1.ConditionReady); cond != nil {
+			text = fmt.Sprintf("Ready=%s %s: %s (generation %d)", cond.Status, cond.Reason, cond.Message, cond.ObservedGeneration)
+		}
+		switch {
+		case ev.Type == kube.Deleted:
+			text = "gone"
+		case doc.DeletionTimestamp != nil:
+			text = fmt.Sprintf("being deleted, held by %v", doc.Finalizers)
+		}
+		if last[doc.Name] != text {
+			last[doc.Name] = text
+			s.say("document     %-8s %s", doc.Name, text)
+		}
+	}
+}
+
+func (st *stage) showEvents(ctx context.Context, s *screen) {
+	events := kube.Namespaced[eventsv1.Event](st.client, st.namespace)
+	for ev, err := range kube.Watch[eventsv1.Event](ctx, events.Feed(), nil) {
+		if err != nil {
+			return // the story has ended
+		}
+		if e := ev.Object; ev.Type == kube.Added || ev.Type == kube.Modified {
+			st.events.Add(1)
+			times := ""
+			if e.Series != nil {
+				times = fmt.Sprintf(" (%d times)", e.Series.Count)
+			}
+			s.say("event        %-8s %s %s: %s%s", e.Regarding.Name, e.Type, e.Reason, e.Note, times)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+var errStop = errors.New("the test is over")
+
+// configMap returns an object; its value tells its states apart.
+func configMap(ref, value string) *corev1.ConfigMap {
+	r := core.ParseObjectRef(ref)
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:     r.Namespace,
+			Name:          r.Name,
+			Labels:        map[string]string{"value": value},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "test", Operation: "Update"}},
+		},
+		Data: map[string]string{"value": value},
+	}
+}
+
+func newServer(t testing.TB, encoding wire.Encoding, refs ...string) *fakesource.Server {
+	t.Helper()
+	res, err := core.ResourceOf[corev1.ConfigMap]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fakesource.New(res, encoding)
+	for _, ref := range refs {
+		s.Put(configMap(ref, "first"))
+	}
+	return s
+}
+
+// run runs a reflector in the test's bubble until the test ends, and waits until it has nothing to do.
+func run(t *testing.T, server *fakesource.Server) *reflector.Store[corev1.ConfigMap] {
+	t.Helper()
+	r := reflector.New[corev1.ConfigMap](server, nil)
+	runUntilEnd(t, r)
+	return r.Store()
+}
+
+// runUntilEnd returns a function that stops the reflector and returns the error of Run.
+func runUntilEnd(t *testing.T, r *reflector.Reflector[corev1.ConfigMap]) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(func() { cancel(errStop) })
+	synctest.Wait()
+	return func() error {
+		cancel(errStop)
+		return <-ended
+	}
+}
+
+// subscriber takes changes one at a time, when a test asks for them.
+type subscriber struct {
+	t      *testing.T
+	next   func() (reflector.Change, error, bool)
+	cancel context.CancelCauseFunc
+}
+
+func subscribe(t *testing.T, store *reflector.Store[corev1.ConfigMap]) *subscriber {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	next, stop := iter.Pull2(store.Subscribe(ctx))
+	t.Cleanup(func() {
+		stop()
+		cancel(errStop)
+	})
+	return &subscriber{t, next, cancel}
+}
+
+// want checks which changes come next; then none must wait.
+func (s *subscriber) want(changes ...string) {
+	s.t.Helper()
+	for _, want := range changes {
+		c, err, _ := s.next()
+		if err != nil {
+			s.t.Fatalf("got error %v, want %s", err, want)
+		}
+		if got := describe(s.t, c); got != want {
+			s.t.Errorf("got change %s, want %s", got, want)
+		}
+	}
+}
+
+// wantNothing checks that no change waits. The subscription ends with it.
+func (s *subscriber) wantNothing() {
+	s.t.Helper()
+	go func() {
+		synctest.Wait()
+		s.cancel(errStop)
+	}()
+	if c, err, _ := s.next(); err != errStop {
+		s.t.Errorf("got change %s and error %v, want the cause", describe(s.t, c), err)
+	}
+	if _, _, ok := s.next(); ok {
+		s.t.Error("an error was not the last pair")
+	}
+}
+
+// describe returns, for example, "Modified prod/a 1:first 2:second": the type, then UIDs and values of the states.
+func describe(t testing.TB, c reflector.Change) string {
+	t.Helper()
+	out := string(c.Type)
+	if c.Initial {
+		out = "initial " + out
+	}
+	if c.Type == core.Bookmark {
+		return out
+	}
+	out += " " + c.Ref.String()
+	for _, p := range []wire.Packed{c.Old, c.New} {
+		if p.Len() == 0 {
+			out += " -"
+			continue
+		}
+		obj := new(corev1.ConfigMap)
+		if err := p.Decode(obj); err != nil {
+			t.Errorf("change of %s: %v", c.Ref, err)
+		}
+		if got := core.RefOf(obj); got != c.Ref {
+			t.Errorf("change of %s holds %s", c.Ref, got)
+		}
+		out += fmt.Sprintf(" %s=%s", obj.UID, obj.Data["value"])
+	}
+	return out
+}

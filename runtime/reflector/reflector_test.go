@@ -1,0 +1,198 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+func TestRelistKeepsWhatHasNotChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b", "prod/c")
+		r := reflector.New[corev1.ConfigMap](server, nil)
+		stop := runUntilEnd(t, r)
+		before, _ := r.Store().Packed(ref("prod/a"))
+		if err := stop(); err != errStop {
+			t.Errorf("Run ended with %v, want the cause", err)
+		}
+
+		server.Put(configMap("prod/b", "second"))
+		server.Delete(ref("prod/c"))
+		server.Put(configMap("prod/d", "first"))
+		runUntilEnd(t, r)
+		wantNames(t, r.Store(), nil, "prod/a", "prod/b", "prod/d")
+		after, _ := r.Store().Packed(ref("prod/a"))
+		if &before.Bytes()[0] != &after.Bytes()[0] {
+			t.Error("the entry of an object that has not changed was replaced")
+		}
+	})
+}
+
+func TestRelistTellsWhatWasMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b", "prod/c", "prod/d")
+		r := reflector.New[corev1.ConfigMap](server, nil)
+		stop := runUntilEnd(t, r)
+		sub := subscribe(t, r.Store())
+		for range 5 {
+			sub.next() // the four objects, and the Bookmark
+		}
+		stop()
+		server.Put(configMap("prod/b", "second"))
+		server.Delete(ref("prod/c"))
+		server.Delete(ref("prod/d"))
+		server.Put(configMap("prod/d", "replaced"))
+		server.Put(configMap("prod/e", "first"))
+		runUntilEnd(t, r)
+		sub.want(
+			"MODIFIED prod/b uid-2=first uid-2=second",
+			"MODIFIED prod/d uid-4=first uid-5=replaced",
+			"ADDED prod/e - uid-6=first",
+			"DELETED prod/c uid-3=first -",
+		)
+		sub.wantNothing()
+	})
+}
+
+func TestInterruptedListRemovesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b")
+		r := reflector.New[corev1.ConfigMap](server, nil)
+		runUntilEnd(t, r)()
+		items := 0
+		server.Delete(ref("prod/a"))
+		server.Put(configMap("prod/a0", "first"))
+		server.Behave(fakesource.Behaviour{
+			Streaming: fakesource.Rejected,
+			OnItem: func(p wire.Packed) (wire.Packed, error) {
+				if items++; items == 2 {
+					return p, errors.New("cut")
+				}
+				return p, nil
+			},
+		})
+		runUntilEnd(t, r)
+		wantNames(t, r.Store(), nil, "prod/a", "prod/a0", "prod/b") // one list, half done
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		wantNames(t, r.Store(), nil, "prod/a0", "prod/b")
+	})
+}
+
+func TestObjectThatWasListedAndDeletedInTheSameList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b")
+		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored})
+		r := reflector.New[corev1.ConfigMap](server, nil)
+		runUntilEnd(t, r)
+		server.Delete(ref("prod/a"))
+		synctest.Wait()
+		if n := r.Store().Len(); n != 1 {
+			t.Errorf("Len() = %d, want 1", n)
+		}
+		server.Delete(ref("prod/b"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		wantNames(t, r.Store(), nil)
+	})
+}
+
+func TestHealthTellsTheTroubleUntilItIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON)
+		reported := make(chan error, 100)
+		r := reflector.New[corev1.ConfigMap](server, &reflector.Options{
+			Watch: watcher.Config{OnError: func(err error) { reported <- err }},
+		})
+		runUntilEnd(t, r)
+		if err := r.Health(); err != nil {
+			t.Errorf("Health() = %v at the start", err)
+		}
+		server.Cut(fakesource.Expired())
+		synctest.Wait()
+		if err := r.Health(); !errors.Is(err, core.ErrExpired) {
+			t.Errorf("Health() = %v, want the trouble", err)
+		}
+		if err := <-reported; !errors.Is(err, core.ErrExpired) {
+			t.Errorf("reported %v, want the trouble", err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if err := r.Health(); err != nil {
+			t.Errorf("Health() = %v after it was over", err)
+		}
+	})
+}
+
+func TestRunThatCanNeverWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON)
+		invalid := &request.InvalidError{Field: "namespace", Detail: "is empty"}
+		server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return invalid }})
+		r := reflector.New[corev1.ConfigMap](server, nil)
+		waiting := make(chan error, 2)
+		go func() { waiting <- r.Store().Ready(t.Context()) }()
+		go func() {
+			for _, err := range r.Store().Subscribe(t.Context()) {
+				waiting <- err
+			}
+		}()
+		synctest.Wait()
+		if err := r.Run(t.Context()); err != invalid {
+			t.Errorf("Run() = %v, want %v", err, invalid)
+		}
+		for range 2 {
+			if err := <-waiting; !errors.Is(err, invalid) {
+				t.Errorf("who waited is told %v, want %v", err, invalid)
+			}
+		}
+		if err := r.Store().WaitFor(t.Context(), "1"); !errors.Is(err, invalid) {
+			t.Errorf("WaitFor() = %v, want %v", err, invalid)
+		}
+		server.Behave(fakesource.Behaviour{})
+		runUntilEnd(t, r)
+		if err := r.Store().Ready(t.Context()); err != nil {
+			t.Errorf("after a Run that works: %v", err)
+		}
+	})
+}
+
+func TestRunTwiceAtATimeIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reflector.New[corev1.ConfigMap](newServer(t, wire.JSON), nil)
+		runUntilEnd(t, r)
+		if err := r.Run(t.Context()); err == nil {
+			t.Error("the second Run returned no error")
+		}
+	})
+}
+
+func TestObjectThatCannotBeStoredKeepsItsEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.Protobuf, "prod/a")
+		r := reflector.New[corev1.ConfigMap](server, nil)
+		runUntilEnd(t, r)()
+		server.Put(configMap("prod/a", "second"))
+		server.Behave(fakesource.Behaviour{Streaming: fakesource.Rejected, OnItem: func(p wire.Packed) (wire.Packed, error) {
+			// Metadata that can be read, then managedFields that can't.
+			return wire.NewPacked(wire.Protobuf, append([]byte(nil), p.Bytes()[:len(p.Bytes())-1]...)), nil
+		}})
+		runUntilEnd(t, r)
+		if !r.Store().Has(ref("prod/a")) {
+			t.Error("the entry is gone")
+		}
+	})
+}

@@ -1,0 +1,326 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+func ref(s string) core.ObjectRef { return core.ParseObjectRef(s) }
+
+func TestGetReturnsAFreshObjectOfItsKind(t *testing.T) {
+	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
+		t.Run(encoding.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := run(t, newServer(t, encoding, "prod/a"))
+				want := configMap("prod/a", "first")
+				want.APIVersion, want.Kind = "v1", "ConfigMap"
+				want.UID, want.ResourceVersion = "uid-1", "2"
+				want.ManagedFields = nil
+				for range 2 {
+					got, err := store.Get(ref("prod/a"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("Get (-want +got):\n%s", diff)
+					}
+					got.Data["value"] = "the reader's own" // and nobody else's
+					got.Labels["value"] = "the reader's own"
+				}
+			})
+		})
+	}
+}
+
+func TestStoreFollowsTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b", "dev/a", "all")
+		store := run(t, server)
+		wantNames(t, store, nil, "all", "dev/a", "prod/a", "prod/b")
+		server.Put(configMap("dev/b", "first"))
+		server.Delete(ref("prod/b"))
+		server.Delete(ref("all"))
+		synctest.Wait()
+		wantNames(t, store, nil, "dev/a", "dev/b", "prod/a")
+		if n := store.Len(); n != 3 {
+			t.Errorf("Len() = %d, want 3", n)
+		}
+		if rv := store.ResourceVersion(); rv != "8" {
+			t.Errorf("ResourceVersion() = %s, want 8", rv)
+		}
+		if !store.Has(ref("dev/b")) || store.Has(ref("prod/b")) || store.Has(ref("b")) {
+			t.Error("Has says other than Get")
+		}
+		if p, ok := store.Packed(ref("dev/b")); !ok || !strings.Contains(string(p.Bytes()), `"name":"b"`) {
+			t.Errorf("Packed = %s, %v", p.Bytes(), ok)
+		}
+		if p, ok := store.Packed(ref("prod/b")); ok || p.Len() != 0 {
+			t.Errorf("Packed of a deleted object = %s, %v", p.Bytes(), ok)
+		}
+		if _, err := store.Get(ref("prod/b")); !errors.Is(err, core.ErrNotFound) || err.Error() != "configmaps prod/b: not found" {
+			t.Errorf("Get of a deleted object: %v", err)
+		}
+	})
+}
+
+func TestAllSelects(t *testing.T) {
+	tests := []struct {
+		name string
+		in   *reflector.SelectOptions
+		want []string
+	}{
+		{"everything by default", nil, []string{"dev/a", "prod/a", "prod/b"}},
+		{"one namespace", &reflector.SelectOptions{Namespace: "prod"}, []string{"prod/a", "prod/b"}},
+		{"a namespace without objects", &reflector.SelectOptions{Namespace: "test"}, nil},
+		{"labels", &reflector.SelectOptions{LabelSelector: "value=first"}, []string{"dev/a", "prod/a"}},
+		{"labels by set", &reflector.SelectOptions{LabelSelector: "value in (second,third),!other"}, []string{"prod/b"}},
+		{"labels in a namespace", &reflector.SelectOptions{Namespace: "prod", LabelSelector: "value!=second"}, []string{"prod/a"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t, wire.JSON, "prod/a", "prod/b", "dev/a")
+				server.Put(configMap("prod/b", "second"))
+				wantNames(t, run(t, server), test.in, test.want...)
+			})
+		})
+	}
+}
+
+func TestAllRefusesABadSelector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for obj, err := range run(t, newServer(t, wire.JSON, "prod/a")).All(&reflector.SelectOptions{LabelSelector: "=,"}) {
+			if obj != nil || err == nil || !strings.HasPrefix(err.Error(), "select configmaps: ") {
+				t.Errorf("got %v, %v", obj, err)
+			}
+		}
+	})
+}
+
+func TestAllEndsAtBreak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range run(t, newServer(t, wire.JSON, "prod/a", "prod/b")).All(nil) {
+			break
+		}
+	})
+}
+
+func TestAllShowsOneMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "dev/a")
+		store := run(t, server)
+		n := 0
+		for obj, err := range store.All(nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; obj.Data["value"] != "first" {
+				t.Errorf("%s is from after the loop began", core.RefOf(obj))
+			}
+			server.Put(configMap("prod/a", "second"))
+			server.Put(configMap("dev/a", "second"))
+			server.Put(configMap("dev/b", "second"))
+			synctest.Wait()
+		}
+		if n != 2 {
+			t.Errorf("%d objects, want 2", n)
+		}
+	})
+}
+
+func wantNames(t *testing.T, store *reflector.Store[corev1.ConfigMap], o *reflector.SelectOptions, want ...string) {
+	t.Helper()
+	var got []string
+	for obj, err := range store.All(o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, core.RefOf(obj).String())
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("All(%+v) = %v, want %v", o, got, want)
+	}
+}
+
+func TestAbsenceMeansNothingBeforeTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored}) // the list does not come to its end
+		store := run(t, server)
+		if _, err := store.Get(ref("prod/a")); err != nil {
+			t.Errorf("Get of an object that has come: %v", err)
+		}
+		_, err := store.Get(ref("prod/b"))
+		if !errors.Is(err, reflector.ErrNotReady) || errors.Is(err, core.ErrNotFound) {
+			t.Errorf("Get = %v, want ErrNotReady", err)
+		}
+		for _, err := range store.All(nil) {
+			if !errors.Is(err, reflector.ErrNotReady) {
+				t.Errorf("All yields %v, want ErrNotReady", err)
+			}
+		}
+		if rv := store.ResourceVersion(); rv != "" {
+			t.Errorf("ResourceVersion() = %s", rv)
+		}
+	})
+}
+
+func TestObjectThatCannotBeDecodedIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		bad := `{"metadata":{"namespace":"prod","name":"a","uid":"1","resourceVersion":"2"},"data":[]}`
+		server.Behave(fakesource.Behaviour{
+			Streaming: fakesource.Rejected,
+			OnItem:    func(wire.Packed) (wire.Packed, error) { return wire.NewPacked(wire.JSON, []byte(bad)), nil },
+		})
+		store := run(t, server)
+		_, err := store.Get(ref("prod/a"))
+		if err == nil || !strings.HasPrefix(err.Error(), "configmaps prod/a: decode json: ") {
+			t.Errorf("Get: %v", err)
+		}
+		for _, err := range store.All(nil) {
+			if err == nil || !strings.HasPrefix(err.Error(), "configmaps prod/a: decode json: ") {
+				t.Errorf("All: %v", err)
+			}
+		}
+	})
+}
+
+func TestReadyWaitsForTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		r := reflector.New[corev1.ConfigMap](server, nil)
+		ready := make(chan error, 1)
+		go func() { ready <- r.Store().Ready(t.Context()) }()
+		synctest.Wait()
+		if len(ready) != 0 {
+			t.Fatal("ready before Run")
+		}
+		runUntilEnd(t, r)
+		if err := <-ready; err != nil {
+			t.Error(err)
+		}
+		if err := r.Store().Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestReadyTellsTheTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON)
+		server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return fakesource.Status(403, "Forbidden") }})
+		store := run(t, server)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := store.Ready(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, core.ErrForbidden) {
+			t.Errorf("got %v, want the end of the context with the trouble", err)
+		}
+		if want := "wait for all configmaps: context deadline exceeded; the last trouble was: forbidden"; err.Error() != want {
+			t.Errorf("got  %v\nwant %v", err, want)
+		}
+	})
+}
+
+func TestWaitForReadsYourWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		store := run(t, server)
+		version := server.Put(configMap("prod/a", "second"))
+		if err := store.WaitFor(t.Context(), version); err != nil {
+			t.Fatal(err)
+		}
+		obj, err := store.Get(ref("prod/a"))
+		if err != nil || obj.Data["value"] != "second" {
+			t.Errorf("got %v, %v, want what was written", obj, err)
+		}
+		if err := store.WaitFor(t.Context(), "1"); err != nil {
+			t.Errorf("a version of long ago: %v", err)
+		}
+		deleted := server.Delete(ref("prod/a"))
+		if err := store.WaitFor(t.Context(), deleted); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWaitForIsSatisfiedByBookmarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON)
+		server.Behave(fakesource.Behaviour{Bookmarks: time.Minute})
+		store := run(t, server)
+		start := time.Now()
+		if err := store.WaitFor(t.Context(), server.Tick()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != time.Minute {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestWaitForComparesVersionsAsNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON)
+		for range 8 {
+			server.Tick()
+		}
+		store := run(t, server) // at 9
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := store.WaitFor(ctx, "10")
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("at %s: WaitFor(10) = %v", store.ResourceVersion(), err)
+		}
+		for _, version := range []string{"", "0", "01", "1a", "-1"} {
+			if err := store.WaitFor(t.Context(), version); err == nil || !strings.Contains(err.Error(), "not well formed") {
+				t.Errorf("WaitFor(%q) = %v", version, err)
+			}
+		}
+	})
+}
+
+func TestManyWaitersEachForItsVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON)
+		store := run(t, server)
+		done := make(chan string, 3)
+		for _, version := range []string{"2", "3", "4"} {
+			go func() {
+				if err := store.WaitFor(t.Context(), version); err != nil {
+					t.Error(err)
+				}
+				done <- version
+			}()
+		}
+		for _, want := range []string{"2", "3", "4"} {
+			synctest.Wait()
+			if len(done) != 0 {
+				t.Fatalf("%s is there before its time", <-done)
+			}
+			server.Put(configMap("prod/a", want))
+			if got := <-done; got != want {
+				t.Errorf("%s is there, want %s", got, want)
+			}
+		}
+	})
+}

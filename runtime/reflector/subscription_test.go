@@ -1,0 +1,168 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+func TestSubscriberIsToldWhatIsThereThenChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		sub := subscribe(t, run(t, server))
+		sub.want("initial ADDED prod/a - uid-1=first", "BOOKMARK")
+		server.Put(configMap("prod/a", "second"))
+		server.Put(configMap("prod/b", "first"))
+		server.Delete(ref("prod/a"))
+		synctest.Wait()
+		sub.want("DELETED prod/a uid-1=first -", "ADDED prod/b - uid-2=first")
+		sub.wantNothing()
+	})
+}
+
+func TestSubscriberBeforeTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b")
+		r := reflector.New[corev1.ConfigMap](server, nil)
+		sub := subscribe(t, r.Store())
+		go func() {
+			synctest.Wait()
+			r.Run(t.Context())
+		}()
+		sub.want("initial ADDED prod/a - uid-1=first", "initial ADDED prod/b - uid-2=first", "BOOKMARK")
+		sub.wantNothing()
+	})
+}
+
+func TestSubscriberOfAnEmptyStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sub := subscribe(t, run(t, newServer(t, wire.JSON)))
+		sub.want("BOOKMARK")
+		sub.wantNothing()
+	})
+}
+
+// What a slow subscriber is told of one object.
+func TestChangesOfOneObjectBecomeOne(t *testing.T) {
+	const a = "prod/a"
+	tests := []struct {
+		name  string
+		known bool // the subscriber was told of the object
+		ops   []string
+		want  []string
+	}{
+		{"created", false, []string{"1"}, []string{"ADDED prod/a - uid-2=1"}},
+		{"created, changed", false, []string{"1", "2"}, []string{"ADDED prod/a - uid-2=2"}},
+		{"created, deleted", false, []string{"1", ""}, []string{"DELETED prod/a uid-2=1 -"}},
+		{"created, changed, deleted", false, []string{"1", "2", ""}, []string{"DELETED prod/a uid-2=2 -"}},
+		{"created, deleted, created", false, []string{"1", "", "2"}, []string{"ADDED prod/a - uid-3=2"}},
+		{"created, deleted, created, deleted", false, []string{"1", "", "2", ""}, []string{"DELETED prod/a uid-3=2 -"}},
+		{"changed", true, []string{"1"}, []string{"MODIFIED prod/a uid-2=0 uid-2=1"}},
+		{"changed twice", true, []string{"1", "2"}, []string{"MODIFIED prod/a uid-2=0 uid-2=2"}},
+		{"deleted", true, []string{""}, []string{"DELETED prod/a uid-2=0 -"}},
+		{"changed, deleted", true, []string{"1", ""}, []string{"DELETED prod/a uid-2=0 -"}},
+		{"replaced", true, []string{"", "1"}, []string{"MODIFIED prod/a uid-2=0 uid-3=1"}},
+		{"replaced, changed", true, []string{"", "1", "2"}, []string{"MODIFIED prod/a uid-2=0 uid-3=2"}},
+		{"replaced, deleted", true, []string{"", "1", ""}, []string{"DELETED prod/a uid-2=0 -"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t, wire.JSON, "prod/z")
+				sub := subscribe(t, run(t, server))
+				sub.want("initial ADDED prod/z - uid-1=first", "BOOKMARK")
+				if test.known {
+					server.Put(configMap(a, "0"))
+					sub.want("ADDED prod/a - uid-2=0")
+				}
+				server.Put(configMap("prod/z", "second"))
+				for _, value := range test.ops {
+					if value == "" {
+						server.Delete(ref(a))
+					} else {
+						server.Put(configMap(a, value))
+					}
+					synctest.Wait()
+				}
+				sub.want("MODIFIED prod/z uid-1=first uid-1=second")
+				sub.want(test.want...)
+				sub.wantNothing()
+			})
+		})
+	}
+}
+
+func TestInitialObjectThatChangedBeforeItWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		store := run(t, server)
+		sub := subscribe(t, store)
+		server.Put(configMap("prod/b", "first"))
+		synctest.Wait()
+		sub.next() // one of the two; the subscription begins with it
+		server.Put(configMap("prod/a", "second"))
+		server.Delete(ref("prod/b"))
+		synctest.Wait()
+		var types []core.EventType
+		for range 3 {
+			c, err, _ := sub.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			types = append(types, c.Type)
+		}
+		if types[0] == core.Bookmark || types[1] != core.Bookmark || types[2] == core.Bookmark {
+			t.Errorf("got %v, want one object, the bookmark, and a change", types)
+		}
+		sub.wantNothing()
+	})
+}
+
+func TestSlowSubscriberStallsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		store := run(t, server)
+		slow, fast := subscribe(t, store), subscribe(t, store)
+		slow.want("initial ADDED prod/a - uid-1=first")
+		fast.want("initial ADDED prod/a - uid-1=first", "BOOKMARK")
+		for i := range 1000 {
+			server.Put(configMap("prod/a", string(rune('a'+i%2))))
+			synctest.Wait()
+			if c, err, _ := fast.next(); err != nil || c.Type != core.Modified {
+				t.Fatalf("the fast one gets %v, %v", c, err)
+			}
+		}
+		slow.want("BOOKMARK", "MODIFIED prod/a uid-1=first uid-1=b")
+		slow.wantNothing()
+	})
+}
+
+func TestSubscriptionEndsWithTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		store := run(t, server)
+		changes := store.Subscribe(t.Context())
+		for range 2 { // each loop is a subscription of its own
+			n := 0
+			for c, err := range changes {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n++; c.Type == core.Bookmark {
+					break
+				}
+			}
+			if n != 2 {
+				t.Errorf("%d changes, want the object and the bookmark", n)
+			}
+		}
+	})
+}

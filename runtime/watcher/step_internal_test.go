@@ -1,0 +1,230 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watcher
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+var (
+	// now is when the inputs of the tables come, and failed the back-off after a first failure then.
+	now    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	failed = backoff{delay: firstDelay, last: now}
+
+	errExpired   = status(410, metav1.StatusReasonExpired)
+	errGone      = status(410, metav1.StatusReasonGone)
+	errForbidden = status(403, metav1.StatusReasonForbidden)
+	errInternal  = status(500, metav1.StatusReasonInternalError)
+	errBusy      = &core.StatusError{Status: metav1.Status{Code: 429}, RetryAfter: 7 * time.Second}
+	errTooNew    = &core.StatusError{Status: metav1.Status{Code: 504, Details: &metav1.StatusDetails{
+		Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}},
+	}}}
+	errUnknown = errors.New("bad bytes")
+	errUnsent  = &request.InvalidError{Field: "namespace", Detail: "is empty"}
+)
+
+func status(code int32, reason metav1.StatusReason) *core.StatusError {
+	return &core.StatusError{Status: metav1.Status{Code: code, Reason: reason}}
+}
+
+// trouble is the output after a first failure.
+func trouble(err error) output { return output{done: true, trouble: err, delay: firstDelay} }
+
+// cell is one state and input, and what must come of them.
+type cell struct {
+	name string
+	from state
+	in   input
+	to   state
+	out  output
+}
+
+func check(t *testing.T, cells []cell) {
+	t.Helper()
+	for _, c := range cells {
+		t.Run(c.name, func(t *testing.T) {
+			c.in.now = now
+			to, out := c.from.step(c.in)
+			opts := cmp.Options{cmp.AllowUnexported(state{}, output{}, backoff{}), cmpopts.EquateErrors()}
+			if diff := cmp.Diff(c.to, to, opts); diff != "" {
+				t.Errorf("state (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.out, out, opts); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStepStreaming(t *testing.T) {
+	begun := state{phase: streaming, begun: true, rv: "1"}
+	again := state{phase: streaming, rv: "1", failures: 1, backoff: failed}
+	check(t, []cell{
+		{"the first object begins the list", state{}, input{kind: gotObject, rv: "7"}, state{begun: true}, output{init: true, emit: InitApply}},
+		{"an object", begun, input{kind: gotObject, rv: "7"}, begun, output{emit: InitApply}},
+		{"a delete", begun, input{kind: gotDelete, rv: "7"}, begun, output{emit: Delete}},
+		{"a delete begins the list", state{}, input{kind: gotDelete, rv: "7"}, state{begun: true}, output{init: true, emit: Delete}},
+		{"a bookmark", begun, input{kind: gotBookmark, rv: "7"}, begun, output{}},
+		{"the end of the list", begun, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7"}, output{emit: InitDone}},
+		{"the end of an empty list", state{}, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7"}, output{init: true, emit: InitDone}},
+		{"the end keeps the back-off", state{begun: true, failures: 2, backoff: failed}, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7", backoff: failed}, output{emit: InitDone}},
+		{"the end without a version", begun, input{kind: gotStart}, again, trouble(errNoVersion)},
+		{"a page", begun, input{kind: gotPage, rv: "7"}, begun, output{done: true}},
+		{"the end of the watch", begun, input{kind: gotEnd}, state{phase: paging, paged: true, rv: "1", failures: 1, backoff: failed}, trouble(errNoStart)},
+		{"silence", begun, input{kind: gotSilence, err: errUnknown}, state{phase: paging, paged: true, rv: "1"}, output{done: true, trouble: errUnknown}},
+		{"refused as invalid", state{}, input{kind: gotError, err: status(422, "")}, state{phase: paging, paged: true}, output{done: true}},
+		{"refused as bad", state{}, input{kind: gotError, err: status(400, "")}, state{phase: paging, paged: true}, output{done: true}},
+		{"refused as no method", state{}, input{kind: gotError, err: status(405, "")}, state{phase: paging, paged: true}, output{done: true}},
+		{"a broken connection", begun, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: time.Hour}, again, trouble(io.ErrUnexpectedEOF)},
+		{"forbidden", begun, input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
+		{"expired", begun, input{kind: gotError, err: errExpired}, again, trouble(errExpired)},
+		{"an internal error", begun, input{kind: gotError, err: errInternal}, again, trouble(errInternal)},
+		{"an unknown error", begun, input{kind: gotError, err: errUnknown}, again, trouble(errUnknown)},
+		{"busy", begun, input{kind: gotError, err: errBusy}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
+		{"the third failure in a row pages for once", state{failures: 2}, input{kind: gotError, err: errInternal}, state{phase: paging, failures: 3, backoff: failed}, trouble(errInternal)},
+		{"what can't be sent", begun, input{kind: gotError, err: errUnsent}, begun, output{done: true, fatal: errUnsent}},
+	})
+}
+
+func TestStepPaging(t *testing.T) {
+	first := state{phase: paging, paged: true}
+	begun := state{phase: paging, paged: true, begun: true}
+	second := state{phase: paging, paged: true, begun: true, rv: "7", token: "t"}
+	again := state{phase: paging, paged: true, failures: 1, backoff: failed}
+	againFrom7 := state{phase: paging, paged: true, rv: "7", failures: 1, backoff: failed}
+	check(t, []cell{
+		{"the first object begins the list", first, input{kind: gotObject, rv: "5"}, begun, output{init: true, emit: InitApply}},
+		{"an object", begun, input{kind: gotObject, rv: "5"}, begun, output{emit: InitApply}},
+		{"a delete", begun, input{kind: gotDelete, rv: "5"}, begun, output{emit: Delete}},
+		{"a bookmark", begun, input{kind: gotBookmark, rv: "5"}, begun, output{}},
+		{"the end of another kind of list", begun, input{kind: gotStart, rv: "5"}, begun, output{}},
+		{"a page with more to come", begun, input{kind: gotPage, rv: "7", token: "t"}, second, output{done: true}},
+		{"an empty page with more to come", first, input{kind: gotPage, rv: "7", token: "t"}, second, output{init: true, done: true}},
+		{"a later page", second, input{kind: gotPage, rv: "8", token: "u"}, state{phase: paging, paged: true, begun: true, rv: "7", token: "u"}, output{done: true}},
+		{"the last page", second, input{kind: gotPage, rv: "8"}, state{phase: watching, paged: true, rv: "7"}, output{emit: InitDone, done: true}},
+		{"the only page", begun, input{kind: gotPage, rv: "7"}, state{phase: watching, paged: true, rv: "7"}, output{emit: InitDone, done: true}},
+		{"an empty list", first, input{kind: gotPage, rv: "7"}, state{phase: watching, paged: true, rv: "7"}, output{init: true, emit: InitDone, done: true}},
+		{"the end after failures", state{phase: paging, failures: 3, whole: true, begun: true, backoff: failed}, input{kind: gotPage, rv: "7"}, state{phase: watching, rv: "7", backoff: failed}, output{emit: InitDone, done: true}},
+		{"the end without a version", begun, input{kind: gotPage}, again, trouble(errNoVersion)},
+		{"the end of a watch", begun, input{kind: gotEnd}, again, output{done: true, delay: firstDelay}},
+		{"silence", begun, input{kind: gotSilence, err: errUnknown}, again, trouble(errUnknown)},
+		{"an expired token", second, input{kind: gotError, err: errExpired}, state{phase: paging, paged: true, rv: "7", whole: true}, output{done: true, trouble: errExpired}},
+		{"a token that is gone", second, input{kind: gotError, err: errGone}, state{phase: paging, paged: true, rv: "7", whole: true}, output{done: true, trouble: errGone}},
+		{
+			"an expired token though no pages were asked for",
+			state{phase: paging, paged: true, begun: true, rv: "7", token: "t", whole: true},
+			input{kind: gotError, err: errExpired},
+			state{phase: paging, paged: true, rv: "7", whole: true, failures: 1, backoff: failed},
+			trouble(errExpired),
+		},
+		{"expired without a token", begun, input{kind: gotError, err: errExpired}, again, trouble(errExpired)},
+		{"a broken connection", second, input{kind: gotError, err: io.ErrUnexpectedEOF}, againFrom7, trouble(io.ErrUnexpectedEOF)},
+		{"forbidden", first, input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
+		{"busy", first, input{kind: gotError, err: errBusy}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
+		{"what can't be sent", first, input{kind: gotError, err: errUnsent}, first, output{done: true, fatal: errUnsent}},
+	})
+}
+
+func TestStepWatching(t *testing.T) {
+	opened := state{phase: watching, rv: "7"}
+	moved := state{phase: watching, rv: "8", moved: true}
+	again := state{phase: watching, rv: "7", failures: 1, backoff: failed}
+	listed := state{phase: streaming, backoff: failed}
+	const long, short = time.Second, time.Second - 1
+	check(t, []cell{
+		{"an object", opened, input{kind: gotObject, rv: "8"}, moved, output{emit: Apply}},
+		{"a delete", opened, input{kind: gotDelete, rv: "8"}, moved, output{emit: Delete}},
+		{"a bookmark", opened, input{kind: gotBookmark, rv: "8"}, moved, output{emit: Bookmark}},
+		{"a bookmark of the same version", opened, input{kind: gotBookmark, rv: "7"}, opened, output{emit: Bookmark}},
+		{"a late end of a list", opened, input{kind: gotStart, rv: "8"}, moved, output{emit: Bookmark}},
+		{"an object without a version", opened, input{kind: gotObject}, opened, output{emit: Apply}},
+		{"something new ends the failures", state{phase: watching, rv: "7", failures: 9, backoff: failed}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true, backoff: failed}, output{emit: Apply}},
+		{"a page", opened, input{kind: gotPage, rv: "8"}, opened, output{done: true}},
+		{"the end", opened, input{kind: gotEnd, lived: long}, opened, output{done: true}},
+		{"the end ends the failures", again, input{kind: gotEnd, lived: long}, state{phase: watching, rv: "7", backoff: failed}, output{done: true}},
+		{"the end of a short watch that told something", moved, input{kind: gotEnd, lived: short}, state{phase: watching, rv: "8"}, output{done: true}},
+		{"the end of a short watch", opened, input{kind: gotEnd, lived: short}, again, trouble(errShort)},
+		{"silence", opened, input{kind: gotSilence, err: errUnknown}, again, trouble(errUnknown)},
+		{"a connection that breaks", opened, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: long}, opened, output{done: true, trouble: io.ErrUnexpectedEOF}},
+		{"a connection that breaks after it told something", moved, input{kind: gotError, err: io.ErrUnexpectedEOF}, state{phase: watching, rv: "8"}, output{done: true, trouble: io.ErrUnexpectedEOF}},
+		{"a connection that breaks at once", opened, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: short}, again, trouble(io.ErrUnexpectedEOF)},
+		{"busy", opened, input{kind: gotError, err: errBusy, lived: long}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
+		{"unauthorized", opened, input{kind: gotError, err: status(401, "")}, again, trouble(core.ErrUnauthorized)},
+		{"forbidden", opened, input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
+		{"not found", opened, input{kind: gotError, err: status(404, "")}, again, trouble(core.ErrNotFound)},
+		{"unavailable", opened, input{kind: gotError, err: status(503, "")}, again, trouble(core.ErrUnavailable)},
+		{"a timeout", opened, input{kind: gotError, err: status(504, "")}, again, trouble(core.ErrTimeout)},
+		{"expired", moved, input{kind: gotError, err: errExpired, lived: long}, listed, trouble(errExpired)},
+		{"gone", opened, input{kind: gotError, err: errGone}, listed, trouble(errGone)},
+		{"a version that is too new", opened, input{kind: gotError, err: errTooNew}, listed, trouble(errTooNew)},
+		{"a bad request", opened, input{kind: gotError, err: status(400, "")}, listed, trouble(core.ErrBadRequest)},
+		{"an internal error", opened, input{kind: gotError, err: errInternal}, listed, trouble(errInternal)},
+		{"an unknown error", moved, input{kind: gotError, err: errUnknown, lived: long}, listed, trouble(errUnknown)},
+		{"expired, of a server that pages", state{phase: watching, paged: true, rv: "7"}, input{kind: gotError, err: errExpired}, state{phase: paging, paged: true, backoff: failed}, trouble(errExpired)},
+		{"the tenth failure in a row", state{phase: watching, rv: "7", failures: 9}, input{kind: gotError, err: errForbidden}, listed, trouble(errForbidden)},
+		{"the tenth silence in a row", state{phase: watching, rv: "7", failures: 9}, input{kind: gotSilence, err: errUnknown}, listed, trouble(errUnknown)},
+		{"what can't be sent", opened, input{kind: gotError, err: errUnsent}, opened, output{done: true, fatal: errUnsent}},
+	})
+}
+
+// Whatever comes, the next state can go on: a watch has a version, Init comes before what is listed, and nothing is
+// repeated without a delay unless it made progress.
+func TestStepHoldsItsInvariants(t *testing.T) {
+	var states []state
+	for _, s := range []state{
+		{}, {begun: true}, {phase: paging}, {phase: paging, begun: true}, {phase: paging, begun: true, rv: "7", token: "t"},
+		{phase: watching, rv: "7"}, {phase: watching, rv: "7", moved: true},
+	} {
+		for _, paged := range []bool{false, s.phase != streaming} {
+			for _, failures := range []int{0, 2, 9, 1000} {
+				s.paged, s.failures = paged, failures
+				states = append(states, s)
+			}
+		}
+	}
+	errs := []error{errExpired, errGone, errForbidden, errInternal, errBusy, errTooNew, errUnknown, io.ErrUnexpectedEOF}
+	for _, s := range states {
+		for kind := gotObject; kind <= gotError; kind++ {
+			for _, err := range errs {
+				for _, in := range []input{{rv: ""}, {rv: "8"}, {rv: "8", token: "u"}} {
+					in.kind, in.now = kind, now
+					if kind == gotError || kind == gotSilence {
+						in.err = err
+					}
+					to, out := s.step(in)
+					name := fmt.Sprintf("%+v + %+v = %+v, %+v", s, in, to, out)
+					if to.phase == watching && to.rv == "" {
+						t.Error("a watch without a version:", name)
+					}
+					listing := out.emit == InitApply || out.emit == InitDone
+					if listing && !s.begun && !out.init || out.init && s.begun {
+						t.Error("Init is missing or repeated:", name)
+					}
+					if s.paged && to.phase == streaming {
+						t.Error("the fall-back was forgotten:", name)
+					}
+					over := kind == gotEnd || kind == gotSilence || kind == gotError
+					if over && !out.done {
+						t.Error("the request is over, but it goes on:", name)
+					}
+					progress := s.moved || s.phase != to.phase || s.whole != to.whole
+					if over && out.delay == 0 && !progress {
+						t.Error("a failure is repeated at once:", name)
+					}
+				}
+			}
+		}
+	}
+}
