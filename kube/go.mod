@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/kube-go/sdk/client v0.0.0
 	github.com/kube-go/sdk/core v0.0.0
+	github.com/kube-go/sdk/derive v0.0.0
 	github.com/kube-go/sdk/runtime v0.0.0
 	k8s.io/apimachinery v0.37.2
 )

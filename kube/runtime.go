@@ -8,10 +8,16 @@ import (
 	"iter"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/finalizer"
 	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/wait"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
@@ -81,3 +87,60 @@ func RequeueAfter(d time.Duration) Action { return controller.RequeueAfter(d) }
 
 // Terminal marks an error that trying again does not mend, see [controller.Terminal].
 func Terminal(err error) error { return controller.Terminal(err) }
+
+// Finalizers, events and waiting.
+type (
+	// FinalizerFuncs are the two halves of a reconciler that owns something outside the cluster, see [finalizer.Funcs].
+	FinalizerFuncs[K any] = finalizer.Funcs[K]
+	// Recorder writes events on behalf of one controller, see [events.Recorder].
+	Recorder = events.Recorder
+	// RecorderOptions are the options of [NewRecorder], see [events.Options].
+	RecorderOptions = events.Options
+	// Event is what happened to an object, see [events.Event].
+	Event = events.Event
+	// Condition is what [Await] waits for, see [wait.Condition].
+	Condition[K any] = wait.Condition[K]
+	// WaitOptions are the options of [Await] and [AwaitGone], see [wait.Options].
+	WaitOptions = wait.Options
+)
+
+// The types of events.
+const (
+	EventNormal  = events.Normal
+	EventWarning = events.Warning
+)
+
+// Finalize keeps a finalizer on an object for as long as there may be something to clean up, see [finalizer.Reconcile].
+func Finalize[K any, P core.ObjectPtr[K]](
+	ctx context.Context, api *API[K], name string, obj *K, f FinalizerFuncs[K],
+) (Action, error) {
+	return finalizer.Reconcile[K, P](ctx, api, name, obj, f)
+}
+
+// NewRecorder returns a recorder of events, see [events.NewRecorder].
+func NewRecorder(c *Client, o *RecorderOptions) *Recorder { return events.NewRecorder(c, o) }
+
+// Await waits until a condition holds of an object, see [wait.Await].
+func Await[K any, P core.ObjectPtr[K]](
+	ctx context.Context, api *API[K], name string, c Condition[K], o *WaitOptions,
+) (*K, error) {
+	return wait.Await[K, P](ctx, api, name, c, o)
+}
+
+// AwaitGone waits until an object is gone, see [wait.Gone].
+func AwaitGone[K any, P core.ObjectPtr[K]](
+	ctx context.Context, api *API[K], name string, uid types.UID, o *WaitOptions,
+) error {
+	return wait.Gone[K, P](ctx, api, name, uid, o)
+}
+
+// Exists holds of every object that is there, see [wait.Exists].
+func Exists[K any]() Condition[K] { return wait.Exists[K]() }
+
+// StatusCondition holds when a condition in the object's status has a value, see [wait.StatusCondition].
+func StatusCondition[K any](conditionType string, status metav1.ConditionStatus) Condition[K] {
+	return wait.StatusCondition[K](conditionType, status)
+}
+
+// Established holds of a CustomResourceDefinition that is served, see [wait.Established].
+func Established[K any]() Condition[K] { return wait.Established[K]() }

@@ -33,13 +33,14 @@ func Install(ctx context.Context, c *kube.Client) error {
 	return awaitServed(ctx, c)
 }
 
-// awaitServed waits until documents can be listed, which is a moment after they are established.
+// awaitServed waits until documents can be watched, which is a moment after they are established: the server first has
+// to fill a cache of them, and until then says that it has no such kind, or that it is too busy.
 func awaitServed(ctx context.Context, c *kube.Client) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		_, err := kube.ClusterWide[v1.Document](c).List(ctx, &kube.ListOptions{Limit: 1})
-		if _, missing := errors.AsType[*kube.NotServedError](err); !missing {
+		err := watchOnce(ctx, c)
+		if !errors.Is(err, kube.ErrNotFound) && !errors.Is(err, kube.ErrTooManyRequests) {
 			return err
 		}
 		select {
@@ -48,4 +49,12 @@ func awaitServed(ctx context.Context, c *kube.Client) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// watchOnce returns the error of the first event of a watch.
+func watchOnce(ctx context.Context, c *kube.Client) error {
+	for _, err := range kube.ClusterWide[v1.Document](c).Watch(ctx, &kube.WatchOptions{SendInitialEvents: true}) {
+		return err
+	}
+	return nil
 }
