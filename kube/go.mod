@@ -3,6 +3,7 @@ module github.com/kube-go/sdk/kube
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/kube-go/sdk/client v0.0.0
 	github.com/kube-go/sdk/core v0.0.0
 	github.com/kube-go/sdk/derive v0.0.0
@@ -19,8 +20,8 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	golang.org/x/net v0.57.0 // indirect
-	golang.org/x/text v0.40.0 // indirect
+	golang.org/x/net v0.61.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect

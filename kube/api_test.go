@@ -1,0 +1,133 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube_test
+
+import (
+	"bytes"
+	"flag"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestExportedAPI holds what each module exports to the listing in api/<module>.txt, so that no change of it goes
+// unnoticed. go test ./kube -run ExportedAPI -update writes the listings anew.
+func TestExportedAPI(t *testing.T) {
+	for _, module := range []string{"core", "client", "runtime", "derive", "kube", "tests/cluster"} {
+		t.Run(module, func(t *testing.T) {
+			got := strings.Join(exported(t, filepath.Join("..", module)), "\n") + "\n"
+			golden := filepath.Join("..", "api", strings.ReplaceAll(module, "/", "-")+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("what %s exports has changed (-listed +got); if that is meant, run go test ./kube -run ExportedAPI -update "+
+					"and tell users in CHANGELOG.md:\n%s", module, diff)
+			}
+		})
+	}
+}
+
+// exported lists the exported declarations of all public packages below a folder, a line each, ordered.
+func exported(t *testing.T, root string) []string {
+	t.Helper()
+	var lines []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "internal" || d.Name() == "testdata" || d.Name() == "cmd" || strings.HasPrefix(d.Name(), "_")):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.FileExports(file)
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		for _, decl := range file.Decls {
+			for _, text := range declarations(t, files, decl) {
+				lines = append(lines, filepath.ToSlash(folder)+": "+text)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// declarations returns a line for each name that a declaration exports, and one for each exported field of a struct.
+func declarations(t *testing.T, files *token.FileSet, decl ast.Decl) []string {
+	t.Helper()
+	text := func(node any) string {
+		var b bytes.Buffer
+		if err := format.Node(&b, files, node); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(b.String()), " ")
+	}
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		decl.Doc, decl.Body = nil, nil
+		return []string{text(decl)}
+	case *ast.GenDecl:
+		var lines []string
+		for _, spec := range decl.Specs {
+			switch spec := spec.(type) {
+			case *ast.ValueSpec:
+				for _, name := range spec.Names {
+					lines = append(lines, decl.Tok.String()+" "+name.Name)
+				}
+			case *ast.TypeSpec:
+				lines = append(lines, typeLines(spec, text)...)
+			}
+		}
+		return lines
+	}
+	return nil
+}
+
+func typeLines(spec *ast.TypeSpec, text func(any) string) []string {
+	spec.Doc, spec.Comment = nil, nil
+	fields, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		return []string{"type " + text(spec)}
+	}
+	head := *spec
+	head.Type = &ast.StructType{Fields: &ast.FieldList{}}
+	lines := []string{"type " + text(&head)}
+	for _, field := range fields.Fields.List {
+		for _, name := range field.Names {
+			lines = append(lines, "type "+spec.Name.Name+" struct, "+name.Name+" "+text(field.Type))
+		}
+		if len(field.Names) == 0 {
+			lines = append(lines, "type "+spec.Name.Name+" struct, embeds "+text(field.Type))
+		}
+	}
+	return lines
+}
