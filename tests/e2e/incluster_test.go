@@ -1,0 +1,139 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/tests/cluster"
+)
+
+// needNode ends the test when this machine can't run containers. With KUBECLUSTER_NODE set, as on CI, that is a failure.
+func needNode(t *testing.T) {
+	t.Helper()
+	err := cluster.CheckNode()
+	switch {
+	case err == nil:
+	case os.Getenv("KUBECLUSTER_NODE") != "":
+		t.Fatal(err)
+	default:
+		t.Skip("needs a node: ", err)
+	}
+}
+
+// TestInCluster promises that a program in a pod reaches the server as the pod's service account, without any
+// configuration.
+func TestInCluster(t *testing.T) {
+	needNode(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	own, err := cluster.Start(ctx, &cluster.Options{Node: true, Log: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := own.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	cfg, err := kube.LoadConfig(ctx, &kube.ConfigOptions{Path: own.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, &kube.ClientOptions{Config: cfg})
+	bind := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "in-cluster"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: "default"}},
+	}
+	if _, err := kube.ClusterWide[rbacv1.ClusterRoleBinding](c).Create(ctx, bind, nil); err != nil {
+		t.Fatal(err)
+	}
+
+	pods := kube.Namespaced[corev1.Pod](c, "default")
+	if _, err := pods.Create(ctx, inClusterPod(t, own.URL()), nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = kube.Await(ctx, pods, "in-cluster", func(pod *corev1.Pod) error {
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			return fmt.Errorf("its phase is %s", pod.Status.Phase)
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := podLog(ctx, t, c, "/api/v1/namespaces/default/pods/in-cluster/log")
+	if !strings.Contains(log, "default") || !strings.Contains(log, "in-cluster") {
+		t.Errorf("the program in the pod printed:\n%s\nwant a list with the pod itself", log)
+	}
+}
+
+// inClusterPod returns a pod that runs the example list-pods from the machine's disk. It uses the machine's network, since
+// the API server listens on loopback only; the variables are those that a pod finds in any cluster.
+func inClusterPod(t *testing.T, server string) *corev1.Pod {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "list-pods"), "./list-pods")
+	build.Dir = filepath.Join("..", "..", "examples")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "in-cluster"},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			HostNetwork:   true,
+			Volumes: []corev1.Volume{{
+				Name:         "program",
+				VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir}},
+			}},
+			Containers: []corev1.Container{{
+				Name:            "main",
+				Image:           cluster.TestImage,
+				ImagePullPolicy: corev1.PullNever,
+				Command:         []string{"/program/list-pods"},
+				VolumeMounts:    []corev1.VolumeMount{{Name: "program", MountPath: "/program"}},
+				Env: []corev1.EnvVar{
+					{Name: "KUBERNETES_SERVICE_HOST", Value: u.Hostname()},
+					{Name: "KUBERNETES_SERVICE_PORT", Value: u.Port()},
+				},
+			}},
+		},
+	}
+}
+
+func podLog(ctx context.Context, t *testing.T, c *kube.Client, path string) string {
+	t.Helper()
+	resp, err := c.Do(ctx, &request.Request{Verb: "get", Method: "GET", Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,211 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// proxy is a TCP proxy between some clients and the API server, so that these can be cut off while others get through.
+// It passes bytes on; TLS goes from end to end. It is safe for concurrent use.
+type proxy struct {
+	listener net.Listener
+	target   string
+	running  sync.WaitGroup
+
+	mu    sync.Mutex // guards what follows
+	conns map[net.Conn]struct{}
+	shut  bool          // new connections are reset
+	quota int64         // how many bytes more may come from the server before all connections are reset; negative: any
+	spent chan struct{} // closed when they have come; nil without a quota
+	gate  chan struct{} // closed while bytes may pass
+}
+
+// newProxy returns a proxy to the server of a configuration, and the configuration for those who go through it.
+func newProxy(t *testing.T, cfg *kube.Config) (*proxy, *kube.Config) {
+	t.Helper()
+	server, err := url.Parse(cfg.Server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := server.Host
+	if server.Port() == "" {
+		target = net.JoinHostPort(server.Hostname(), "443")
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{
+		listener: listener, target: target, conns: map[net.Conn]struct{}{}, quota: -1, gate: make(chan struct{}),
+	}
+	close(p.gate)
+	p.running.Go(p.accept)
+	t.Cleanup(func() {
+		p.resume()
+		listener.Close()
+		p.cut()
+		p.running.Wait()
+	})
+	through := *cfg
+	if through.TLSServerName == "" {
+		through.TLSServerName = server.Hostname()
+	}
+	server.Host = listener.Addr().String()
+	through.Server = server.String()
+	through.Source = "through a proxy: " + cfg.Source
+	return p, &through
+}
+
+// cut resets all connections, and new ones until they are allowed again.
+func (p *proxy) cut() { p.reset(true) }
+
+// drop resets all connections; new ones get through.
+func (p *proxy) drop() { p.reset(false) }
+
+// restore lets new connections through again.
+func (p *proxy) restore() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut = false
+}
+
+// dropAfter drops when n more bytes have come from the server. The channel is closed when that has happened.
+func (p *proxy) dropAfter(n int64) (dropped <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.quota, p.spent = n, make(chan struct{})
+	return p.spent
+}
+
+// pause lets no byte pass in either direction; connections stay open.
+func (p *proxy) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gate = make(chan struct{})
+}
+
+// resume lets bytes pass after pause.
+func (p *proxy) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.gate:
+	default:
+		close(p.gate)
+	}
+}
+
+func (p *proxy) reset(shut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut = shut
+	for conn := range p.conns {
+		abort(conn)
+	}
+}
+
+// abort ends a connection as a crash does, without a goodbye.
+func abort(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // it may be closed already
+	}
+	conn.Close()
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		p.running.Go(func() { p.serve(client) })
+	}
+}
+
+func (p *proxy) serve(client net.Conn) {
+	defer p.forget(client)
+	if !p.admit(client) {
+		return
+	}
+	server, err := net.Dial("tcp", p.target) //nolint:noctx // the test's end resets it
+	if err != nil {
+		return
+	}
+	defer p.forget(server)
+	if !p.admit(server) {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { p.pass(server, client, func(n int) (int, bool) { return n, false }) })
+	both.Go(func() { p.pass(client, server, p.spend) })
+	both.Wait()
+}
+
+// admit reports whether a new connection may stay.
+func (p *proxy) admit(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.shut {
+		p.conns[conn] = struct{}{}
+	}
+	return !p.shut
+}
+
+func (p *proxy) forget(conn net.Conn) {
+	abort(conn)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, conn)
+}
+
+// pass copies until one side ends, and then ends the other one. May says how many of n bytes may pass, and whether all
+// connections are to be dropped after them.
+func (p *proxy) pass(to, from net.Conn, may func(n int) (allowed int, last bool)) {
+	defer abort(to)
+	defer abort(from)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		gate := p.gate
+		p.mu.Unlock()
+		<-gate
+		n, last := may(n)
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+		if last {
+			p.drop()
+		}
+		if err != nil {
+			if err == io.EOF {
+				to.Close() // in good order, so that what was written arrives
+			}
+			return
+		}
+	}
+}
+
+// spend takes bytes from the server off the quota.
+func (p *proxy) spend(n int) (allowed int, last bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.quota < 0:
+		return n, false
+	case p.quota > int64(n):
+		p.quota -= int64(n)
+		return n, false
+	}
+	n, p.quota = int(p.quota), -1
+	close(p.spent)
+	return n, true
+}
