@@ -105,14 +105,18 @@ func (e *UnknownKindError) Error() string {
 //
 // Errors: [*UnknownKindError].
 func ResourceOf[K any, P ObjectPtr[K]]() (Resource, error) {
-	if d, ok := any(P(new(K))).(Describer); ok {
+	return resourceOf(P(new(K)), reflect.TypeFor[K]())
+}
+
+// resourceOf is ResourceOf for one of the kind's objects, so that there is one copy of it for all kinds.
+func resourceOf(obj any, t reflect.Type) (Resource, error) {
+	if d, ok := obj.(Describer); ok {
 		r := d.KubeResource()
 		if err := r.Validate(); err != nil {
-			return Resource{}, fmt.Errorf("%s: KubeResource: %w", reflect.TypeFor[K](), err)
+			return Resource{}, fmt.Errorf("%s: KubeResource: %w", t, err)
 		}
 		return r, nil
 	}
-	t := reflect.TypeFor[K]()
 	row, ok := builtin(t.PkgPath(), t.Name())
 	if !ok || row.plural == "" {
 		return Resource{}, &UnknownKindError{Type: t.String(), Reason: row.note}

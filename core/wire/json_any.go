@@ -52,7 +52,7 @@ type anyParser struct {
 	values  [64]any     // strings by hash
 	members []anyMember // of the objects that are being read
 	items   []any       // of the arrays that are being read
-	text    strings.Builder
+	chunk   strings.Builder
 	err     error // a mistake that is not one of syntax
 }
 
@@ -63,8 +63,10 @@ type anyMember struct {
 
 // next skips white space and returns the byte after it, zero at the end.
 func (p *anyParser) next() byte {
-	p.pos = skipSpace(p.data, p.pos)
-	if p.pos == len(p.data) {
+	if p.pos < len(p.data) && p.data[p.pos] > ' ' {
+		return p.data[p.pos] // the server sends none
+	}
+	if p.pos = skipSpace(p.data, p.pos); p.pos == len(p.data) {
 		return 0
 	}
 	return p.data[p.pos]
@@ -162,34 +164,26 @@ func (p *anyParser) elements(closing byte, element func() bool) bool {
 
 // name reads a string, and takes it from the shared ones if it may be there.
 func (p *anyParser) name() (string, bool) {
-	quoted, share, ok := p.quoted()
-	if !ok {
-		return "", false
-	}
+	text, share, ok := p.text()
 	if !share {
-		return unquote(quoted), true
+		return string(text), ok
 	}
-	raw := quoted[1 : len(quoted)-1]
-	slot := &p.names[hash(raw)%uint(len(p.names))]
-	if *slot != string(raw) {
-		*slot = p.copy(raw)
+	slot := &p.names[hash(text)%uint(len(p.names))]
+	if *slot != string(text) {
+		*slot = p.copy(text)
 	}
 	return *slot, true
 }
 
 // string is name for values.
 func (p *anyParser) string() (any, bool) {
-	quoted, share, ok := p.quoted()
-	if !ok {
-		return "", false
-	}
+	text, share, ok := p.text()
 	if !share {
-		return unquote(quoted), true
+		return string(text), ok
 	}
-	raw := quoted[1 : len(quoted)-1]
-	slot := &p.values[hash(raw)%uint(len(p.values))]
-	if s, _ := (*slot).(string); s != string(raw) {
-		*slot = p.copy(raw)
+	slot := &p.values[hash(text)%uint(len(p.values))]
+	if s, _ := (*slot).(string); s != string(text) {
+		*slot = p.copy(text)
 	}
 	return *slot, true
 }
@@ -202,25 +196,28 @@ func hash(s []byte) uint {
 
 // copy returns a short string whose memory is a part of a chunk.
 func (p *anyParser) copy(raw []byte) string {
-	if p.text.Cap()-p.text.Len() < len(raw) {
-		p.text = strings.Builder{}
-		p.text.Grow(chunkBytes)
+	if p.chunk.Cap()-p.chunk.Len() < len(raw) {
+		p.chunk = strings.Builder{}
+		p.chunk.Grow(chunkBytes)
 	}
-	start := p.text.Len()
-	p.text.Write(raw)
-	return p.text.String()[start:]
+	start := p.chunk.Len()
+	p.chunk.Write(raw)
+	return p.chunk.String()[start:]
 }
 
-// quoted reads a string with its quotes, and says whether it is one to share: short, and with nothing to unquote.
-func (p *anyParser) quoted() (quoted []byte, share, ok bool) {
-	plain := true
-	for i := p.pos + 1; i < len(p.data); i++ {
+// text reads a string and returns what it says, and whether it is one to share: short, and not empty.
+func (p *anyParser) text() (text []byte, share, ok bool) {
+	plain := true // nothing is to be replaced
+	start := p.pos + 1
+	for i := start; i < len(p.data); i++ {
 		switch c := p.data[i]; {
 		case c == '"':
-			quoted = p.data[p.pos : i+1]
 			p.pos = i + 1
-			n := len(quoted) - 2
-			return quoted, plain && 0 < n && n <= maxShared, plain || validString(quoted)
+			if !plain {
+				text, ok = unquoteAny(p.data[start-1 : i+1])
+				return text, false, ok
+			}
+			return p.data[start:i], start < i && i-start <= maxShared, true
 		case c == '\\':
 			plain = false
 			i++
@@ -233,29 +230,34 @@ func (p *anyParser) quoted() (quoted []byte, share, ok bool) {
 	return nil, false, false
 }
 
-// validString reports whether a string that is not plain is valid; one with bad UTF-8 is.
-func validString(quoted []byte) bool {
-	_, err := jsontext.AppendUnquote(nil, quoted)
-	return err == nil || jsontext.Value(quoted).IsValid(jsonOptions)
+// unquoteAny is unquote for strings that may be invalid. One with bad UTF-8 is valid.
+func unquoteAny(quoted []byte) ([]byte, bool) {
+	text, err := jsontext.AppendUnquote(nil, quoted)
+	return text, err == nil || jsontext.Value(quoted).IsValid(jsonOptions)
 }
 
 func (p *anyParser) number() (any, bool) {
-	start := p.pos
-	for p.pos < len(p.data) && strings.IndexByte("0123456789-+.eE", p.data[p.pos]) >= 0 {
-		p.pos++
+	start, integer := p.pos, true
+	for ; p.pos < len(p.data); p.pos++ {
+		c := p.data[p.pos]
+		if c == '.' || c == 'e' || c == 'E' {
+			integer = false
+		} else if !isDigit(c) && c != '-' && c != '+' {
+			break
+		}
 	}
-	s := string(p.data[start:p.pos])
-	if !isNumber(s) {
+	raw := p.data[start:p.pos]
+	if !isNumber(string(raw)) {
 		return nil, false
 	}
-	if !strings.ContainsAny(s, ".eE") {
-		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+	if integer {
+		if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 			return i, true
 		}
 	}
-	f, err := strconv.ParseFloat(s, 64)
+	f, err := strconv.ParseFloat(string(raw), 64)
 	if errors.Is(err, strconv.ErrRange) {
-		p.err = fmt.Errorf("json: number %s does not fit a float64", s)
+		p.err = fmt.Errorf("json: number %s does not fit a float64", raw)
 	}
 	return f, err == nil
 }

@@ -23,7 +23,11 @@ func Marshal(obj core.Object, res core.Resource, encoding Encoding) ([]byte, err
 		if !ok {
 			return nil, fmt.Errorf("encode %s: %T carries no protobuf code", res.Kind, obj)
 		}
-		return appendEnvelope(make([]byte, 0, 64+msg.Size()), typeMeta{res.APIVersion(), res.Kind}, msg)
+		body, err := marshalEnvelope(typeMeta{res.APIVersion(), res.Kind}, msg)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", res.Kind, err)
+		}
+		return body, nil
 	}
 	body, err := MarshalJSON(obj)
 	if err != nil {

@@ -58,7 +58,8 @@ func (p Packed) Bytes() []byte { return p.data }
 func (p Packed) Len() int { return len(p.data) }
 
 // Decode decodes the object into obj, which should be a fresh value, and shares no memory with it. Protobuf bytes need
-// a type of k8s.io/api. Of a type's kind and apiVersion, what the bytes do not say is left alone.
+// a type of k8s.io/api. Of a struct's kind and apiVersion, what the bytes do not say, as those of list items do not, is
+// left alone; an unstructured object becomes exactly what the bytes say.
 func (p Packed) Decode(obj core.Object) error {
 	if p.encoding == Protobuf {
 		msg, ok := obj.(message)

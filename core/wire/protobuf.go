@@ -56,39 +56,31 @@ const (
 // typeMeta is the kind that an envelope declares.
 type typeMeta struct{ apiVersion, kind string }
 
-// appendEnvelope appends the envelope of an object, message included.
-func appendEnvelope(dst []byte, tm typeMeta, msg message) ([]byte, error) {
-	inner := 0
-	if tm.apiVersion != "" {
-		inner += protowire.SizeTag(typeMetaAPIVersion) + protowire.SizeBytes(len(tm.apiVersion))
-	}
-	if tm.kind != "" {
-		inner += protowire.SizeTag(typeMetaKind) + protowire.SizeBytes(len(tm.kind))
-	}
-	dst = append(dst, magic...)
-	dst = protowire.AppendTag(dst, unknownTypeMeta, protowire.BytesType)
-	dst = protowire.AppendVarint(dst, uint64(inner))
-	if tm.apiVersion != "" {
-		dst = protowire.AppendTag(dst, typeMetaAPIVersion, protowire.BytesType)
-		dst = protowire.AppendString(dst, tm.apiVersion)
-	}
-	if tm.kind != "" {
-		dst = protowire.AppendTag(dst, typeMetaKind, protowire.BytesType)
-		dst = protowire.AppendString(dst, tm.kind)
-	}
+// marshalEnvelope returns an object in its envelope.
+func marshalEnvelope(tm typeMeta, msg message) ([]byte, error) {
+	kind := make([]byte, 0, 64)
+	kind = protowire.AppendTag(kind, typeMetaAPIVersion, protowire.BytesType)
+	kind = protowire.AppendString(kind, tm.apiVersion)
+	kind = protowire.AppendTag(kind, typeMetaKind, protowire.BytesType)
+	kind = protowire.AppendString(kind, tm.kind)
+
 	size := msg.Size()
-	dst = protowire.AppendTag(dst, unknownRaw, protowire.BytesType)
-	dst = protowire.AppendVarint(dst, uint64(size))
-	start := len(dst)
-	dst = append(dst, make([]byte, size)...)
-	n, err := msg.MarshalToSizedBuffer(dst[start:])
+	const heads = 32 // the magic, and two tags with their lengths
+	body := append(make([]byte, 0, heads+len(kind)+size), magic...)
+	body = protowire.AppendTag(body, unknownTypeMeta, protowire.BytesType)
+	body = protowire.AppendBytes(body, kind)
+	body = protowire.AppendTag(body, unknownRaw, protowire.BytesType)
+	body = protowire.AppendVarint(body, uint64(size))
+	start := len(body)
+	body = body[:start+size]
+	n, err := msg.MarshalToSizedBuffer(body[start:])
+	if err == nil && n != size {
+		err = io.ErrShortWrite
+	}
 	if err != nil {
-		return nil, fmt.Errorf("protobuf: encode %s: %w", tm.kind, err)
+		return nil, fmt.Errorf("protobuf: %w", err)
 	}
-	if n != size {
-		return nil, fmt.Errorf("protobuf: encode %s: %d bytes written of %d", tm.kind, n, size)
-	}
-	return dst, nil
+	return body, nil
 }
 
 var (
@@ -110,6 +102,7 @@ func parseEnvelope(data []byte) (tm typeMeta, msg []byte, err error) {
 			return err
 		case unknownRaw:
 			msg = value
+		default: // how the object is encoded, which is always the same
 		}
 		return nil
 	})
@@ -126,6 +119,7 @@ func parseTypeMeta(data []byte) (tm typeMeta, err error) {
 			tm.apiVersion = string(value)
 		case typeMetaKind:
 			tm.kind = string(value)
+		default:
 		}
 		return nil
 	})

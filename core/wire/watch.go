@@ -191,21 +191,26 @@ func protobufEvents(r io.Reader, limits *Limits) func() (Event, error) {
 
 func parseEvent(frame []byte) (Event, error) {
 	ev := Event{Object: Packed{encoding: Protobuf}}
-	err := eachField(frame, func(num protowire.Number, value []byte) error {
+	err := eachField(frame, func(num protowire.Number, value []byte) (err error) {
 		switch num {
 		case eventType:
 			ev.Type = core.EventType(value)
 		case eventObject:
-			return eachField(value, func(num protowire.Number, value []byte) error {
-				if num != rawExtensionRaw {
-					return nil
-				}
-				_, msg, err := parseEnvelope(value)
-				ev.Object.data = msg
-				return err
-			})
+			ev.Object.data, err = parseRawExtension(value)
+		default: // nothing we know
 		}
-		return nil
+		return err
 	})
 	return ev, err
+}
+
+// parseRawExtension returns the message in the envelope in a RawExtension, nil when there is none.
+func parseRawExtension(data []byte) (msg []byte, err error) {
+	err = eachField(data, func(num protowire.Number, value []byte) (err error) {
+		if num == rawExtensionRaw {
+			_, msg, err = parseEnvelope(value)
+		}
+		return err
+	})
+	return msg, err
 }

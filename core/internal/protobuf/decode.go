@@ -1,0 +1,313 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protobuf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxDepth is how deep messages nest at most, see the package comment.
+const maxDepth = 100
+
+var (
+	errTruncated = fmt.Errorf("message ends early: %w", io.ErrUnexpectedEOF)
+	errOverflow  = errors.New("varint of more than ten bytes")
+	errTag       = errors.New("tag that is none")
+	errDepth     = fmt.Errorf("messages nest deeper than %d", maxDepth)
+	errUnknown   = errors.New("unknown field")
+	errPacked    = errors.New("packed numbers do not fill their field")
+	errEntry     = errors.New("map entry")
+)
+
+// Unmarshal decodes a message into obj, a pointer to a struct of a supported type. Obj should be fresh: as generated code
+// does, Unmarshal leaves alone what the message does not mention, and adds to the slices and maps that it does mention.
+func Unmarshal(data []byte, obj any) error {
+	v := reflect.ValueOf(obj)
+	p, err := planOfValue(v)
+	if err != nil {
+		return err
+	}
+	if err := p.decode(data, v.UnsafePointer(), maxDepth); err != nil {
+		return fmt.Errorf("protobuf: %v: %w", v.Type().Elem(), err)
+	}
+	return nil
+}
+
+// decode decodes a message into the value at obj.
+func (p *plan) decode(data []byte, obj unsafe.Pointer, depth int) error {
+	if depth == 0 {
+		return errDepth
+	}
+	for pos := 0; pos < len(data); {
+		tag, next, err := uint64(data[pos]), pos+1, error(nil)
+		if tag >= 0x80 {
+			tag, next, err = varint(data, pos)
+		}
+		f := p.field(tag >> 3)
+		switch {
+		case err != nil:
+			return err
+		case f == nil || uint64(f.tag) != tag:
+			next, err = f.decodeOther(data, next, tag, obj)
+		case tag&7 == uint64(protowire.BytesType):
+			var value []byte
+			if value, next, err = bytes(data, next); err != nil {
+				break
+			}
+			if p := unsafe.Add(obj, f.offset); f.shape == single {
+				err = f.decodeValue(value, p, depth)
+			} else {
+				err = f.decodeBytes(value, data[next:], p, depth)
+			}
+		default:
+			var v uint64
+			if v, next, err = number(data, next, tag); err == nil {
+				f.decodeNumber(v, unsafe.Add(obj, f.offset))
+			}
+		}
+		if err != nil && f != nil {
+			return within(f.name, err)
+		}
+		if err != nil {
+			return err
+		}
+		pos = next
+	}
+	return nil
+}
+
+// decodeBytes decodes a length-delimited value of the field at p. After it comes rest.
+func (f *field) decodeBytes(data, rest []byte, p unsafe.Pointer, depth int) error {
+	switch f.shape {
+	case nullable:
+		if s := (*[]struct{})(p); *s == nil {
+			*s = []struct{}{}
+		}
+	case optional:
+		ref := (*unsafe.Pointer)(p)
+		if *ref == nil || f.kind < message {
+			*ref = f.allocate()
+		}
+		p = *ref
+	case list, pointers:
+		return f.decodeElement(data, rest, p, depth)
+	case dict:
+		return f.decodeEntry(data, p, depth)
+	}
+	return f.decodeValue(data, p, depth)
+}
+
+// decodeElement appends a length-delimited value to the list at p. After it comes rest.
+func (f *field) decodeElement(data, rest []byte, p unsafe.Pointer, depth int) error {
+	s := (*slice)(p)
+	if s.len == s.cap {
+		f.reserve(p, 1+f.repeats(rest))
+	}
+	elem := f.next(p)
+	if f.shape == pointers {
+		ref := (*unsafe.Pointer)(elem)
+		*ref = f.allocate()
+		elem = *ref
+	}
+	if err := f.decodeValue(data, elem, depth); err != nil {
+		return within(fmt.Sprintf("[%d]", s.len-1), err)
+	}
+	return nil
+}
+
+// decodeValue decodes a single length-delimited value to p.
+func (f *field) decodeValue(data []byte, p unsafe.Pointer, depth int) error {
+	switch f.kind {
+	case text:
+		*(*string)(p) = string(data)
+	case blob:
+		*(*[]byte)(p) = clone(data)
+	case message:
+		return f.elem.decode(data, p, depth-1)
+	case instant:
+		return (*metav1.Time)(p).Unmarshal(data)
+	case microInstant:
+		return (*metav1.MicroTime)(p).Unmarshal(data)
+	case quantity:
+		return (*resource.Quantity)(p).Unmarshal(data)
+	case fieldSet:
+		return (*metav1.FieldsV1)(p).Unmarshal(data)
+	}
+	return nil
+}
+
+// clone copies data, to what is never nil.
+func clone(data []byte) []byte {
+	b := make([]byte, len(data))
+	copy(b, data)
+	return b
+}
+
+// decodeNumber stores a number in the field at p.
+func (f *field) decodeNumber(v uint64, p unsafe.Pointer) {
+	switch f.shape {
+	case optional:
+		ref := (*unsafe.Pointer)(p)
+		*ref = f.allocate()
+		p = *ref
+	case list:
+		if s := (*slice)(p); s.len == s.cap {
+			f.reserve(p, 1)
+		}
+		p = f.next(p)
+	}
+	switch f.kind {
+	case boolean:
+		*(*bool)(p) = v != 0
+	case signed32, unsigned32, float32bits:
+		*(*uint32)(p) = uint32(v)
+	default:
+		*(*uint64)(p) = v
+	}
+}
+
+// repeats returns how many values of the field data starts with.
+func (f *field) repeats(data []byte) (n int) {
+	for pos := 0; pos < len(data); n++ {
+		tag, next, err := varint(data, pos)
+		if err != nil || tag != uint64(f.tag) {
+			return n
+		}
+		if _, pos, err = bytes(data, next); err != nil {
+			return n
+		}
+	}
+	return n
+}
+
+// decodeOther decodes a list's numbers if they are packed, fails if f has values of another wire type, and skips the
+// value if there is no f. It starts at pos and returns where it ends.
+func (f *field) decodeOther(data []byte, pos int, tag uint64, obj unsafe.Pointer) (int, error) {
+	typ := protowire.Type(tag & 7)
+	switch {
+	case f == nil:
+		return skip(data, pos, tag)
+	case f.shape == list && f.kind < text && typ == protowire.BytesType:
+		packed, next, err := bytes(data, pos)
+		if err != nil {
+			return 0, err
+		}
+		return next, f.decodePacked(packed, unsafe.Add(obj, f.offset))
+	}
+	return 0, fmt.Errorf("wire type %d in place of %d", typ, f.tag&7)
+}
+
+// skip returns where an unknown value ends.
+func skip(data []byte, pos int, tag uint64) (int, error) {
+	num, typ := protowire.DecodeTag(tag)
+	if !num.IsValid() {
+		return 0, errTag
+	}
+	n := protowire.ConsumeFieldValue(num, typ, data[pos:])
+	if n < 0 {
+		return 0, fmt.Errorf("%w %d: %w", errUnknown, num, protowire.ParseError(n))
+	}
+	return pos + n, nil
+}
+
+func (f *field) decodePacked(data []byte, p unsafe.Pointer) error {
+	count := 0 // as many varints as there are bytes that end one, or more if they are not varints
+	for _, b := range data {
+		if b < 0x80 {
+			count++
+		}
+	}
+	if s := (*slice)(p); s.cap-s.len < count {
+		f.reserve(p, count)
+	}
+	for pos := 0; pos < len(data); {
+		v, next, err := number(data, pos, uint64(f.tag))
+		if err != nil {
+			return fmt.Errorf("%w: %w", errPacked, err)
+		}
+		f.decodeNumber(v, p)
+		pos = next
+	}
+	return nil
+}
+
+// varint reads a varint that starts at pos, and returns where it ends.
+func varint(data []byte, pos int) (v uint64, next int, err error) {
+	for shift := uint(0); shift < 64; shift += 7 {
+		if pos >= len(data) {
+			return 0, 0, errTruncated
+		}
+		b := data[pos]
+		pos++
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return v, pos, nil
+		}
+	}
+	return 0, 0, errOverflow
+}
+
+// number reads a value of the wire type in tag.
+func number(data []byte, pos int, tag uint64) (uint64, int, error) {
+	switch rest := data[pos:]; protowire.Type(tag & 7) {
+	case protowire.Fixed32Type:
+		if len(rest) < 4 {
+			return 0, 0, errTruncated
+		}
+		return uint64(binary.LittleEndian.Uint32(rest)), pos + 4, nil
+	case protowire.Fixed64Type:
+		if len(rest) < 8 {
+			return 0, 0, errTruncated
+		}
+		return binary.LittleEndian.Uint64(rest), pos + 8, nil
+	}
+	return varint(data, pos)
+}
+
+// bytes reads a length-delimited value.
+func bytes(data []byte, pos int) ([]byte, int, error) {
+	if pos < len(data) {
+		if end := pos + 1 + int(data[pos]); data[pos] < 0x80 && end <= len(data) {
+			return data[pos+1 : end], end, nil
+		}
+	}
+	size, pos, err := varint(data, pos)
+	if err != nil {
+		return nil, 0, err
+	}
+	if size > uint64(len(data)-pos) {
+		return nil, 0, errTruncated
+	}
+	end := pos + int(size)
+	return data[pos:end], end, nil
+}
+
+// A pathError is an error in a field.
+type pathError struct {
+	path string // such as spec.containers[0].name
+	err  error
+}
+
+func (e *pathError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *pathError) Unwrap() error { return e.err }
+
+// within puts a step in front of the path of an error.
+func within(step string, err error) error {
+	if e, ok := err.(*pathError); ok { //nolint:errorlint // deeper ones are not ours to extend
+		if e.path[0] != '[' {
+			step += "."
+		}
+		return &pathError{step + e.path, e.err}
+	}
+	return &pathError{step, err}
+}

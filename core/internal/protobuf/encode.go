@@ -1,0 +1,295 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protobuf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math/bits"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var errNil = errors.New("nil element")
+
+// Append appends the message that obj, a pointer to a struct of a supported type, is encoded as.
+func Append(dst []byte, obj any) ([]byte, error) {
+	w := writers.Get().(*writer)
+	defer w.release()
+	if err := w.encode(obj); err != nil {
+		return nil, err
+	}
+	return append(dst, w.buf[w.pos:]...), nil
+}
+
+// AppendField appends the message as Append does, as a field of a message around it.
+func AppendField(dst []byte, num protowire.Number, obj any) ([]byte, error) {
+	w := writers.Get().(*writer)
+	defer w.release()
+	if err := w.encode(obj); err != nil {
+		return nil, err
+	}
+	msg := w.buf[w.pos:]
+	dst = slices.Grow(dst, protowire.SizeTag(num)+protowire.SizeBytes(len(msg)))
+	dst = protowire.AppendTag(dst, num, protowire.BytesType)
+	return protowire.AppendBytes(dst, msg), nil
+}
+
+// encode writes the message in front of what the writer has.
+func (p *plan) encode(w *writer, obj unsafe.Pointer, depth int) error {
+	if depth == 0 {
+		return errDepth
+	}
+	for i := len(p.fields) - 1; i >= 0; i-- {
+		f := &p.fields[i]
+		value := unsafe.Add(obj, f.offset)
+		if f.kind == text && f.shape == single {
+			w.string(*(*string)(value), f.tag)
+			continue
+		}
+		if err := f.encode(w, value, depth); err != nil {
+			return within(f.name, err)
+		}
+	}
+	return nil
+}
+
+// encode writes the values of the field at p, if it has any.
+func (f *field) encode(w *writer, p unsafe.Pointer, depth int) error {
+	switch f.shape {
+	case nullable:
+		if *(*[]struct{})(p) == nil {
+			return nil
+		}
+	case optional:
+		if p = *(*unsafe.Pointer)(p); p == nil {
+			return nil
+		}
+	case list, pointers:
+		return f.encodeList(w, (*slice)(p), depth)
+	case dict:
+		return f.encodeMap(w, p, depth)
+	default:
+		if f.kind == blob && *(*[]byte)(p) == nil {
+			return nil
+		}
+	}
+	return f.encodeValue(w, p, f.tag, depth)
+}
+
+func (f *field) encodeList(w *writer, s *slice, depth int) (err error) {
+	for i := s.len - 1; i >= 0; i-- {
+		p := f.at(s, i)
+		if f.shape == pointers {
+			p = *(*unsafe.Pointer)(p)
+		}
+		if p == nil {
+			err = errNil
+		} else {
+			err = f.encodeValue(w, p, f.tag, depth)
+		}
+		if err != nil {
+			return within(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// encodeValue writes the value at p, and the tag.
+func (f *field) encodeValue(w *writer, p unsafe.Pointer, tag uint16, depth int) error {
+	switch f.kind {
+	case boolean:
+		var v uint64
+		if *(*bool)(p) {
+			v = 1
+		}
+		w.number(v, tag)
+	case signed32:
+		w.number(uint64(*(*int32)(p)), tag)
+	case unsigned32:
+		w.number(uint64(*(*uint32)(p)), tag)
+	case bits64:
+		w.number(*(*uint64)(p), tag)
+	case float32bits:
+		w.reserve(4)
+		w.pos -= 4
+		binary.LittleEndian.PutUint32(w.buf[w.pos:], *(*uint32)(p))
+		w.tag(tag)
+	case float64bits:
+		w.reserve(8)
+		w.pos -= 8
+		binary.LittleEndian.PutUint64(w.buf[w.pos:], *(*uint64)(p))
+		w.tag(tag)
+	case text:
+		w.string(*(*string)(p), tag)
+	case blob:
+		w.bytes(*(*[]byte)(p), tag)
+	case message:
+		end := w.end()
+		if err := f.elem.encode(w, p, depth-1); err != nil {
+			return err
+		}
+		w.head(end, tag)
+	case instant:
+		w.timestamp((*metav1.Time)(p).Time, 0, tag)
+	case microInstant:
+		t := (*metav1.MicroTime)(p).Time
+		w.timestamp(t, t.Nanosecond()/1000*1000, tag)
+	case quantity:
+		w.quantity((*resource.Quantity)(p), tag)
+	case fieldSet:
+		end := w.end()
+		if raw := (*metav1.FieldsV1)(p).GetRawBytes(); len(raw) > 0 {
+			w.bytes(raw, 1<<3|uint16(protowire.BytesType))
+		}
+		w.head(end, tag)
+	}
+	return nil
+}
+
+// A writer writes a message from its end to its start, so that the length of a message within is known when it is time
+// to write it.
+type writer struct {
+	buf  []byte
+	pos  int      // buf[pos:] is what has been written
+	keys []string // of the maps that are being written
+}
+
+// maxPooled is how many bytes a writer may have to be used again; few objects take more.
+const maxPooled = 64 << 10
+
+// maxHead is how many bytes the tag and length of a value may take.
+const maxHead = 2 + 10
+
+//nolint:gochecknoglobals // memory for reuse
+var writers = sync.Pool{New: func() any { return new(writer) }}
+
+// encode writes the message of obj, a pointer.
+func (w *writer) encode(obj any) error {
+	v := reflect.ValueOf(obj)
+	p, err := planOfValue(v)
+	if err != nil {
+		return err
+	}
+	w.pos = len(w.buf)
+	if err := p.encode(w, v.UnsafePointer(), maxDepth); err != nil {
+		return fmt.Errorf("protobuf: %v: %w", v.Type().Elem(), err)
+	}
+	return nil
+}
+
+func (w *writer) release() {
+	if len(w.buf) <= maxPooled {
+		clear(w.keys[:cap(w.keys)])
+		w.keys = w.keys[:0]
+		writers.Put(w)
+	}
+}
+
+// end returns how many bytes have been written, for head.
+func (w *writer) end() int { return len(w.buf) - w.pos }
+
+// head writes the length and tag of a value that began when end bytes had been written.
+func (w *writer) head(end int, tag uint16) { w.number(uint64(w.end()-end), tag) }
+
+// reserve makes room for n bytes and their head.
+func (w *writer) reserve(n int) {
+	if n += maxHead; w.pos < n {
+		w.grow(n)
+	}
+}
+
+func (w *writer) grow(n int) {
+	done := w.buf[w.pos:]
+	buf := make([]byte, max(1<<10, 2*len(w.buf), len(done)+n))
+	w.pos = len(buf) - len(done)
+	copy(buf[w.pos:], done)
+	w.buf = buf
+}
+
+// tag writes a tag. The room is there.
+func (w *writer) tag(tag uint16) {
+	if tag >= 0x80 {
+		w.pos--
+		w.buf[w.pos] = byte(tag >> 7)
+		tag = tag&0x7f | 0x80
+	}
+	w.pos--
+	w.buf[w.pos] = byte(tag)
+}
+
+// number writes a varint and its tag.
+func (w *writer) number(v uint64, tag uint16) {
+	w.reserve(0)
+	w.roomyNumber(v, tag)
+}
+
+// roomyNumber is number where the room is there.
+func (w *writer) roomyNumber(v uint64, tag uint16) {
+	if v < 0x80 && tag < 0x80 {
+		w.pos -= 2
+		b := w.buf[w.pos:]
+		b[1], b[0] = byte(v), byte(tag)
+		return
+	}
+	n := (bits.Len64(v|1) + 6) / 7
+	w.pos -= n
+	binary.PutUvarint(w.buf[w.pos:], v)
+	w.tag(tag)
+}
+
+func (w *writer) string(s string, tag uint16) {
+	w.reserve(len(s))
+	w.pos -= len(s)
+	copy(w.buf[w.pos:], s)
+	w.roomyNumber(uint64(len(s)), tag)
+}
+
+func (w *writer) bytes(b []byte, tag uint16) {
+	w.reserve(len(b))
+	w.pos -= len(b)
+	copy(w.buf[w.pos:], b)
+	w.roomyNumber(uint64(len(b)), tag)
+}
+
+// timestamp writes a point in time: the message metav1.Timestamp, which is empty for the zero time.
+func (w *writer) timestamp(t time.Time, nanos int, tag uint16) {
+	end := w.end()
+	if !t.IsZero() {
+		w.number(uint64(nanos), 2<<3)
+		w.number(uint64(t.Unix()), 1<<3)
+	}
+	w.head(end, tag)
+}
+
+// quantity writes a message with the quantity's text. It works on a copy, since the text is remembered in there.
+func (w *writer) quantity(q *resource.Quantity, tag uint16) {
+	end := w.end()
+	c := *q
+	w.string(c.String(), 1<<3|uint16(protowire.BytesType))
+	w.head(end, tag)
+}
+
+// descending yields the keys from the first on by descending order, then forgets them.
+func (w *writer) descending(first int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		slices.Sort(w.keys[first:])
+		for len(w.keys) > first {
+			key := w.keys[len(w.keys)-1]
+			w.keys = w.keys[:len(w.keys)-1]
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,311 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protobuf
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxNumber is the largest field number supported, what a tag of two bytes can hold. Those of Kubernetes stay below 100.
+const maxNumber = 1<<11 - 1
+
+// A plan says how the values of a type are laid out as a message, and in memory.
+type plan struct {
+	fields   []field  // by ascending number, the order in which they are written
+	byNumber []*field // nil where the message has no such field
+}
+
+// A field is one field of a message.
+type field struct {
+	offset   uintptr // in the struct
+	size     uintptr // of an element, for lists
+	tag      uint16  // as it comes before each value: the number and the wire type
+	shape    shape
+	kind     kind
+	elem     *plan        // of the values, if they are messages
+	typ      reflect.Type // of the field
+	elemType reflect.Type // of what the field points to or holds
+	name     string
+}
+
+// A shape is how a field holds its values.
+type shape uint8
+
+const (
+	single   shape = iota // the value
+	nullable              // a slice that is a message, no value when it is nil
+	optional              // a pointer to the value, nil for none
+	list                  // a slice of values
+	pointers              // a slice of pointers to values
+	dict                  // a map from strings to values
+)
+
+// A kind is what a value is, and so how it is encoded. The numbers come first.
+type kind uint8
+
+const (
+	boolean kind = iota
+	signed32
+	bits64
+	unsigned32
+	float32bits
+	float64bits
+	text
+	blob
+	message
+	instant      // metav1.Time
+	microInstant // metav1.MicroTime
+	quantity     // resource.Quantity
+	fieldSet     // metav1.FieldsV1
+)
+
+// plans caches what planOf returns, by type: a *plan, or an error.
+//
+//nolint:gochecknoglobals // a cache of what is constant
+var plans sync.Map
+
+// planOf returns the plan of the struct that t points to.
+func planOf(t reflect.Type) (*plan, error) {
+	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("protobuf: %v is no pointer to a struct", t)
+	}
+	cached, ok := plans.Load(t)
+	if !ok {
+		cached, _ = plans.LoadOrStore(t, compile(t))
+	}
+	if p, ok := cached.(*plan); ok {
+		return p, nil
+	}
+	return nil, cached.(error)
+}
+
+// planOfValue returns the plan of the struct that v points to.
+func planOfValue(v reflect.Value) (*plan, error) {
+	if !v.IsValid() {
+		return planOf(nil)
+	}
+	p, err := planOf(v.Type())
+	if err == nil && v.IsNil() {
+		err = fmt.Errorf("protobuf: %v is nil", v.Type())
+	}
+	return p, err
+}
+
+// Supports reports whether values of t, a pointer to a struct, can be encoded and decoded. If not, trying to returns an
+// error that says why.
+func Supports(t reflect.Type) bool {
+	_, err := planOf(t)
+	return err == nil
+}
+
+// compile returns a *plan, or an error that says why there is none.
+func compile(t reflect.Type) any {
+	k, p, err := make(compiler).value(t.Elem())
+	if err == nil && k != message {
+		err = errors.New("is only supported as a field")
+	}
+	if err != nil {
+		return fmt.Errorf("protobuf: %v: %w", t.Elem(), err)
+	}
+	return p
+}
+
+// A compiler holds the plans that are being made, for types that contain themselves.
+type compiler map[reflect.Type]*plan
+
+// value returns how a single value of a type is encoded.
+func (c compiler) value(t reflect.Type) (kind, *plan, error) {
+	switch t {
+	case reflect.TypeFor[metav1.Time]():
+		return instant, nil, nil
+	case reflect.TypeFor[metav1.MicroTime]():
+		return microInstant, nil, nil
+	case reflect.TypeFor[resource.Quantity]():
+		return quantity, nil, nil
+	case reflect.TypeFor[metav1.FieldsV1]():
+		return fieldSet, nil, nil
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return boolean, nil, nil
+	case reflect.Int32:
+		return signed32, nil, nil
+	case reflect.Uint32:
+		return unsigned32, nil, nil
+	case reflect.Int64, reflect.Uint64:
+		return bits64, nil, nil
+	case reflect.Float32:
+		return float32bits, nil, nil
+	case reflect.Float64:
+		return float64bits, nil, nil
+	case reflect.String:
+		return text, nil, nil
+	case reflect.Slice:
+		if isBytes(t) {
+			return blob, nil, nil
+		}
+		if t.Name() != "" {
+			p, err := c.message(t)
+			return message, p, err
+		}
+	case reflect.Struct:
+		p, err := c.message(t)
+		return message, p, err
+	}
+	return 0, nil, unsupported(t)
+}
+
+func isBytes(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
+}
+
+// message returns the plan of a struct, or of a named slice.
+func (c compiler) message(t reflect.Type) (*plan, error) {
+	if p := c[t]; p != nil {
+		return p, nil
+	}
+	p := new(plan)
+	c[t] = p
+	if t.Kind() == reflect.Slice {
+		f, err := c.list(t)
+		p.add(f, 1, "items")
+		return p, errors.Join(err, p.index())
+	}
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		num, name, err := parseTag(sf)
+		if num == 0 && err == nil {
+			continue
+		}
+		var f field
+		if err == nil {
+			f, err = c.field(sf)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", t.Name(), sf.Name, err)
+		}
+		p.add(f, num, name)
+	}
+	return p, p.index()
+}
+
+// add adds a field to the plan.
+func (p *plan) add(f field, num uint64, name string) {
+	f.name = name
+	f.tag = uint16(protowire.EncodeTag(protowire.Number(num), f.wireType()))
+	p.fields = append(p.fields, f)
+}
+
+// index completes a plan that has all its fields.
+func (p *plan) index() error {
+	slices.SortFunc(p.fields, func(a, b field) int { return int(a.tag) - int(b.tag) })
+	for i := range p.fields {
+		f := &p.fields[i]
+		num := int(f.tag >> 3)
+		if num < len(p.byNumber) {
+			return fmt.Errorf("%s and %s have the same protobuf field number", p.byNumber[num].name, f.name)
+		}
+		p.byNumber = append(p.byNumber, make([]*field, num+1-len(p.byNumber))...)
+		p.byNumber[num] = f
+	}
+	return nil
+}
+
+// field returns the field of that number, nil if there is none.
+func (p *plan) field(num uint64) *field {
+	if num < uint64(len(p.byNumber)) {
+		return p.byNumber[num]
+	}
+	return nil
+}
+
+func (f *field) wireType() protowire.Type {
+	switch {
+	case f.shape == dict || f.kind >= text:
+		return protowire.BytesType
+	case f.kind == float32bits:
+		return protowire.Fixed32Type
+	case f.kind == float64bits:
+		return protowire.Fixed64Type
+	default:
+		return protowire.VarintType
+	}
+}
+
+// parseTag returns the number and name of a struct's field in the message, number 0 when it is rightly not in there.
+func parseTag(sf reflect.StructField) (num uint64, name string, err error) {
+	tag := strings.Split(sf.Tag.Get("protobuf"), ",")
+	if len(tag) < 2 {
+		switch {
+		case sf.Anonymous && sf.Type == reflect.TypeFor[metav1.TypeMeta](), sf.IsExported() && sf.Tag.Get("json") == "-":
+			return 0, "", nil
+		}
+		return 0, "", errors.New("no protobuf field number")
+	}
+	num, err = strconv.ParseUint(tag[1], 10, 16)
+	if err != nil || num < 1 || num > maxNumber {
+		return 0, "", fmt.Errorf("protobuf field number %q is not one of 1 to %d", tag[1], maxNumber)
+	}
+	name = sf.Name
+	for _, option := range tag[2:] {
+		if value, ok := strings.CutPrefix(option, "name="); ok {
+			name = value
+		}
+	}
+	return num, name, nil
+}
+
+// field returns how a field of a struct is encoded.
+func (c compiler) field(sf reflect.StructField) (f field, err error) {
+	t := sf.Type
+	f = field{typ: t, elemType: t}
+	switch {
+	case t.Kind() == reflect.Slice && !isBytes(t):
+		if t.Name() != "" && !strings.Contains(sf.Tag.Get("protobuf")+",", ",rep,") {
+			f.shape = nullable
+			break
+		}
+		f, err = c.list(t)
+		f.offset = sf.Offset
+		return f, err
+	case t.Kind() == reflect.Pointer:
+		f.shape, f.elemType = optional, t.Elem()
+	case t.Kind() == reflect.Map:
+		f.shape, f.elemType = dict, t.Elem()
+		if t.Key().Kind() != reflect.String {
+			return f, fmt.Errorf("keys of type %v are not supported", t.Key())
+		}
+	}
+	f.offset = sf.Offset
+	f.kind, f.elem, err = c.value(f.elemType)
+	if err == nil && (f.shape == dict && f.kind < text || f.shape == optional && f.elemType.Kind() == reflect.Slice) {
+		err = unsupported(t)
+	}
+	return f, err
+}
+
+// list returns how a slice is encoded.
+func (c compiler) list(t reflect.Type) (f field, err error) {
+	f = field{shape: list, typ: t, elemType: t.Elem(), size: t.Elem().Size()}
+	if f.elemType.Kind() == reflect.Pointer {
+		f.shape, f.elemType = pointers, f.elemType.Elem()
+		if f.elemType.Kind() != reflect.Struct {
+			return f, unsupported(t)
+		}
+	}
+	f.kind, f.elem, err = c.value(f.elemType)
+	return f, err
+}
+
+func unsupported(t reflect.Type) error { return fmt.Errorf("type %v is not supported", t) }
