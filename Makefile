@@ -1,18 +1,34 @@
-# `make` prints this help. CI runs .ci/run, which runs `make check`.
+# `make` prints this help. CI runs .ci/run, which runs `make test` and `make verify`: together they are `make check`.
 #
 # A line "## name: what" is the help of a target.
 
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
-MODULES := $(shell cat modules.txt)
-# tools has a module of its own outside the workspace, since its dependencies are nobody else's.
-LIBRARIES := $(filter-out tools,$(MODULES))
-UNITS := $(patsubst %,./%/...,$(filter-out tests/e2e,$(LIBRARIES)))
-LINT := .bin/golangci-lint
 GO ?= go
+export GO
 
-.PHONY: help demo test race unit e2e e2e-k3d node-deps cluster-up cluster-down go-get weight tools lint fix generate tidy \
-	check check-clean wasip1 clean
+MODULES := $(shell cat modules.txt)
+# tools is outside the workspace, since its dependencies are nobody else's.
+WORK := $(filter-out tools,$(MODULES))
+# The tests below tests/ start clusters, and the others do not.
+UNITS := $(patsubst %,./%/...,$(filter-out tests/%,$(WORK)))
+
+# Each developer tool that is not our own is pinned in tools/go.mod.
+LINT := $(CURDIR)/.bin/golangci-lint
+# Makes what `go test -json` prints readable, and names the tests that were skipped.
+REPORT := .bin/testreport
+
+# What `make test` does, and what `make check` does after that. Each is a target of its own.
+TEST := race cluster-build cluster-test e2e
+VERIFY := lint fuzz check-clean wasip1 demo
+# Makes all of them, whatever fails, and says at the end what became of each.
+STEPS := MAKE='$(MAKE)' scripts/steps
+
+# go vet's opinion of omitempty on a struct is right, and Kubernetes' types have it all over: ours have the same tags.
+FIX := $(GO) fix -omitzero=false
+
+.PHONY: help demo test unit race cluster-build cluster-test e2e e2e-k3d node-deps cluster-up cluster-down go-get weight \
+	tools lint fix fuzz generate tidy check verify check-clean wasip1 clean
 
 help:
 	@echo "make demo and make test are the two to know."
@@ -23,26 +39,40 @@ help:
 demo:
 	@cd examples && $(GO) run ./document-controller/demo
 
-## test: all tests with the race detector, those against a real API server among them
-test: race e2e
-
-## race: the tests of every module but the end-to-end ones, with the race detector
-race:
-	$(GO) test -race $(UNITS)
+## test: all tests with the race detector, those against a real API server among them; names those that can't run here
+test:
+	@$(STEPS) $(TEST)
 
 ## unit: the tests that need no cluster, without the race detector, for a quick look
-unit:
-	$(GO) test $(filter-out ./tests/%,$(UNITS))
+unit: $(REPORT)
+	$(GO) test -json $(UNITS) | $(REPORT)
+
+## race: the tests that need no cluster, with the race detector
+race: $(REPORT)
+	$(GO) test -json -race $(UNITS) | $(REPORT)
+	cd tools && GOWORK=off $(GO) test ./...
+
+## cluster-test: the tests of the built-in cluster; KUBECLUSTER_NODE=1 makes it a failure if there can be no node
+cluster-test: $(REPORT)
+	$(GO) test -json -race -p=1 ./tests/cluster/... | $(REPORT)
 
 ## e2e: the end-to-end tests, on the cluster of KUBECONFIG or else the built-in one
-e2e:
-	$(GO) test -race -count=1 ./tests/e2e/...
+e2e: $(REPORT)
+	$(GO) test -json -race -count=1 ./tests/e2e/... | $(REPORT)
 
 ## e2e-k3d: the end-to-end tests on a k3d cluster; needs Docker and k3d
 e2e-k3d:
-	@scripts/e2e-k3d
+	@MAKE='$(MAKE)' scripts/e2e-k3d
 
-## node-deps: install what a cluster with a node needs of the system
+## go-get: rehearse what a new user does: get a packed release, build the README's first program, run it
+go-get:
+	$(GO) test -count=1 -v -run '^TestGoGet$$' ./tests/e2e
+
+## weight: what a hello-controller weighs: modules that are not ours, and bytes
+weight:
+	@cd examples && $(GO) test -count=1 -v -run '^TestWeight$$' ./hello-controller | grep -v -e '^=== ' -e '^--- '
+
+## node-deps: install what a cluster with a node needs of the system; needs root
 node-deps:
 	@tests/cluster/internal/node/deps.sh
 
@@ -54,16 +84,64 @@ cluster-up:
 cluster-down:
 	@$(GO) run ./tests/cluster/cmd/kubecluster down $(ARGS)
 
-## go-get: rehearse what a new user does: get a packed release, build the README's first program, run it
-go-get:
-	$(GO) test -count=1 -v -run '^TestGoGet$$' ./tests/e2e
+# Builds the cluster's programs where one sees it, and where it does not count towards the time that a test may take:
+# starting a cluster, which is stopped at once, builds what is missing.
+cluster-build:
+	@$(GO) run ./tests/cluster/cmd/kubecluster up --name build-$$$$ $(if $(KUBECLUSTER_NODE),--node) > /dev/null && \
+		$(GO) run ./tests/cluster/cmd/kubecluster down --name build-$$$$ > /dev/null
 
-## weight: what a hello-controller weighs: modules that are not ours, and bytes
-weight:
-	@cd examples && $(GO) test -count=1 -v -run '^TestWeight$$' ./hello-controller | grep -v -e '^=== ' -e '^--- '
+## lint: go vet, go fix -diff, the format check, golangci-lint, and no stray file
+lint: $(LINT)
+	$(GO) vet work
+	@$(FIX) -diff work || { echo "there is something to modernise: run make fix" >&2; exit 1; }
+	@for m in $(MODULES); do \
+		echo "lint $$m"; \
+		(cd $$m; if [ $$m = tools ]; then export GOWORK=off; fi; $(LINT) fmt --diff && $(LINT) run ./...) || failed="$$failed $$m"; \
+	done; \
+	test -z "$$failed" || { echo "golangci-lint complains about$$failed" >&2; exit 1; }
+	@cd tools && GOWORK=off $(GO) run ./hygiene
+
+## fix: let the formatters and fixers do what lint complains about
+fix: $(LINT)
+	$(FIX) work
+	@for m in $(MODULES); do (cd $$m && $(LINT) fmt) || exit 1; done
+
+## fuzz: run every fuzz target for FUZZTIME, 5s by default
+fuzz:
+	@scripts/fuzz $(FUZZTIME)
+
+## generate: write all generated files anew
+generate:
+	@for m in $(WORK); do (cd $$m && $(GO) generate ./...) || exit 1; done
+
+## tidy: write go.mod and go.sum of every module anew; each stands alone, with its siblings replaced by their folders
+tidy:
+	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy) || exit 1; done
+
+## check: all that CI runs: the tests, then lint, fuzz, generated files and go.mod as they should be, wasip1, the demo
+check:
+	@$(STEPS) $(TEST) $(VERIFY)
+
+# What is left of check when the tests have run.
+verify:
+	@$(STEPS) $(VERIFY)
+
+# Generating and tidying must change nothing. Checksums tell, so that it also works in a tree with changes of its own.
+check-clean:
+	@before=$$(mktemp) after=$$(mktemp); trap 'rm -f $$before $$after' EXIT; \
+	list() { git ls-files -co --exclude-standard -z | xargs -0 sha256sum 2>/dev/null | sort -k2; }; \
+	list > $$before; \
+	$(MAKE) --no-print-directory generate tidy || exit 1; \
+	list > $$after; \
+	cmp -s $$before $$after || { echo "make generate tidy changes these; commit the result:" >&2; \
+		comm -3 $$before $$after | sed 's/^\t*[0-9a-f]*  /  /' | sort -u >&2; exit 1; }
+
+# core has no IO of its own, so it runs where there is none.
+wasip1:
+	cd core && GOOS=wasip1 GOARCH=wasm $(GO) build ./...
 
 ## tools: build the pinned developer tools into .bin
-tools: $(LINT)
+tools: $(LINT) $(REPORT)
 
 $(LINT): tools/go.mod tools/go.sum
 	@echo "building golangci-lint (minutes, the first time)"
@@ -71,42 +149,9 @@ $(LINT): tools/go.mod tools/go.sum
 	cd tools && GOWORK=off $(GO) build -o ../.bin/ tool
 	@touch $@
 
-## lint: format check, vet, go fix -diff and golangci-lint
-lint: $(LINT)
-	$(GO) vet work
-	@diff=$$($(GO) fix -diff work) && test -z "$$diff" || { echo "$$diff"; echo "go fix has something to modernise: run make fix"; exit 1; }
-	@for m in $(LIBRARIES); do \
-		echo "lint $$m"; \
-		(cd $$m && $(CURDIR)/$(LINT) fmt --diff && $(CURDIR)/$(LINT) run ./...) || exit 1; \
-	done
-
-## fix: let the formatters and fixers do what lint complains about
-fix: $(LINT)
-	$(GO) fix work
-	@for m in $(LIBRARIES); do (cd $$m && $(CURDIR)/$(LINT) fmt) || exit 1; done
-
-## generate: write all generated files anew
-generate:
-	@for m in $(LIBRARIES); do (cd $$m && $(GO) generate ./...) || exit 1; done
-
-## tidy: write go.mod and go.sum of every module anew
-tidy:
-	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy) || exit 1; done
-
-## check: all that CI runs: tests, linters, generated files, tidy modules, core for wasip1, the demo
-check: test lint check-clean wasip1 demo
-
-# Generating and tidying must change nothing. It is told from a list of checksums, so that it also works in a tree with
-# changes of its own.
-check-clean:
-	@before=$$(mktemp) after=$$(mktemp); trap 'rm -f $$before $$after' EXIT; \
-	list() { git ls-files -co --exclude-standard -z | xargs -0 sha256sum 2>/dev/null; }; \
-	list > $$before; $(MAKE) --no-print-directory generate tidy; list > $$after; \
-	diff $$before $$after > /dev/null || { echo "make generate tidy changes these; commit the result:"; \
-		diff $$before $$after | sed -n 's/^> [0-9a-f]*  /  /p'; exit 1; }
-
-wasip1:
-	cd core && GOOS=wasip1 GOARCH=wasm $(GO) build ./...
+$(REPORT): tools/testreport/main.go
+	@mkdir -p .bin
+	@cd tools && GOWORK=off $(GO) build -o ../.bin/ ./testreport
 
 ## clean: remove built programs, tools and clusters
 clean:

@@ -145,9 +145,17 @@ type build func(wire.Encoding) (*request.Request, error)
 
 // one sends a request whose answer is one object.
 func (a *API[K]) one(ctx context.Context, verb string, t request.Target, b build) (*K, error) {
-	obj, err := a.exchange(ctx, t, b)
+	stored := false
+	obj, err := a.exchange(ctx, t, func(e wire.Encoding) (*request.Request, error) {
+		r, err := b(e)
+		stored = err == nil && verb != "get" && !r.Query.Has("dryRun")
+		return r, err
+	})
 	if err != nil {
 		return nil, wrap(verb, t, err)
+	}
+	if stored {
+		observeWrite(ctx, t.Resource, asObject(obj))
 	}
 	return obj, nil
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -81,13 +82,25 @@ func TestNewErrors(t *testing.T) {
 	}{
 		{"no server", config.Config{}, true, "Server"},
 		{"no scheme", config.Config{Server: "cluster.test:6443"}, true, "Server"},
-		{"a user in the URL", config.Config{Server: "https://me:hunter2@cluster.test"}, true,
-			"this test: server https://me:xxxxx@cluster.test: holds a user name or a password"},
-		{"a query in the URL", config.Config{Server: "https://cluster.test?x=1"}, true,
-			"this test: server https://cluster.test?x=1: holds a query or a fragment; remove it"},
+		{
+			"a user in the URL",
+			config.Config{Server: "https://me:hunter2@cluster.test"},
+			true,
+			"this test: server https://me:xxxxx@cluster.test: holds a user name or a password",
+		},
+		{
+			"a query in the URL",
+			config.Config{Server: "https://cluster.test?x=1"},
+			true,
+			"this test: server https://cluster.test?x=1: holds a query or a fragment; remove it",
+		},
 		{"a URL that is none, with a password", config.Config{Server: "https://me:hunter2@cluster test"}, true, "Server"},
-		{"an exec plugin", config.Config{Exec: &config.ExecConfig{Command: "aws", APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever}}, true,
-			`this test: exec plugin "aws": `},
+		{
+			"an exec plugin",
+			config.Config{Exec: &config.ExecConfig{Command: "aws", APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever}},
+			true,
+			`this test: exec plugin "aws": `,
+		},
 		{"an auth provider", config.Config{AuthProvider: &config.AuthProvider{Name: "oidc"}}, true, `this test: auth-provider "oidc": `},
 		{"a token and a password", config.Config{BearerToken: "hunter2", Username: "me", Password: "hunter2"}, true, "Username"},
 		{"groups of nobody", config.Config{Impersonate: config.Impersonation{Groups: []string{"admins"}}}, true, "Impersonate"},
@@ -98,14 +111,30 @@ func TestNewErrors(t *testing.T) {
 		{"CA data without a certificate", config.Config{CAData: []byte("hunter2")}, false, "CAData"},
 		{"a certificate without its key", config.Config{ClientCertData: own.cert}, false, "ClientKey"},
 		{"a proxy that is none", config.Config{ProxyURL: "ftp://me:hunter2@proxy.test"}, false, "ProxyURL"},
-		{"a token over http", config.Config{Server: "http://127.0.0.1:8001", BearerToken: "hunter2"}, false,
-			"this test: credentials are not sent over http: use an https server, or remove the credentials"},
-		{"a token file over http", config.Config{Server: "HTTP://127.0.0.1:8001", BearerTokenFile: token}, false,
-			"this test: credentials are not sent over http"},
-		{"a password over http", config.Config{Server: "http://127.0.0.1:8001", Username: "me", Password: "hunter2"}, false,
-			"this test: credentials are not sent over http"},
-		{"a client certificate over http", config.Config{Server: "http://127.0.0.1:8001", ClientCertData: own.cert, ClientKeyData: config.Secret(own.key)}, false,
-			"this test: credentials are not sent over http"},
+		{
+			"a token over http",
+			config.Config{Server: "http://127.0.0.1:8001", BearerToken: "hunter2"},
+			false,
+			"this test: credentials are not sent over http: use an https server, or remove the credentials",
+		},
+		{
+			"a token file over http",
+			config.Config{Server: "HTTP://127.0.0.1:8001", BearerTokenFile: token},
+			false,
+			"this test: credentials are not sent over http",
+		},
+		{
+			"a password over http",
+			config.Config{Server: "http://127.0.0.1:8001", Username: "me", Password: "hunter2"},
+			false,
+			"this test: credentials are not sent over http",
+		},
+		{
+			"a client certificate over http",
+			config.Config{Server: "http://127.0.0.1:8001", ClientCertData: own.cert, ClientKeyData: config.Secret(own.key)},
+			false,
+			"this test: credentials are not sent over http",
+		},
 		{"TLS settings for a transport of one's own", config.Config{
 			TLSServerName: "kube", InsecureSkipTLSVerify: true, ProxyURL: "http://proxy.test", ClientCertData: own.cert, ClientKeyData: config.Secret(own.key),
 		}, true, "this test: the Config asks for TLSServerName, InsecureSkipTLSVerify, a client certificate, ProxyURL, " +
@@ -154,9 +183,7 @@ func TestLayers(t *testing.T) {
 					t.Errorf("a layer of the configuration came before the user's: %q", got)
 				}
 				r = r.Clone(r.Context())
-				for key, values := range set {
-					r.Header[key] = values
-				}
+				maps.Copy(r.Header, set)
 				return next.RoundTrip(r)
 			})
 		}
@@ -263,7 +290,7 @@ func TestDefaultConfig(t *testing.T) {
 
 // TestLog promises a line for each request, with nothing in it that must not be seen.
 func TestLog(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) { fail(w, 403, "Forbidden", "hunter2", nil) })
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) { fail(w, 403, "Forbidden", "hunter2") })
 	cfg := s.config()
 	cfg.BearerToken = "hunter2"
 	var out bytes.Buffer

@@ -52,7 +52,7 @@ func TestConnectError(t *testing.T) {
 		want string // hint
 	}{
 		{"nothing listens", func(t *testing.T) *config.Config {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,10 +107,14 @@ func TestConnectErrorOfTransport(t *testing.T) {
 		in   error
 		want string
 	}{
-		{"an unknown host", &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "cluster.test", IsNotFound: true}},
-			"dial tcp: lookup cluster.test: no such host; correct the host name, or the resolver"},
-		{"a time-out", &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded},
-			"dial tcp: i/o timeout; nothing answers there: correct the address, or look for a firewall in between"},
+		{
+			"an unknown host", &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "cluster.test", IsNotFound: true}},
+			"dial tcp: lookup cluster.test: no such host; correct the host name, or the resolver",
+		},
+		{
+			"a time-out", &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded},
+			"dial tcp: i/o timeout; nothing answers there: correct the address, or look for a firewall in between",
+		},
 		{"anything else", errors.New("boom"), "boom"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -29,7 +29,11 @@ func (e *OpError) Error() string {
 	case e.Ref.Namespace != "":
 		what += " in " + e.Ref.Namespace
 	}
-	if e.missing() {
+	switch {
+	case !e.missing():
+	case strings.Contains(e.Resource, "/"): // the server's answer is the same for both
+		return what + ": " + core.ErrNotFound.Error() + ", or the kind has no such subresource"
+	default:
 		return what + ": " + core.ErrNotFound.Error()
 	}
 	return what + ": " + e.Err.Error()

@@ -53,24 +53,51 @@ func TestOpErrorText(t *testing.T) {
 		in   client.OpError
 		want string
 	}{
-		{"an object that is not there", client.OpError{Verb: "get", Resource: "pods", Ref: web, Err: notFound("pods", "web")},
-			"get pods prod/web: not found"},
-		{"an object of a group", client.OpError{Verb: "get", Resource: "deployments.apps", Ref: web, Err: notFound("deployments", "web")},
-			"get deployments.apps prod/web: not found"},
-		{"a subresource of an object that is not there", client.OpError{Verb: "update", Resource: "pods/status", Ref: web, Err: notFound("pods", "web")},
-			"update pods/status prod/web: not found"},
-		{"another object is not there", client.OpError{Verb: "create", Resource: "pods", Ref: web, Err: notFound("namespaces", "prod")},
-			`create pods prod/web: not found: server said: namespaces "prod" not found`},
-		{"another object of the same name", client.OpError{Verb: "create", Resource: "pods", Ref: web, Err: notFound("serviceaccounts", "web")},
-			`create pods prod/web: not found: server said: serviceaccounts "web" not found`},
-		{"a kind that begins like the resource", client.OpError{Verb: "create", Resource: "podtemplates", Ref: web, Err: notFound("pod", "web")},
-			`create podtemplates prod/web: not found: server said: pod "web" not found`},
-		{"a collection of a namespace", client.OpError{Verb: "list", Resource: "pods", Ref: core.ObjectRef{Namespace: "prod"}, Err: core.ErrForbidden},
-			"list pods in prod: forbidden"},
-		{"a collection of the cluster", client.OpError{Verb: "list", Resource: "nodes", Err: core.ErrForbidden},
-			"list nodes: forbidden"},
-		{"a cluster-scoped object", client.OpError{Verb: "delete", Resource: "nodes", Ref: core.ObjectRef{Name: "n1"}, Err: core.ErrForbidden},
-			"delete nodes n1: forbidden"},
+		{
+			"an object that is not there",
+			client.OpError{Verb: "get", Resource: "pods", Ref: web, Err: notFound("pods", "web")},
+			"get pods prod/web: not found",
+		},
+		{
+			"an object of a group",
+			client.OpError{Verb: "get", Resource: "deployments.apps", Ref: web, Err: notFound("deployments", "web")},
+			"get deployments.apps prod/web: not found",
+		},
+		{
+			"a subresource of an object that is not there",
+			client.OpError{Verb: "update", Resource: "pods/status", Ref: web, Err: notFound("pods", "web")},
+			"update pods/status prod/web: not found, or the kind has no such subresource",
+		},
+		{
+			"another object is not there",
+			client.OpError{Verb: "create", Resource: "pods", Ref: web, Err: notFound("namespaces", "prod")},
+			`create pods prod/web: not found: server said: namespaces "prod" not found`,
+		},
+		{
+			"another object of the same name",
+			client.OpError{Verb: "create", Resource: "pods", Ref: web, Err: notFound("serviceaccounts", "web")},
+			`create pods prod/web: not found: server said: serviceaccounts "web" not found`,
+		},
+		{
+			"a kind that begins like the resource",
+			client.OpError{Verb: "create", Resource: "podtemplates", Ref: web, Err: notFound("pod", "web")},
+			`create podtemplates prod/web: not found: server said: pod "web" not found`,
+		},
+		{
+			"a collection of a namespace",
+			client.OpError{Verb: "list", Resource: "pods", Ref: core.ObjectRef{Namespace: "prod"}, Err: core.ErrForbidden},
+			"list pods in prod: forbidden",
+		},
+		{
+			"a collection of the cluster",
+			client.OpError{Verb: "list", Resource: "nodes", Err: core.ErrForbidden},
+			"list nodes: forbidden",
+		},
+		{
+			"a cluster-scoped object",
+			client.OpError{Verb: "delete", Resource: "nodes", Ref: core.ObjectRef{Name: "n1"}, Err: core.ErrForbidden},
+			"delete nodes n1: forbidden",
+		},
 		{"what the server said", client.OpError{Verb: "update", Resource: "pods", Ref: web, Err: &core.StatusError{Status: metav1.Status{
 			Code: 409, Reason: metav1.StatusReasonConflict, Message: "the object has been modified",
 		}}}, "update pods prod/web: conflict: server said: the object has been modified"},
@@ -98,16 +125,24 @@ func TestNotServed(t *testing.T) {
 		body        string
 		want        string // empty: not a NotServedError
 	}{
-		{"an unknown path, custom resource", widgets, false, "text/plain", unknownPath,
+		{
+			"an unknown path, custom resource", widgets, false, "text/plain", unknownPath,
 			"get widgets.example.com w: the server does not serve widgets.example.com in version v1: " +
-				"install its CustomResourceDefinition, enable the API, or correct the group and version"},
-		{"an unknown path, built-in group", nodes, false, "text/plain", unknownPath,
-			"get nodes w: the server does not serve nodes in version v1: correct the group and version, or enable the API"},
-		{"an unknown path, subresource", nodes, true, "text/plain", unknownPath,
-			"get nodes/status w: the server does not serve nodes/status in version v1: enable the subresource, or do without it"},
-		{"a Status about nothing in particular", widgets, false, jsonType, status(`,"details":{}`),
+				"install its CustomResourceDefinition, enable the API, or correct the group and version",
+		},
+		{
+			"an unknown path, built-in group", nodes, false, "text/plain", unknownPath,
+			"get nodes w: the server does not serve nodes in version v1: correct the group and version, or enable the API",
+		},
+		{
+			"an unknown path, subresource", nodes, true, "text/plain", unknownPath,
+			"get nodes/status w: the server does not serve nodes/status in version v1: enable the subresource, or do without it",
+		},
+		{
+			"a Status about nothing in particular", widgets, false, jsonType, status(`,"details":{}`),
 			"get widgets.example.com w: the server does not serve widgets.example.com in version v1: " +
-				"install its CustomResourceDefinition, enable the API, or correct the group and version"},
+				"install its CustomResourceDefinition, enable the API, or correct the group and version",
+		},
 		{"a Status about the object", widgets, false, jsonType, status(`,"details":{"name":"w","kind":"widgets"}`), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -130,7 +165,7 @@ func TestNotServed(t *testing.T) {
 
 // TestStatusError promises that whatever says no is understood as far as it can be.
 func TestStatusError(t *testing.T) {
-	protobuf := string(envelope(t, "v1", "Status", &metav1.Status{
+	protobuf := string(envelope(t, "Status", &metav1.Status{
 		Status: "Failure", Code: 409, Reason: metav1.StatusReasonConflict, Message: "too late",
 	}))
 	for _, tc := range []struct {
@@ -141,29 +176,49 @@ func TestStatusError(t *testing.T) {
 		is          error
 		want        string
 	}{
-		{"a Status in JSON", 409, jsonType, `{"kind":"Status","apiVersion":"v1","code":409,"reason":"Conflict","message":"too late"}`,
-			core.ErrConflict, "get nodes n1: conflict: server said: too late"},
-		{"a Status in protobuf", 409, protobufType, protobuf,
-			core.ErrConflict, "get nodes n1: conflict: server said: too late"},
-		{"a Status without a code", 422, jsonType, `{"kind":"Status","apiVersion":"v1","message":"no"}`,
-			core.ErrInvalid, "get nodes n1: invalid: server said: no"},
-		{"the reason decides before the code", 409, jsonType, `{"kind":"Status","apiVersion":"v1","code":409,"reason":"AlreadyExists","message":"no"}`,
-			core.ErrAlreadyExists, "get nodes n1: already exists: server said: no"},
-		{"plain text", 429, "text/plain", "Too many requests, please try again later.\n",
-			core.ErrTooManyRequests, "get nodes n1: too many requests: server said: Too many requests, please try again later."},
-		{"the page of a proxy", 503, "text/html", "<html>\r\n<head><title>503</title></head>\n</html>\n",
-			core.ErrUnavailable, "get nodes n1: service unavailable: server said: <html> <head><title>503</title></head> </html>"},
-		{"JSON that is no Status", 500, jsonType, `{"error":"boom"}`,
-			core.ErrInternal, `get nodes n1: internal error: server said: {"error":"boom"}`},
-		{"broken JSON", 500, jsonType, `{"kind":"Stat`,
-			core.ErrInternal, `get nodes n1: internal error: server said: {"kind":"Stat`},
+		{
+			"a Status in JSON", 409, jsonType, `{"kind":"Status","apiVersion":"v1","code":409,"reason":"Conflict","message":"too late"}`,
+			core.ErrConflict, "get nodes n1: conflict: server said: too late",
+		},
+		{
+			"a Status in protobuf", 409, protobufType, protobuf,
+			core.ErrConflict, "get nodes n1: conflict: server said: too late",
+		},
+		{
+			"a Status without a code", 422, jsonType, `{"kind":"Status","apiVersion":"v1","message":"no"}`,
+			core.ErrInvalid, "get nodes n1: invalid: server said: no",
+		},
+		{
+			"the reason decides before the code", 409, jsonType, `{"kind":"Status","apiVersion":"v1","code":409,"reason":"AlreadyExists","message":"no"}`,
+			core.ErrAlreadyExists, "get nodes n1: already exists: server said: no",
+		},
+		{
+			"plain text", 429, "text/plain", "Too many requests, please try again later.\n",
+			core.ErrTooManyRequests, "get nodes n1: too many requests: server said: Too many requests, please try again later.",
+		},
+		{
+			"the page of a proxy", 503, "text/html", "<html>\r\n<head><title>503</title></head>\n</html>\n",
+			core.ErrUnavailable, "get nodes n1: service unavailable: server said: <html> <head><title>503</title></head> </html>",
+		},
+		{
+			"JSON that is no Status", 500, jsonType, `{"error":"boom"}`,
+			core.ErrInternal, `get nodes n1: internal error: server said: {"error":"boom"}`,
+		},
+		{
+			"broken JSON", 500, jsonType, `{"kind":"Stat`,
+			core.ErrInternal, `get nodes n1: internal error: server said: {"kind":"Stat`,
+		},
 		{"nothing", 401, "", "", core.ErrUnauthorized, "get nodes n1: unauthorized"},
 		{"a code without a meaning of its own", 418, "", "", nil, "get nodes n1: status 418"},
 		{"a code that is no code", 999, "text/plain", "huh", nil, "get nodes n1: status 999: server said: huh"},
-		{"a character cut in two", 500, "text/plain", strings.Repeat("a", 2<<10-1) + "é",
-			core.ErrInternal, "get nodes n1: internal error: server said: " + strings.Repeat("a", 2<<10-1)},
-		{"a huge body", 500, "text/plain", strings.Repeat("a", 3<<20),
-			core.ErrInternal, "get nodes n1: internal error: server said: " + strings.Repeat("a", 2<<10)},
+		{
+			"a character cut in two", 500, "text/plain", strings.Repeat("a", 2<<10-1) + "é",
+			core.ErrInternal, "get nodes n1: internal error: server said: " + strings.Repeat("a", 2<<10-1),
+		},
+		{
+			"a huge body", 500, "text/plain", strings.Repeat("a", 3<<20),
+			core.ErrInternal, "get nodes n1: internal error: server said: " + strings.Repeat("a", 2<<10),
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := cannedClient(t, tc.code, tc.contentType, tc.body)
@@ -188,11 +243,13 @@ func TestSuccessThatIsNone(t *testing.T) {
 		name, contentType, body, want string
 	}{
 		{"the page of a login", "text/html", "<html>", "is this the address of a Kubernetes API server?"},
-		{"another kind", jsonType, `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
-			"get nodes n1: the server answered with a Status of v1, not with a Node of v1"},
+		{
+			"another kind", jsonType, `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
+			"get nodes n1: the server answered with a Status of v1, not with a Node of v1",
+		},
 		{"broken JSON", jsonType, `{"kind":"Node"`, "get nodes n1: decode json: "},
 		{"nothing", jsonType, "", "get nodes n1: decode json: "},
-		{"protobuf for a type that has none", protobufType, string(envelope(t, "v1", "Node", &corev1.Node{})), "carries no protobuf code"},
+		{"protobuf for a type that has none", protobufType, string(envelope(t, "Node", &corev1.Node{})), "carries no protobuf code"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := client.Dynamic(cannedClient(t, 200, tc.contentType, tc.body), nodes, "").Get(t.Context(), "n1", nil)
@@ -253,11 +310,11 @@ func TestFallBackToJSON(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Header.Get("Content-Type") == protobufType:
-			fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "only JSON here", nil)
+			fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "only JSON here")
 		case strings.Contains(r.Header.Get("Content-Type"), "patch"):
-			fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no such patch", nil)
+			fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no such patch")
 		case strings.Contains(r.URL.Path, "nodes"):
-			fail(w, 409, metav1.StatusReasonConflict, "no", nil)
+			fail(w, 409, metav1.StatusReasonConflict, "no")
 		default:
 			reply(w, 201, jsonType, configMapJSON(t, "web", "blue"))
 		}

@@ -37,7 +37,7 @@ const (
 // leanConfigMap declares what one program needs of a ConfigMap.
 type leanConfigMap struct {
 	metav1.TypeMeta   `json:""`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 	Data              map[string]string `json:"data,omitempty"`
 }
 
@@ -133,14 +133,14 @@ func checkGoroutines(t testing.TB) {
 	})
 }
 
-// envelope encodes an object for the wire by apimachinery's means, which owe nothing to ours.
-func envelope(t testing.TB, apiVersion, kind string, msg interface{ Marshal() ([]byte, error) }) []byte {
+// envelope encodes an object of the core group for the wire by apimachinery's means, which owe nothing to ours.
+func envelope(t testing.TB, kind string, msg interface{ Marshal() ([]byte, error) }) []byte {
 	t.Helper()
 	raw, err := msg.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	unknown := kuberuntime.Unknown{TypeMeta: kuberuntime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}
+	unknown := kuberuntime.Unknown{TypeMeta: kuberuntime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: raw}
 	data, err := unknown.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -175,10 +175,10 @@ func reply(w http.ResponseWriter, code int, contentType string, body []byte) {
 }
 
 // fail answers with a Status as API servers do.
-func fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message string, details *metav1.StatusDetails) {
+func fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	body, _ := json.Marshal(&metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   "Failure", Code: int32(code), Reason: reason, Message: message, Details: details,
+		Status:   "Failure", Code: int32(code), Reason: reason, Message: message,
 	})
 	reply(w, code, jsonType, body)
 }

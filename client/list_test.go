@@ -30,7 +30,7 @@ func listBody(t testing.TB, contentType, next string, names ...string) []byte {
 		list.Items = append(list.Items, *stored(name, "green"))
 	}
 	if contentType == protobufType {
-		return envelope(t, "v1", "ConfigMapList", list)
+		return envelope(t, "ConfigMapList", list)
 	}
 	list.APIVersion, list.Kind = "v1", "ConfigMapList"
 	return toJSON(t, list)
@@ -63,6 +63,7 @@ func testList[K any](t *testing.T, w way[K]) {
 
 // pages answers lists with two pages of two and one of one.
 func pages(t testing.TB) http.HandlerFunc {
+	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
 		names, next := []string{"a", "b"}, "p2"
 		switch r.URL.Query().Get("continue") {
@@ -71,7 +72,7 @@ func pages(t testing.TB) http.HandlerFunc {
 		case "p3":
 			names, next = []string{"e"}, ""
 		case "old":
-			fail(w, 410, metav1.StatusReasonExpired, "The provided continue parameter is too old", nil)
+			fail(w, 410, metav1.StatusReasonExpired, "The provided continue parameter is too old")
 			return
 		}
 		reply(w, 200, jsonType, listBody(t, jsonType, next, names...))
@@ -168,6 +169,7 @@ func TestAllBreak(t *testing.T) {
 
 // half answers with a list that stops in the second of two items.
 func half(t testing.TB, w http.ResponseWriter) {
+	t.Helper()
 	whole := listBody(t, jsonType, "", "a", "b")
 	w.Header().Set("Content-Type", jsonType)
 	send(w, whole[:len(whole)-20])
@@ -223,16 +225,16 @@ func TestAllCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	cause := errors.New("enough")
-	var names string
+	var names strings.Builder
 	var got error
 	for obj, err := range client.Namespaced[leanConfigMap](s.client(t), "prod").All(ctx, nil) {
 		if got = err; err == nil {
-			names += obj.Name
+			names.WriteString(obj.Name)
 			cancel(cause)
 		}
 	}
-	if names != "a" || !errors.Is(got, cause) {
-		t.Errorf("objects = %q, error = %v; want a, then the cause", names, got)
+	if names.String() != "a" || !errors.Is(got, cause) {
+		t.Errorf("objects = %q, error = %v; want a, then the cause", names.String(), got)
 	}
 }
 

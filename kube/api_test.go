@@ -94,6 +94,9 @@ func declarations(t *testing.T, files *token.FileSet, decl ast.Decl) []string {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
 		decl.Doc, decl.Body = nil, nil
+		if decl.Recv != nil && !exportedReceiver(decl.Recv.List[0].Type) {
+			return nil
+		}
 		return []string{text(decl)}
 	case *ast.GenDecl:
 		var lines []string
@@ -110,6 +113,21 @@ func declarations(t *testing.T, files *token.FileSet, decl ast.Decl) []string {
 		return lines
 	}
 	return nil
+}
+
+// exportedReceiver reports whether the type of a method's receiver is exported.
+func exportedReceiver(e ast.Expr) bool {
+	switch t := e.(type) {
+	case *ast.StarExpr:
+		return exportedReceiver(t.X)
+	case *ast.IndexExpr:
+		return exportedReceiver(t.X)
+	case *ast.IndexListExpr:
+		return exportedReceiver(t.X)
+	case *ast.Ident:
+		return t.IsExported()
+	}
+	return false
 }
 
 func typeLines(spec *ast.TypeSpec, text func(any) string) []string {

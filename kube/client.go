@@ -30,6 +30,15 @@ type (
 	ConfigOptions = config.Options
 	// Middleware is a layer around every request of a client, see [middleware.Func].
 	Middleware = middleware.Func
+	// RoundTripperFunc is a function that is an http.RoundTripper, see [middleware.RoundTripperFunc].
+	RoundTripperFunc = middleware.RoundTripperFunc
+)
+
+// Why there is no configuration, for errors.Is.
+var (
+	ErrNoConfig           = config.ErrNoConfig
+	ErrNotInCluster       = config.ErrNotInCluster
+	ErrCertificateExpired = config.ErrCertificateExpired
 )
 
 // NewClient returns a client: of the kubeconfig's current context, else of the pod the program runs in, unless the

@@ -4,6 +4,8 @@
 package kube
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
@@ -26,6 +28,8 @@ type (
 	EventType = core.EventType
 	// StatusError is an answer of the server that is not a success, see [core.StatusError].
 	StatusError = core.StatusError
+	// UnknownKindError says that nothing tells what a type is called on the wire, see [core.UnknownKindError].
+	UnknownKindError = core.UnknownKindError
 )
 
 // The types of watch events.
@@ -75,6 +79,12 @@ var (
 	ErrUnavailable          = core.ErrUnavailable
 	ErrStoreRead            = core.ErrStoreRead
 )
+
+// RetryAfter returns how long the server asked to wait before the request is tried again, see [core.RetryAfter].
+func RetryAfter(err error) (time.Duration, bool) { return core.RetryAfter(err) }
+
+// IsRetryable reports whether the same request may well succeed when it is sent again later, see [core.IsRetryable].
+func IsRetryable(err error) bool { return core.IsRetryable(err) }
 
 // ResourceOf returns what K is called on the wire, see [core.ResourceOf].
 func ResourceOf[K any, P core.ObjectPtr[K]]() (Resource, error) { return core.ResourceOf[K, P]() }

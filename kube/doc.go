@@ -1,5 +1,103 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube is the front door of the Kubernetes SDK for Go.
+// Package kube is the front door of the Kubernetes SDK for Go. Import it, and whatever kinds you need, to read, write and
+// control objects of an API server.
+//
+//	c, err := kube.NewClient(ctx, nil)               // kubeconfig, else in-cluster
+//	if err != nil {
+//		return err
+//	}
+//	pods := kube.Namespaced[corev1.Pod](c, "prod")   // *kube.API[corev1.Pod]
+//	pod, err := pods.Get(ctx, "web-0", nil)          // *corev1.Pod
+//	if errors.Is(err, kube.ErrNotFound) {
+//		…
+//	}
+//
+// It holds aliases and thin functions only. Each links the type or function it stands for, where methods, fields and
+// details are described; what is not here is for special needs, and imported from its own package: the layers below are
+// public too.
+//
+// # Kinds
+//
+// A kind is a Go struct that embeds metav1.TypeMeta and metav1.ObjectMeta: one of k8s.io/api, one that kube-derive or
+// kubebuilder has generated, or a lean one of your own that declares only the fields you need. There is no scheme, no
+// generated clientset and no list type. What a kind is called on the wire is known for k8s.io/api and for generated kinds;
+// any other has a method KubeResource, or is named explicitly: [Of].
+//
+// Kinds that are known only at run time are found by the names people use:
+//
+//	disc, err := kube.Discover(ctx, c)
+//	res, err := disc.Resolve("deploy")               // plural, singular, short name or kind
+//	objs := kube.Dynamic(c, res, "prod")             // *kube.API[unstructured.Unstructured]
+//
+// # Read
+//
+// An [API] always asks the server. It is made by [Namespaced], [ClusterWide], [Of] or [Dynamic], and has the verbs Get,
+// List, All and Watch:
+//
+//	for pod, err := range pods.All(ctx, &kube.ListOptions{LabelSelector: "app=web"}) { … } // page after page
+//	for ev, err := range pods.Watch(ctx, nil) { … }  // one request; kube.Watch goes on regardless
+//
+// An error is the last pair of a sequence. Options may always be nil.
+//
+// # Write
+//
+// Server-side apply is the first choice: it sends the fields that you decide, and leaves those of others alone. There are
+// Create, Update, Patch, Delete and DeleteCollection too, and Status for the subresource of that name.
+//
+//	dep, err := deployments.Apply(ctx, desired, &kube.ApplyOptions{FieldManager: "web-controller"})
+//	_, err = deployments.Patch(ctx, "web", kube.MergePatch(map[string]any{"spec": map[string]any{"replicas": 3}}), nil)
+//	err = pods.Delete(ctx, "web-0", nil)
+//
+// # Wait
+//
+// [Await] returns when an object is as wanted, and [AwaitGone] when it is gone; both watch, and do not poll.
+//
+//	crd, err := kube.Await(ctx, crds, name, kube.Established[unstructured.Unstructured](), nil)
+//
+// # Keep up
+//
+// A [Cache] holds objects as they were on the server a moment ago, packed, so that they take little memory. Whatever part
+// of a program asks for a kind, there is one watch. A [View] is one kind in it, and its [Store] is what one reads:
+//
+//	view := kube.ViewOf[corev1.Pod](kube.NewCache(c, nil), &kube.Selection{Namespace: "prod"})
+//	go view.Run(ctx)
+//	err := view.Ready(ctx)
+//	pod, err := view.Store().Get(kube.ObjectRef{Namespace: "prod", Name: "web-0"})
+//
+// A [Controller] stands on views, and calls a [Reconcile] for each object about which something may have changed:
+//
+//	cache := kube.NewCache(c, nil)
+//	ctl := kube.NewController(kube.For[v1.Document](cache), nil).
+//		Owns(kube.Source[corev1.ConfigMap](cache)).
+//		Watches(kube.Source[corev1.Secret](cache).Map(documentsUsing))
+//	err := ctl.Run(ctx, func(ctx context.Context, doc *v1.Document) (kube.Action, error) {
+//		…
+//		return kube.RequeueAfter(5 * time.Minute), nil
+//	})
+//
+// [Finalize] cleans up outside the cluster before an object goes; a [Recorder] tells people what happened, by events.
+//
+// # Kinds of your own
+//
+// Write the spec as a struct; go tool kube-derive writes the kind, its descriptor, its deep copies and its
+// CustomResourceDefinition, which [CRD] returns for Apply. See package derive.
+//
+// # Errors
+//
+// A verb wraps once, in an [*OpError] that prints "get pods prod/web-0: not found". Why the server said no is matched
+// by errors.Is and the errors of this package, such as [ErrConflict]; all it said is in a [*StatusError]. A request that
+// can't be right is never sent and is an [*InvalidError]; a server that can't be reached, a [*ConnectError] that says what
+// to look at. [IsRetryable] and [RetryAfter] tell whether, and when, to try again.
+//
+// # Retries and timeouts
+//
+// A verb sends one request and waits as long as its context lets it, but notices a connection that has died within
+// 45 seconds. What keeps up (kube.Watch, caches, controllers, Await) tries again, ever more slowly, until its context
+// ends. Whatever runs has a method Run, which returns when all it started has ended.
+//
+// # Concurrency
+//
+// Clients, APIs, caches, stores and recorders are safe for concurrent use. Objects that are returned are the caller's own.
 package kube

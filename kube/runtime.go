@@ -45,6 +45,14 @@ func NewCache(c *Client, o *CacheOptions) *Cache { return cache.New(c, o) }
 // ViewOf returns the view of a kind in a cache, see [cache.Of].
 func ViewOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] { return cache.Of[K, P](c, s) }
 
+// ViewOfResource returns the view of a kind whose resource is given explicitly, see [cache.OfResource].
+func ViewOfResource[K any, P core.ObjectPtr[K]](c *Cache, res Resource, s *Selection) *View[K] {
+	return cache.OfResource[K, P](c, res, s)
+}
+
+// ErrNotReady says that a store is not in step with the server yet.
+var ErrNotReady = reflector.ErrNotReady
+
 // Watch keeps up with the objects of a feed and gets over whatever comes in between, see [watcher.Watch].
 func Watch[K any, P core.ObjectPtr[K]](ctx context.Context, f *Feed, c *WatchConfig) iter.Seq2[WatchEvent[K], error] {
 	return watcher.Watch[K, P](ctx, f, c)
@@ -76,8 +84,14 @@ func NewController[K any](p Primary[K], o *ControllerOptions) *Controller[K] {
 // For returns the kind that a controller reconciles, see [controller.For].
 func For[K any, P core.ObjectPtr[K]](c *Cache) Primary[K] { return controller.For[K, P](c) }
 
+// ForView returns the kind that a controller reconciles: the objects of a view, see [controller.ForView].
+func ForView[K any](v *View[K]) Primary[K] { return controller.ForView(v) }
+
 // Source returns a kind whose changes concern the objects of another, see [controller.Source].
 func Source[K any, P core.ObjectPtr[K]](c *Cache) Secondary[K] { return controller.Source[K, P](c) }
+
+// SourceView returns a kind whose changes concern the objects of another: those of a view, see [controller.SourceView].
+func SourceView[K any](v *View[K]) Secondary[K] { return controller.SourceView(v) }
 
 // AwaitChange asks for nothing: the next run comes with the next change, see [controller.AwaitChange].
 func AwaitChange() Action { return controller.AwaitChange() }
@@ -133,6 +147,9 @@ func AwaitGone[K any, P core.ObjectPtr[K]](
 ) error {
 	return wait.Gone[K, P](ctx, api, name, uid, o)
 }
+
+// Never marks an error of a condition that will never hold, see [wait.Never].
+func Never(err error) error { return wait.Never(err) }
 
 // Exists holds of every object that is there, see [wait.Exists].
 func Exists[K any]() Condition[K] { return wait.Exists[K]() }

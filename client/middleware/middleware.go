@@ -3,7 +3,10 @@
 
 package middleware
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Func wraps a round tripper in another one.
 type Func func(next http.RoundTripper) http.RoundTripper
@@ -16,9 +19,9 @@ func (f RoundTripperFunc) RoundTrip(r *http.Request) (*http.Response, error) { r
 
 // Chain wraps next in layers, the first of which becomes the outermost. Nil layers are passed over.
 func Chain(next http.RoundTripper, layers ...Func) http.RoundTripper {
-	for i := len(layers) - 1; i >= 0; i-- {
-		if layers[i] != nil {
-			next = layers[i](next)
+	for _, layer := range slices.Backward(layers) {
+		if layer != nil {
+			next = layer(next)
 		}
 	}
 	return next

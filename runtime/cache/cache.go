@@ -31,9 +31,11 @@ type Cache struct {
 
 // key is what makes two views the same.
 type key struct {
-	kind      reflect.Type
-	resource  schema.GroupVersionResource
-	selection Selection
+	goType     reflect.Type
+	kind       schema.GroupVersionKind
+	plural     string
+	namespaced bool
+	selection  Selection
 }
 
 // New returns a cache of a server's objects. It holds nothing until a view of it runs.
@@ -48,7 +50,7 @@ func New(c *client.Client, o *Options) *Cache {
 	return &Cache{client: c, logger: logger, views: make(map[key]any)}
 }
 
-// Selection says which objects of a kind a view holds. The zero value means all of them.
+// Selection says which objects of a kind a view holds. The zero value of a field means all of them.
 type Selection struct {
 	Namespace     string
 	LabelSelector string
@@ -70,14 +72,19 @@ func view[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, setup error, 
 	if s == nil {
 		s = &Selection{}
 	}
-	k := key{kind: reflect.TypeFor[K](), resource: res.GroupVersionResource(), selection: *s}
+	k := key{
+		goType:     reflect.TypeFor[K](),
+		kind:       res.GroupVersionKind(),
+		plural:     res.Plural,
+		namespaced: res.Namespaced,
+		selection:  *s,
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v, ok := c.views[k]; ok {
 		return v.(*View[K])
 	}
-	v := newView[K, P](c, res, *s)
-	v.setup = setup
+	v := newView[K, P](c, res, *s, setup)
 	c.views[k] = v
 	return v
 }

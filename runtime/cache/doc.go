@@ -8,11 +8,24 @@
 //	c := cache.New(client, nil)
 //	pods := cache.Of[corev1.Pod](c, &cache.Selection{Namespace: "prod"})
 //	go pods.Run(ctx)                                  // a controller does this for its sources
-//	if err := pods.Store().Ready(ctx); err != nil { … }
+//	if err := pods.Ready(ctx); err != nil { … }
 //	pod, err := pods.Store().Get(core.ObjectRef{Namespace: "prod", Name: "web-0"})
 //
-// Views of the same Go type, resource and [Selection] have one store and one watch, however many run. The watch begins
-// with the first Run and ends with the last; the store keeps what it has, and the next Run brings it up to date.
+// Views of the same Go type, resource and [Selection] are one view with one store and one watch, however many run it.
+// The watch begins with the first Run and ends with the last; the store keeps what it has, and the next Run brings it up
+// to date. A view lasts as long as its cache, so selections are better few than made up for each question: read a part
+// of a larger view by [reflector.SelectOptions].
+//
+// # Reading one's own writes
+//
+// A store is a moment behind the server. [View.WaitFor] bridges the moment: it waits until the store has seen what a
+// write has answered. A controller does so by itself between the runs of an object.
+//
+// # Errors
+//
+// Trouble that heals itself, such as a permission that is missing, is told by [View.Health] and to the logger. [View.Run]
+// returns an error of its own only when the view can't work at all: nothing describes the kind, a selector is not one, or
+// a namespace was given for a kind that has none.
 //
 // # Concurrency
 //

@@ -5,9 +5,14 @@ package cache
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
@@ -18,22 +23,24 @@ import (
 // View is one kind of object in a [Cache]. Make one with [Of].
 type View[K any] struct {
 	resource  core.Resource
+	selection Selection
+	labels    labels.Selector // parsed from the selection
 	reflector *reflector.Reflector[K]
 	setup     error // why it can't run
 
-	mu    sync.Mutex // guards what follows
-	users int        // how many calls of Run share the watch
-	watch *watch     // nil while there are none
+	mu    sync.Mutex // guards what follows, and the number of users of the watch
+	watch *watch     // the last one; nil before the first
 }
 
-// watch is one run of the reflector.
+// watch is one run of the reflector, which calls of Run share.
 type watch struct {
+	users int
 	stop  context.CancelFunc
 	ended chan struct{} // closed when it has ended
 	err   error         // why it ended; to be read once ended is closed
 }
 
-func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selection) *View[K] {
+func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selection, setup error) *View[K] {
 	config := watcher.Config{
 		LabelSelector: s.LabelSelector,
 		FieldSelector: s.FieldSelector,
@@ -42,7 +49,26 @@ func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selectio
 		},
 	}
 	feed := client.Of[K, P](c.client, res, s.Namespace).Feed()
-	return &View[K]{resource: res, reflector: reflector.New[K, P](feed, &reflector.Options{Watch: config})}
+	v := &View[K]{
+		resource:  res,
+		selection: s,
+		reflector: reflector.New[K, P](feed, &reflector.Options{Watch: config}),
+	}
+	v.labels, v.setup = s.parse()
+	v.setup = errors.Join(setup, v.setup)
+	return v
+}
+
+// parse returns the label selector, or what no server would take. The server would only be asked again and again.
+func (s Selection) parse() (labels.Selector, error) {
+	selector, err := labels.Parse(s.LabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("label selector %q: %w", s.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(s.FieldSelector); err != nil {
+		return nil, fmt.Errorf("field selector %q: %w", s.FieldSelector, err)
+	}
+	return selector, nil
 }
 
 // Resource returns what the kind is called on the wire.
@@ -59,6 +85,31 @@ func (v *View[K]) Subscribe(ctx context.Context) iter.Seq2[reflector.Change, err
 	return v.Store().Subscribe(ctx)
 }
 
+// WaitFor waits until the store has seen obj, such as the answer to a write, or a newer state of it; what is read
+// afterwards is at least as new. It returns at once when obj does not concern the view, because the selection leaves it
+// out, now and before. A field selector leaves out what the store does not hold already: only the server knows better.
+// See [reflector.Store.WaitFor].
+func (v *View[K]) WaitFor(ctx context.Context, obj core.Object) error {
+	if v.setup != nil {
+		return v.setup
+	}
+	if !v.concerns(obj) {
+		return nil
+	}
+	return v.Store().WaitFor(ctx, obj.GetResourceVersion())
+}
+
+// concerns reports whether the server tells the view that an object has become what it is.
+func (v *View[K]) concerns(obj core.Object) bool {
+	switch {
+	case v.selection.Namespace != "" && v.selection.Namespace != obj.GetNamespace():
+		return false
+	case v.Store().Has(core.RefOf(obj)): // if it is not selected any more, it comes as deleted
+		return true
+	}
+	return v.selection.FieldSelector == "" && v.labels.Matches(labels.Set(obj.GetLabels()))
+}
+
 // Health returns the trouble that the watch is in, nil when there is none, see [reflector.Reflector.Health].
 func (v *View[K]) Health() error {
 	if v.setup != nil {
@@ -68,12 +119,13 @@ func (v *View[K]) Health() error {
 }
 
 // Run keeps the store in step with the server until ctx ends, and returns the cause, or returns an error because the
-// view can't work at all. It may be called many times: all share one watch, which ends with the last of them.
+// view can't work at all. It may be called many times: all share one watch, which ends with the last of them. The watch
+// is the program's, not the first caller's: its requests carry none of the values of any ctx.
 func (v *View[K]) Run(ctx context.Context) error {
 	if v.setup != nil {
 		return v.setup
 	}
-	w := v.join(ctx)
+	w := v.join()
 	defer v.leave(w)
 	select {
 	case <-ctx.Done():
@@ -83,31 +135,46 @@ func (v *View[K]) Run(ctx context.Context) error {
 	}
 }
 
-// join returns the watch, which the first to join starts. It lives on when the first leaves before others.
-func (v *View[K]) join(ctx context.Context) *watch {
+// join returns the watch that is under way, or else begins one, which starts when the one before has ended.
+func (v *View[K]) join() *watch {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.users++
-	if v.watch == nil {
-		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-		w := &watch{stop: stop, ended: make(chan struct{})}
-		go func() { // owned by the users: the last to leave waits for it
-			defer close(w.ended)
-			w.err = v.reflector.Run(ctx)
-		}()
-		v.watch = w
+	before := v.watch
+	if before != nil && before.users > 0 && !before.over() {
+		before.users++
+		return before
 	}
-	return v.watch
+	ctx, stop := context.WithCancel(context.Background())
+	w := &watch{users: 1, stop: stop, ended: make(chan struct{})}
+	go func() { // owned by the users: the last to leave waits for it
+		defer close(w.ended)
+		if before != nil {
+			<-before.ended
+		}
+		w.err = v.reflector.Run(ctx)
+	}()
+	v.watch = w
+	return w
 }
 
-// leave ends the watch when nobody is left. A new one can't begin before the old one has ended.
+// leave ends the watch when nobody is left, and then waits for its end, which holds up nobody else.
 func (v *View[K]) leave(w *watch) {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.users--
-	if v.users == 0 {
+	w.users--
+	last := w.users == 0
+	v.mu.Unlock()
+	if last {
 		w.stop()
 		<-w.ended
-		v.watch = nil
+	}
+}
+
+// over reports whether the watch has ended.
+func (w *watch) over() bool {
+	select {
+	case <-w.ended:
+		return true
+	default:
+		return false
 	}
 }

@@ -5,11 +5,9 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"runtime"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-go/sdk/core"
@@ -34,7 +32,12 @@ type Options struct {
 	// StopTimeout is how long runs may go on after the context of Run has ended. Default: 30 s.
 	StopTimeout time.Duration
 
-	// Logger gets what goes wrong: failed runs at error level, sources that are late at warning level. Default: none.
+	// HoldTimeout is how long an object is held back after a run that has written something, until the caches have seen
+	// what was written. Default: 5 s. A negative one means that objects are not held back.
+	HoldTimeout time.Duration
+
+	// Logger gets what goes wrong: failed runs at error level, sources and caches that are late at warning level.
+	// Default: none.
 	Logger *slog.Logger
 
 	// OnResult is called after each run, in the goroutine of the run. Default: none.
@@ -55,6 +58,9 @@ func (o *Options) withDefaults() Options {
 	if d.StopTimeout <= 0 {
 		d.StopTimeout = 30 * time.Second
 	}
+	if d.HoldTimeout == 0 {
+		d.HoldTimeout = 5 * time.Second
+	}
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -64,8 +70,11 @@ func (o *Options) withDefaults() Options {
 // Controller reconciles the objects of one kind. Make one with [New].
 type Controller[K any] struct {
 	view    *cache.View[K]
-	sources []source
+	sources []source // the primary one first
 	opts    Options
+
+	queue atomic.Pointer[queue.Queue[core.ObjectRef]] // of the Run under way, or nil
+	holds holds
 }
 
 // New returns a controller of the objects that p names. It does nothing until it is run.
@@ -79,7 +88,7 @@ func New[K any](p Primary[K], o *Options) *Controller[K] {
 
 // Owns has an object reconciled when an object that it is the controlling owner of changes, see core.ControllerRef.
 func (c *Controller[K]) Owns(s Owned) *Controller[K] {
-	c.sources = append(c.sources, source{feed: s.feed(), refs: controllerOf(c.view.Resource())})
+	c.sources = append(c.sources, source{feed: s.feed(), refs: eachState(controllerOf(c.view.Resource()))})
 	return c
 }
 
@@ -89,87 +98,43 @@ func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
 	return c
 }
 
-// Run runs the reconcile for every object, and again for each that something has changed about, until the context ends.
-// It returns when all that it began has ended: the context's cause, or why a source can't work.
-func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
-	q := queue.New[core.ObjectRef](c.opts.Retry)
-	defer q.Close()
+// Stats describes a controller at one moment.
+type Stats struct {
+	// Queue is the state of the queue of the Run under way. Objects that are held back count as running.
+	Queue queue.Stats
 
-	// Sources end with the context, or when one of them can't go on. They outlive the workers' last run, so that what
-	// it reads is not stale for long.
-	feeds, stopFeeds := context.WithCancelCause(context.WithoutCancel(ctx))
-	take, stopTaking := context.WithCancelCause(ctx)
-	defer stopTaking(nil)
-	var sources sync.WaitGroup
-	for _, s := range c.sources {
-		sources.Go(func() {
-			if err := s.run(feeds, q, c.opts.Logger); err != nil && feeds.Err() == nil {
-				stopTaking(fmt.Errorf("source %s: %w", s.feed.Resource(), err))
-			}
-		})
-	}
-	err := c.synced(take)
-	if err == nil {
-		c.work(take, q, reconcile)
-		err = context.Cause(take)
-	}
-	stopFeeds(err)
-	sources.Wait()
-	return err
+	// Held is how many objects are held back until the caches have seen what their last run has written.
+	Held int
+
+	// Overdue is how many times so far a cache had not seen a write when [Options.HoldTimeout] was over.
+	Overdue uint64
 }
 
-// work runs the workers until take ends and all have finished.
-func (c *Controller[K]) work(take context.Context, q *queue.Queue[core.ObjectRef], reconcile Reconcile[K]) {
-	running, stop := context.WithCancelCause(context.WithoutCancel(take))
-	defer stop(nil)
-	w := worker[K]{queue: q, get: c.view.Store().Get, reconcile: reconcile, report: c.report}
-	var workers sync.WaitGroup
-	for range c.opts.Concurrency {
-		workers.Go(func() { w.run(take, running) })
+// Stats describes the controller as it is now.
+func (c *Controller[K]) Stats() Stats {
+	s := Stats{Held: int(c.holds.held.Load()), Overdue: c.holds.overdue.Load()}
+	if q := c.queue.Load(); q != nil {
+		s.Queue = q.Stats()
 	}
-	<-take.Done()
-	q.Close()
-	late := time.AfterFunc(c.opts.StopTimeout, func() { stop(context.Cause(take)) })
-	defer late.Stop()
-	workers.Wait()
+	return s
 }
 
-// synced waits until every source has delivered what was there. Only the primary one is waited for however long it takes.
-func (c *Controller[K]) synced(ctx context.Context) error {
-	if err := c.view.Store().Ready(ctx); err != nil {
-		return err
-	}
-	late := errors.New("source is late")
-	wait, cancel := context.WithTimeoutCause(ctx, c.opts.SyncTimeout, late)
-	defer cancel()
-	for _, s := range c.sources {
-		err := s.feed.Ready(wait)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			c.opts.Logger.WarnContext(ctx, "going on without a source that is not in sync", "source", s.feed.Resource().String())
-		}
-	}
-	return nil
+// SourceHealth is how one source of a controller does. Each has a watch and a back-off of its own.
+type SourceHealth struct {
+	Resource core.Resource
+
+	// Ready is true once the source has delivered what was there.
+	Ready bool
+
+	// Err is the trouble that the source is in, nil when there is none, see [cache.View.Health].
+	Err error
 }
 
-// report tells of one run.
-func (c *Controller[K]) report(ctx context.Context, r Result) {
-	if r.Err != nil {
-		attrs := []slog.Attr{
-			slog.String("kind", c.view.Resource().Kind),
-			slog.String("object", r.Ref.String()),
-			slog.Any("err", r.Err),
-			slog.Int("failures", r.Failures),
-			slog.Duration("retryIn", r.RetryIn),
-		}
-		if p, ok := errors.AsType[*PanicError](r.Err); ok {
-			attrs = append(attrs, slog.String("stack", string(p.Stack)))
-		}
-		c.opts.Logger.LogAttrs(ctx, slog.LevelError, "reconcile", attrs...)
+// Health returns how the sources do, the primary one first and the others in the order in which they were added.
+func (c *Controller[K]) Health() []SourceHealth {
+	health := make([]SourceHealth, len(c.sources))
+	for i, s := range c.sources {
+		health[i] = SourceHealth{Resource: s.feed.Resource(), Ready: s.ready(), Err: s.feed.Health()}
 	}
-	if c.opts.OnResult != nil {
-		c.opts.OnResult(r)
-	}
+	return health
 }

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"sync"
@@ -51,33 +52,56 @@ type Trigger struct{ source source }
 
 // Map says which objects a changed one concerns. It is asked about the object as it is and as it was, and, when it is
 // gone, about its last state; so what an object no longer concerns hears of it too. Its answer must depend on nothing
-// but the object: it is not asked again when other things change.
+// but the object: it is not asked again when other things change. A panic of f is told to the logger, and the state that
+// it was asked about then concerns nothing.
 func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
 	res := s.view.Resource()
-	return Trigger{source{feed: s.view, refs: func(p wire.Packed) ([]core.ObjectRef, error) {
+	return Trigger{source{feed: s.view, refs: eachState(func(p wire.Packed) (refs []core.ObjectRef, err error) {
 		obj := new(K)
 		o := any(obj).(core.Object)
 		if err := p.Decode(o); err != nil {
 			return nil, err
 		}
-		o.GetObjectKind().SetGroupVersionKind(res.GroupVersionKind())
-		return f(obj), nil
-	}}}
+		if kind := o.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
+			kind.SetGroupVersionKind(res.GroupVersionKind())
+		}
+		try(&err, func() { refs = f(obj) })
+		return refs, err
+	})}}
 }
 
 // feed is what a controller needs of a view, whatever its kind.
 type feed interface {
+	changes
+	progress
+}
+
+type changes interface {
 	Resource() core.Resource
 	Run(ctx context.Context) error
-	Ready(ctx context.Context) error
 	Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error]
+}
+
+type progress interface {
+	Ready(ctx context.Context) error
+	WaitFor(ctx context.Context, obj core.Object) error
 	Health() error
 }
 
-// source is a feed together with the way from its objects to the keys of the controller.
+// source is a feed together with the way from its changes to the keys of the controller.
 type source struct {
 	feed feed
-	refs func(wire.Packed) ([]core.ObjectRef, error)
+	refs func(reflector.Change) ([]core.ObjectRef, error)
+}
+
+// ready reports whether the source has delivered what was there.
+func (s source) ready() bool { return s.feed.Ready(ended()) == nil }
+
+// ended returns a context with which what waits does not wait, but only looks.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }
 
 // run puts the keys that the source's changes concern into the queue until ctx ends, and returns its cause, or why the
@@ -85,8 +109,9 @@ type source struct {
 func (s source) run(ctx context.Context, q *queue.Queue[core.ObjectRef], logger *slog.Logger) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { stop(s.feed.Run(ctx)) })
 	defer wg.Wait()
+	defer stop(nil)
+	wg.Go(func() { stop(s.feed.Run(ctx)) })
 	for change, err := range s.feed.Subscribe(ctx) {
 		if err != nil {
 			return err
@@ -96,31 +121,48 @@ func (s source) run(ctx context.Context, q *queue.Queue[core.ObjectRef], logger 
 	return nil // not reached: the sequence ends with an error
 }
 
-// enqueue looks at both states of the object, so that what it concerned before hears of the change too.
 func (s source) enqueue(ctx context.Context, c reflector.Change, q *queue.Queue[core.ObjectRef], logger *slog.Logger) {
+	refs, err := s.refs(c)
+	if err != nil {
+		logger.LogAttrs(ctx, slog.LevelError, "a changed object can't be used", describe(s.feed.Resource(), c.Ref, err)...)
+	}
 	priority := queue.Normal
 	if c.Initial {
 		priority = queue.Low
 	}
-	for _, p := range []wire.Packed{c.Old, c.New} {
-		if p.Len() == 0 {
-			continue
-		}
-		refs, err := s.refs(p)
-		if err != nil {
-			logger.ErrorContext(ctx, "a changed object can't be read", "kind", s.feed.Resource().Kind, "object", c.Ref.String(), "err", err)
-			continue
-		}
-		for _, ref := range refs {
-			q.Add(ref, priority)
-		}
+	for _, ref := range refs {
+		q.Add(ref, priority)
 	}
 }
 
 // itself is the way from an object of the primary kind to its own key.
-func itself(p wire.Packed) ([]core.ObjectRef, error) {
-	head, err := p.Head()
-	return []core.ObjectRef{head.Ref}, err
+func itself(c reflector.Change) ([]core.ObjectRef, error) {
+	if c.Type == core.Bookmark {
+		return nil, nil
+	}
+	return []core.ObjectRef{c.Ref}, nil
+}
+
+// eachState returns the way from a change by both states of the object, so that what it concerned before hears of the
+// change too. No key comes twice: a worker could be done with it in between, and run it twice for one change.
+func eachState(refs func(wire.Packed) ([]core.ObjectRef, error)) func(reflector.Change) ([]core.ObjectRef, error) {
+	return func(c reflector.Change) (all []core.ObjectRef, err error) {
+		known := make(map[core.ObjectRef]bool)
+		for _, p := range []wire.Packed{c.Old, c.New} {
+			if p.Len() == 0 {
+				continue
+			}
+			found, trouble := refs(p)
+			err = errors.Join(err, trouble)
+			for _, ref := range found {
+				if !known[ref] {
+					known[ref] = true
+					all = append(all, ref)
+				}
+			}
+		}
+		return all, err
+	}
 }
 
 // controllerOf returns the way from an object to the object of a kind that controls it.

@@ -6,9 +6,9 @@ package controller
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"time"
 
+	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/queue"
 )
@@ -18,7 +18,7 @@ type Result struct {
 	Ref      core.ObjectRef
 	Action   Action        // what it asked for, when Err is nil
 	Err      error         // why it failed
-	Failures int           // how many runs of this key have failed in a row, this one included
+	Failures int           // how many runs of this object have failed in a row, this one included; a success starts afresh
 	RetryIn  time.Duration // after how long it is tried again, when it failed and the error is not terminal
 	Took     time.Duration
 }
@@ -29,55 +29,67 @@ type worker[K any] struct {
 	get       func(core.ObjectRef) (*K, error)
 	reconcile Reconcile[K]
 	report    func(context.Context, Result)
+	writes    writes
+	hold      func(core.ObjectRef, []write) // calls Done once the writes were seen
+	restart   func(func())                  // goes on in another goroutine
 }
 
-// run takes keys until take ends. A run that has begun goes on under work, which may last longer.
-func (w *worker[K]) run(take, work context.Context) {
+// run takes keys until take ends. A run that has begun goes on under running, which may last longer.
+func (w *worker[K]) run(take, running context.Context) {
+	ctx := client.WithWriteObserver(running, w.writes.observe)
+	over := false
+	defer func() {
+		if !over { // the reconcile has ended the goroutine
+			w.restart(func() { w.run(take, running) })
+		}
+	}()
 	for {
 		item, err := w.queue.Get(take)
 		if err != nil {
+			over = true
 			return
 		}
-		w.one(work, item)
-		w.queue.Done(item.Key)
+		w.one(ctx, item)
 	}
 }
 
-// one runs one key and schedules its next run. The object is read from the store when the run begins, so that the run
-// sees the newest state. Without an object there is nothing to do: whatever must be done before an object goes is a
-// finalizer's task.
+// one runs one key. The object is read from the store when the run begins, so that the run sees the newest state.
+// Without an object there is nothing to do: whatever must be done before an object goes is a finalizer's task. An object
+// that can't be decoded is not tried again before it changes.
 func (w *worker[K]) one(ctx context.Context, item queue.Item[core.ObjectRef]) {
-	start := time.Now()
 	obj, err := w.get(item.Key)
 	if errors.Is(err, core.ErrNotFound) {
+		w.queue.Done(item.Key)
 		return
 	}
-	r := Result{Ref: item.Key, Err: err}
+	start := time.Now()
+	r := Result{Ref: item.Key, Err: Terminal(err)}
+	defer func() { // also when the reconcile ends the goroutine
+		r.Took = time.Since(start)
+		w.finish(ctx, item, r)
+	}()
 	if err == nil {
-		r.Action, r.Err = w.call(ctx, obj)
+		try(&r.Err, func() { r.Action, r.Err = w.reconcile(ctx, obj) })
 	}
-	r.Took = time.Since(start)
-	switch {
-	case r.Err == nil:
-		if d := r.Action.requeueAfter; d > 0 {
-			w.queue.AddAfter(item.Key, queue.Normal, d)
-		}
-	case IsTerminal(r.Err):
-		r.Failures = item.Failures + 1
-	default:
-		r.Failures = item.Failures + 1
-		atLeast, _ := core.RetryAfter(r.Err)
-		r.RetryIn = w.queue.Retry(item.Key, queue.Normal, atLeast)
-	}
-	w.report(ctx, r)
 }
 
-// call runs the reconcile and makes a panic in it an error.
-func (w *worker[K]) call(ctx context.Context, obj *K) (a Action, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			a, err = Action{}, &PanicError{Value: v, Stack: debug.Stack()}
+// finish schedules the key's next run, reports this one and lets go of the key.
+func (w *worker[K]) finish(ctx context.Context, item queue.Item[core.ObjectRef], r Result) {
+	switch {
+	case r.Err != nil:
+		r.Action = Action{}
+		r.Failures = item.Failures + 1
+		if !IsTerminal(r.Err) {
+			atLeast, _ := core.RetryAfter(r.Err)
+			r.RetryIn = w.queue.Retry(item.Key, item.Priority, atLeast)
 		}
-	}()
-	return w.reconcile(ctx, obj)
+	case r.Action.requeueAfter > 0:
+		w.queue.AddAfter(item.Key, queue.Normal, r.Action.requeueAfter)
+	}
+	w.report(ctx, r)
+	if unseen := w.writes.unseen(); len(unseen) > 0 {
+		w.hold(item.Key, unseen)
+	} else {
+		w.queue.Done(item.Key)
+	}
 }

@@ -27,6 +27,7 @@ type Reflector[K any] struct {
 	store  *Store[K]
 
 	running sync.Mutex // held by Run
+	listing bool       // a list has begun and not come to its end; for Run alone
 }
 
 // New returns a reflector whose store is empty until [Reflector.Run] fills it. K must be the kind of the source.
@@ -95,19 +96,23 @@ func (r *Reflector[K]) Run(ctx context.Context) error {
 // take brings an event into the table. An error is about its object, which then stays as it was.
 func (r *Reflector[K]) take(ev watcher.Event) error {
 	t := r.store.table
+	version := ev.Head.ResourceVersion
+	if r.listing && ev.Type != watcher.InitDone {
+		version = "" // versions come in no order until all are there
+	}
 	switch ev.Type {
 	case watcher.Init:
+		r.listing = true
 		t.beginList()
-	case watcher.InitApply:
-		return r.put(ev, "")
+	case watcher.InitApply, watcher.Apply:
+		return r.put(ev, version)
 	case watcher.InitDone:
-		t.endList(ev.Head.ResourceVersion)
-	case watcher.Apply:
-		return r.put(ev, ev.Head.ResourceVersion)
+		r.listing = false
+		t.endList(version)
 	case watcher.Delete:
-		t.drop(ev.Head.Ref, ev.Head.ResourceVersion)
+		t.drop(ev.Head.Ref, version)
 	case watcher.Bookmark:
-		t.see(ev.Head.ResourceVersion)
+		t.see(version)
 	}
 	return nil
 }
@@ -122,8 +127,7 @@ func (r *Reflector[K]) put(ev watcher.Event, version string) error {
 	}
 	object, err := ev.Object.Compact()
 	if err != nil {
-		t.keep(ev.Head.Ref, version)
-		return fmt.Errorf("%s %s stays as it was: %w", r.source.Resource(), ev.Head.Ref, err)
+		return fmt.Errorf("%s %s is passed over: %w", r.source.Resource(), ev.Head.Ref, err)
 	}
 	t.put(ev.Head.Ref, object, version)
 	return nil

@@ -103,6 +103,9 @@ func TestObjectThatWasListedAndDeletedInTheSameList(t *testing.T) {
 		if n := r.Store().Len(); n != 1 {
 			t.Errorf("Len() = %d, want 1", n)
 		}
+		if rv := r.Store().ResourceVersion(); rv != "" {
+			t.Errorf("ResourceVersion() = %s though not all of it has come", rv)
+		}
 		server.Delete(ref("prod/b"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -167,6 +170,9 @@ func TestRunThatCanNeverWork(t *testing.T) {
 		if err := r.Store().Ready(t.Context()); err != nil {
 			t.Errorf("after a Run that works: %v", err)
 		}
+		sub := subscribe(t, r.Store())
+		sub.want("BOOKMARK")
+		sub.wantNothing()
 	})
 }
 
@@ -176,23 +182,6 @@ func TestRunTwiceAtATimeIsRefused(t *testing.T) {
 		runUntilEnd(t, r)
 		if err := r.Run(t.Context()); err == nil {
 			t.Error("the second Run returned no error")
-		}
-	})
-}
-
-func TestObjectThatCannotBeStoredKeepsItsEntry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer(t, wire.Protobuf, "prod/a")
-		r := reflector.New[corev1.ConfigMap](server, nil)
-		runUntilEnd(t, r)()
-		server.Put(configMap("prod/a", "second"))
-		server.Behave(fakesource.Behaviour{Streaming: fakesource.Rejected, OnItem: func(p wire.Packed) (wire.Packed, error) {
-			// Metadata that can be read, then managedFields that can't.
-			return wire.NewPacked(wire.Protobuf, append([]byte(nil), p.Bytes()[:len(p.Bytes())-1]...)), nil
-		}})
-		runUntilEnd(t, r)
-		if !r.Store().Has(ref("prod/a")) {
-			t.Error("the entry is gone")
 		}
 	})
 }

@@ -134,10 +134,8 @@ func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 
 // markSynced queues the Bookmark.
 func (s *subscription) markSynced() {
-	if !s.synced {
-		s.synced = true
-		s.push(&pending{synced: true})
-	}
+	s.synced = true
+	s.push(&pending{synced: true})
 }
 
 func (s *subscription) push(p *pending) {

@@ -22,8 +22,7 @@ type table struct {
 	objects map[string]map[string]entry
 	count   int
 
-	list    uint32 // counts the lists; entries that are older than the last one were not in it
-	listed  int    // how many entries were in it so far
+	list    uint32 // counts the lists; entries of an earlier one were not in the last
 	version string // that the table has come to
 	ready   bool   // a list has come to its end once
 	trouble error  // why there is nothing new; nil when all is well
@@ -81,16 +80,13 @@ func (t *table) beginList() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.list++
-	t.listed = 0
 }
 
 // endList removes what was not in the list.
 func (t *table) endList(version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.listed != t.count {
-		t.sweep()
-	}
+	t.sweep()
 	if !t.ready {
 		t.ready = true
 		for s := range t.subscriptions {
@@ -124,9 +120,6 @@ func (t *table) put(ref core.ObjectRef, object wire.Packed, version string) {
 	if !ok {
 		t.count++
 	}
-	if !ok || old.list != t.list {
-		t.listed++
-	}
 	objects[ref.Name] = entry{object, t.list}
 	for s := range t.subscriptions {
 		s.offer(ref, old.object, false)
@@ -138,11 +131,9 @@ func (t *table) keep(ref core.ObjectRef, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer t.advance(version)
-	e, ok := t.objects[ref.Namespace][ref.Name]
-	if ok && e.list != t.list {
+	if e, ok := t.objects[ref.Namespace][ref.Name]; ok {
 		e.list = t.list
 		t.objects[ref.Namespace][ref.Name] = e
-		t.listed++
 	}
 }
 
@@ -164,9 +155,6 @@ func (t *table) remove(ref core.ObjectRef, e entry) {
 		delete(t.objects, ref.Namespace)
 	}
 	t.count--
-	if e.list == t.list {
-		t.listed--
-	}
 	for s := range t.subscriptions {
 		s.offer(ref, e.object, true)
 	}
@@ -209,9 +197,6 @@ func (t *table) setFailed(err error) {
 
 // hasSeen reports whether the table has come to a version.
 func (t *table) hasSeen(version string) bool {
-	if !t.ready || t.version == "" {
-		return false
-	}
 	c, err := resourceversion.CompareResourceVersion(t.version, version)
 	return err == nil && c >= 0
 }

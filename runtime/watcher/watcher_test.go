@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -540,4 +542,49 @@ func statusOf(t *testing.T, target error) *core.StatusError {
 	}
 	t.Fatalf("no status is %v", target)
 	return nil
+}
+
+// stuckSource has a server that takes requests and never answers, and notes their contexts.
+type stuckSource struct {
+	*fakesource.Server
+	requests []context.Context //nolint:containedctx // to see whether they have ended
+}
+
+func (s *stuckSource) List(ctx context.Context, _ *request.ListOptions, _ func(wire.Packed) error) (metav1.ListMeta, error) {
+	s.requests = append(s.requests, ctx)
+	<-ctx.Done()
+	return metav1.ListMeta{}, fmt.Errorf("list configmaps: %w", context.Cause(ctx))
+}
+
+func (s *stuckSource) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
+	s.requests = append(s.requests, ctx)
+	return s.Server.Watch(ctx, o)
+}
+
+func TestListWithoutAnAnswerIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &stuckSource{Server: newServer(t)}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 125*time.Second, errStop)
+		defer cancel()
+		var reported []error
+		config := &watcher.Config{Paged: true, OnError: func(err error) { reported = append(reported, err) }}
+		for _, err := range watcher.Events(ctx, src, config) {
+			if err != errStop {
+				t.Errorf("got %v, want the cause", err)
+			}
+		}
+		if len(src.requests) != 2 || len(reported) != 1 || !strings.HasSuffix(reported[0].Error(), "nothing has come from the server for 2m0s") {
+			t.Errorf("%d requests, reported %v", len(src.requests), reported)
+		}
+	})
+}
+
+func TestRequestsAreReleased(t *testing.T) {
+	src := &stuckSource{Server: newServer(t)}
+	for range watcher.Events(t.Context(), src, nil) {
+		break
+	}
+	if len(src.requests) != 1 || src.requests[0].Err() == nil {
+		t.Error("the context of the request goes on after the loop")
+	}
 }

@@ -40,6 +40,9 @@ func TestGoGet(t *testing.T) {
 		u.run(t, strings.Replace(command, release.Root+"/kube", release.Root+"/kube@"+version, 1))
 	}
 	u.write(t, "main.go", program)
+	if !slices.Contains(after, "go run .") {
+		t.Fatalf("after its first program the README tells to %q, and not how to run it", after)
+	}
 	for _, command := range after {
 		if got := u.run(t, command); strings.HasPrefix(command, "go run") {
 			namesTheDefaultNamespace(t, got)
@@ -92,8 +95,8 @@ func useIt(t *testing.T, readme string) (before []string, program string, after 
 // goCommands returns the go commands in the shell blocks of a text.
 func goCommands(text string) []string {
 	var commands []string
-	for i, block := range strings.Split(text, "\n```") {
-		if block, ok := strings.CutPrefix(block, "sh\n"); ok && i%2 == 1 {
+	for block := range strings.SplitSeq(text, "\n```") {
+		if block, ok := strings.CutPrefix(block, "sh\n"); ok {
 			for line := range strings.Lines(block) {
 				if command, _, _ := strings.Cut(line, "#"); strings.HasPrefix(command, "go ") {
 					commands = append(commands, strings.TrimSpace(command))

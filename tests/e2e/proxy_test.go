@@ -19,13 +19,14 @@ type proxy struct {
 	listener net.Listener
 	target   string
 	running  sync.WaitGroup
+	ended    chan struct{} // closed when the test ends
 
-	mu    sync.Mutex // guards what follows
-	conns map[net.Conn]struct{}
-	shut  bool          // new connections are reset
-	quota int64         // how many bytes more may come from the server before all connections are reset; negative: any
-	spent chan struct{} // closed when they have come; nil without a quota
-	gate  chan struct{} // closed while bytes may pass
+	mu    sync.Mutex        // guards what follows
+	conns map[net.Conn]bool // true for those that have fallen silent
+	shut  bool              // new connections are reset
+	gate  chan struct{}     // closed while bytes may pass
+	quota int64             // how many bytes more may come from the server before all connections are reset; negative: any
+	spent chan struct{}     // closed when they have come; nil without a quota
 }
 
 // newProxy returns a proxy to the server of a configuration, and the configuration for those who go through it.
@@ -44,14 +45,16 @@ func newProxy(t *testing.T, cfg *kube.Config) (*proxy, *kube.Config) {
 		t.Fatal(err)
 	}
 	p := &proxy{
-		listener: listener, target: target, conns: map[net.Conn]struct{}{}, quota: -1, gate: make(chan struct{}),
+		listener: listener, target: target, ended: make(chan struct{}),
+		conns: map[net.Conn]bool{}, gate: make(chan struct{}), quota: -1,
 	}
 	close(p.gate)
 	p.running.Go(p.accept)
 	t.Cleanup(func() {
-		p.resume()
 		listener.Close()
 		p.cut()
+		p.restore()
+		close(p.ended)
 		p.running.Wait()
 	})
 	through := *cfg
@@ -64,18 +67,11 @@ func newProxy(t *testing.T, cfg *kube.Config) (*proxy, *kube.Config) {
 	return p, &through
 }
 
-// cut resets all connections, and new ones until they are allowed again.
+// cut resets all connections, and new ones until restore.
 func (p *proxy) cut() { p.reset(true) }
 
 // drop resets all connections; new ones get through.
 func (p *proxy) drop() { p.reset(false) }
-
-// restore lets new connections through again.
-func (p *proxy) restore() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.shut = false
-}
 
 // dropAfter drops when n more bytes have come from the server. The channel is closed when that has happened.
 func (p *proxy) dropAfter(n int64) (dropped <-chan struct{}) {
@@ -85,17 +81,27 @@ func (p *proxy) dropAfter(n int64) (dropped <-chan struct{}) {
 	return p.spent
 }
 
-// pause lets no byte pass in either direction; connections stay open.
+// pause lets no byte pass and no connection through until restore, and resets none.
 func (p *proxy) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.gate = make(chan struct{})
 }
 
-// resume lets bytes pass after pause.
-func (p *proxy) resume() {
+// silence lets no byte of the connections that there are pass any more, and resets none; new ones get through.
+func (p *proxy) silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for conn := range p.conns {
+		p.conns[conn] = true
+	}
+}
+
+// restore ends cut and pause.
+func (p *proxy) restore() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut = false
 	select {
 	case <-p.gate:
 	default:
@@ -135,6 +141,7 @@ func (p *proxy) serve(client net.Conn) {
 	if !p.admit(client) {
 		return
 	}
+	p.wait(client)
 	server, err := net.Dial("tcp", p.target) //nolint:noctx // the test's end resets it
 	if err != nil {
 		return
@@ -154,9 +161,20 @@ func (p *proxy) admit(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.shut {
-		p.conns[conn] = struct{}{}
+		p.conns[conn] = false
 	}
 	return !p.shut
+}
+
+// wait waits until bytes of a connection may pass.
+func (p *proxy) wait(conn net.Conn) {
+	p.mu.Lock()
+	gate, silent := p.gate, p.conns[conn]
+	p.mu.Unlock()
+	if silent {
+		gate = p.ended
+	}
+	<-gate
 }
 
 func (p *proxy) forget(conn net.Conn) {
@@ -174,10 +192,7 @@ func (p *proxy) pass(to, from net.Conn, may func(n int) (allowed int, last bool)
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		p.mu.Lock()
-		gate := p.gate
-		p.mu.Unlock()
-		<-gate
+		p.wait(from)
 		n, last := may(n)
 		if _, err := to.Write(buf[:n]); err != nil {
 			return

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -26,7 +27,9 @@ var (
 	errDepth     = fmt.Errorf("messages nest deeper than %d", maxDepth)
 	errUnknown   = errors.New("unknown field")
 	errPacked    = errors.New("packed numbers do not fill their field")
-	errEntry     = errors.New("map entry")
+	errWireType  = errors.New("wrong wire type")
+	errPart      = errors.New("map entry or quantity")
+	errExponent  = errors.New("exponent of more than three digits")
 )
 
 // Unmarshal decodes a message into obj, a pointer to a struct of a supported type. Obj should be fresh: as generated code
@@ -48,6 +51,7 @@ func (p *plan) decode(data []byte, obj unsafe.Pointer, depth int) error {
 	if depth == 0 {
 		return errDepth
 	}
+	var grown *field // the list that was given room last
 	for pos := 0; pos < len(data); {
 		tag, next, err := uint64(data[pos]), pos+1, error(nil)
 		if tag >= 0x80 {
@@ -64,10 +68,23 @@ func (p *plan) decode(data []byte, obj unsafe.Pointer, depth int) error {
 			if value, next, err = bytes(data, next); err != nil {
 				break
 			}
-			if p := unsafe.Add(obj, f.offset); f.shape == single {
-				err = f.decodeValue(value, p, depth)
-			} else {
-				err = f.decodeBytes(value, data[next:], p, depth)
+			switch v := unsafe.Add(obj, f.offset); f.shape {
+			case single:
+				if f.kind == text { // the most common by far
+					*(*string)(v) = string(value)
+				} else {
+					err = f.decodeValue(value, v, depth)
+				}
+			case list, pointers:
+				if s := (*slice)(v); s.len == s.cap {
+					f.reserve(v, 1+f.repeats(data[next:]))
+					grown = f
+				}
+				err = f.decodeElement(value, v, depth, grown == f)
+			case dict:
+				err = f.decodeEntry(value, data[next:], v, depth)
+			default:
+				err = f.decodeValue(value, f.make(v), depth)
 			}
 		default:
 			var v uint64
@@ -86,41 +103,35 @@ func (p *plan) decode(data []byte, obj unsafe.Pointer, depth int) error {
 	return nil
 }
 
-// decodeBytes decodes a length-delimited value of the field at p. After it comes rest.
-func (f *field) decodeBytes(data, rest []byte, p unsafe.Pointer, depth int) error {
-	switch f.shape {
-	case nullable:
+// make returns where the value of a nullable or optional field at p is, which it is given if it has none.
+func (f *field) make(p unsafe.Pointer) unsafe.Pointer {
+	if f.shape == nullable {
 		if s := (*[]struct{})(p); *s == nil {
 			*s = []struct{}{}
 		}
-	case optional:
-		ref := (*unsafe.Pointer)(p)
-		if *ref == nil || f.kind < message {
-			*ref = f.allocate()
-		}
-		p = *ref
-	case list, pointers:
-		return f.decodeElement(data, rest, p, depth)
-	case dict:
-		return f.decodeEntry(data, p, depth)
+		return p
 	}
-	return f.decodeValue(data, p, depth)
+	ref := (*unsafe.Pointer)(p)
+	if *ref == nil || f.kind < message { // scalars are replaced, messages merged
+		*ref = f.allocate()
+	}
+	return *ref
 }
 
-// decodeElement appends a length-delimited value to the list at p. After it comes rest.
-func (f *field) decodeElement(data, rest []byte, p unsafe.Pointer, depth int) error {
+// decodeElement appends a length-delimited value to the list at p, which has room, zeroed or not.
+func (f *field) decodeElement(data []byte, p unsafe.Pointer, depth int, zeroed bool) error {
 	s := (*slice)(p)
-	if s.len == s.cap {
-		f.reserve(p, 1+f.repeats(rest))
+	i := s.len
+	s.len++
+	elem := f.at(s, i)
+	if f.kind >= message && !zeroed { // the caller's slice may have leftovers where it has room
+		value(f.typ.Elem(), elem).SetZero()
 	}
-	elem := f.next(p)
 	if f.shape == pointers {
-		ref := (*unsafe.Pointer)(elem)
-		*ref = f.allocate()
-		elem = *ref
+		elem = f.make(elem)
 	}
 	if err := f.decodeValue(data, elem, depth); err != nil {
-		return within(fmt.Sprintf("[%d]", s.len-1), err)
+		return within(fmt.Sprintf("[%d]", i), err)
 	}
 	return nil
 }
@@ -139,7 +150,7 @@ func (f *field) decodeValue(data []byte, p unsafe.Pointer, depth int) error {
 	case microInstant:
 		return (*metav1.MicroTime)(p).Unmarshal(data)
 	case quantity:
-		return (*resource.Quantity)(p).Unmarshal(data)
+		return decodeQuantity(data, (*resource.Quantity)(p))
 	case fieldSet:
 		return (*metav1.FieldsV1)(p).Unmarshal(data)
 	}
@@ -157,14 +168,14 @@ func clone(data []byte) []byte {
 func (f *field) decodeNumber(v uint64, p unsafe.Pointer) {
 	switch f.shape {
 	case optional:
-		ref := (*unsafe.Pointer)(p)
-		*ref = f.allocate()
-		p = *ref
+		p = f.make(p)
 	case list:
-		if s := (*slice)(p); s.len == s.cap {
+		s := (*slice)(p)
+		if s.len == s.cap {
 			f.reserve(p, 1)
 		}
-		p = f.next(p)
+		p = f.at(s, s.len)
+		s.len++
 	}
 	switch f.kind {
 	case boolean:
@@ -204,7 +215,7 @@ func (f *field) decodeOther(data []byte, pos int, tag uint64, obj unsafe.Pointer
 		}
 		return next, f.decodePacked(packed, unsafe.Add(obj, f.offset))
 	}
-	return 0, fmt.Errorf("wire type %d in place of %d", typ, f.tag&7)
+	return 0, fmt.Errorf("%w %d, want %d", errWireType, typ, f.tag&7)
 }
 
 // skip returns where an unknown value ends.
@@ -220,6 +231,47 @@ func skip(data []byte, pos int, tag uint64) (int, error) {
 	return pos + n, nil
 }
 
+// eachPart calls visit with the values of a message whose fields, numbered from 1 to last, are all length-delimited.
+func eachPart(data []byte, last uint64, visit func(num uint64, part []byte) error) error {
+	for pos := 0; pos < len(data); {
+		tag, next, err := varint(data, pos)
+		num := tag >> 3
+		switch {
+		case err != nil:
+		case num < 1 || num > last:
+			next, err = skip(data, next, tag)
+		case tag&7 != uint64(protowire.BytesType):
+			err = errWireType
+		default:
+			var part []byte
+			if part, next, err = bytes(data, next); err == nil {
+				if err := visit(num, part); err != nil {
+					return err
+				}
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errPart, err)
+		}
+		pos = next
+	}
+	return nil
+}
+
+// decodeQuantity does what the quantity's own method does, save for two traps: that panics at a length close to the
+// largest integer, and takes hours to round a number like 1e-2147483647.
+func decodeQuantity(data []byte, q *resource.Quantity) error {
+	return eachPart(data, 1, func(_ uint64, text []byte) (err error) {
+		s := string(text)
+		if e := strings.LastIndexAny(s, "eE"); e >= 0 && len(s)-e > len("e-999") {
+			return errExponent
+		}
+		*q, err = resource.ParseQuantity(s)
+		return err
+	})
+}
+
+// decodePacked appends packed numbers to the list at p.
 func (f *field) decodePacked(data []byte, p unsafe.Pointer) error {
 	count := 0 // as many varints as there are bytes that end one, or more if they are not varints
 	for _, b := range data {

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 	"math/bits"
 	"reflect"
 	"slices"
@@ -52,39 +51,32 @@ func (p *plan) encode(w *writer, obj unsafe.Pointer, depth int) error {
 	}
 	for i := len(p.fields) - 1; i >= 0; i-- {
 		f := &p.fields[i]
-		value := unsafe.Add(obj, f.offset)
-		if f.kind == text && f.shape == single {
-			w.string(*(*string)(value), f.tag)
+		v := unsafe.Add(obj, f.offset)
+		if f.nilable && *(*unsafe.Pointer)(v) == nil {
 			continue
 		}
-		if err := f.encode(w, value, depth); err != nil {
+		var err error
+		switch f.shape {
+		case single:
+			if f.kind == text {
+				w.string(*(*string)(v), f.tag)
+				continue
+			}
+			err = f.encodeValue(w, v, f.tag, depth)
+		case nullable:
+			err = f.encodeValue(w, v, f.tag, depth)
+		case optional:
+			err = f.encodeValue(w, *(*unsafe.Pointer)(v), f.tag, depth)
+		case list, pointers:
+			err = f.encodeList(w, (*slice)(v), depth)
+		case dict:
+			err = f.encodeMap(w, v, depth)
+		}
+		if err != nil {
 			return within(f.name, err)
 		}
 	}
 	return nil
-}
-
-// encode writes the values of the field at p, if it has any.
-func (f *field) encode(w *writer, p unsafe.Pointer, depth int) error {
-	switch f.shape {
-	case nullable:
-		if *(*[]struct{})(p) == nil {
-			return nil
-		}
-	case optional:
-		if p = *(*unsafe.Pointer)(p); p == nil {
-			return nil
-		}
-	case list, pointers:
-		return f.encodeList(w, (*slice)(p), depth)
-	case dict:
-		return f.encodeMap(w, p, depth)
-	default:
-		if f.kind == blob && *(*[]byte)(p) == nil {
-			return nil
-		}
-	}
-	return f.encodeValue(w, p, f.tag, depth)
 }
 
 func (f *field) encodeList(w *writer, s *slice, depth int) (err error) {
@@ -190,8 +182,7 @@ func (w *writer) encode(obj any) error {
 
 func (w *writer) release() {
 	if len(w.buf) <= maxPooled {
-		clear(w.keys[:cap(w.keys)])
-		w.keys = w.keys[:0]
+		w.forget(0)
 		writers.Put(w)
 	}
 }
@@ -280,16 +271,16 @@ func (w *writer) quantity(q *resource.Quantity, tag uint16) {
 	w.head(end, tag)
 }
 
-// descending yields the keys from the first on by descending order, then forgets them.
-func (w *writer) descending(first int) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		slices.Sort(w.keys[first:])
-		for len(w.keys) > first {
-			key := w.keys[len(w.keys)-1]
-			w.keys = w.keys[:len(w.keys)-1]
-			if !yield(key) {
-				return
-			}
-		}
-	}
+// descending returns the keys from the first on in descending order.
+func (w *writer) descending(first int) []string {
+	keys := w.keys[first:]
+	slices.Sort(keys)
+	slices.Reverse(keys)
+	return keys
+}
+
+// forget drops the keys from the first on.
+func (w *writer) forget(first int) {
+	clear(w.keys[first:])
+	w.keys = w.keys[:first]
 }

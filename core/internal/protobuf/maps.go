@@ -14,19 +14,25 @@ import (
 
 // An entry of a map is a message of two fields.
 const (
-	keyTag   = 1<<3 | uint64(protowire.BytesType)
-	valueTag = 2<<3 | uint64(protowire.BytesType)
+	keyNum   = 1
+	valueNum = 2
+
+	keyTag   = keyNum<<3 | uint16(protowire.BytesType)
+	valueTag = valueNum<<3 | uint16(protowire.BytesType)
 )
 
-// decodeEntry decodes an entry into the map at p.
-func (f *field) decodeEntry(data []byte, p unsafe.Pointer, depth int) error {
+// decodeEntry decodes an entry into the map at p. After the entry comes rest.
+func (f *field) decodeEntry(data, rest []byte, p unsafe.Pointer, depth int) error {
+	if *(*unsafe.Pointer)(p) == nil {
+		f.makeMap(p, 1+f.repeats(rest))
+	}
 	switch f.kind {
 	case text:
-		return decodeEntry((*map[string]string)(p), data, "")
+		return decodeEntry(*(*map[string]string)(p), data, "")
 	case blob:
-		return decodeEntry((*map[string][]byte)(p), data, []byte{})
+		return decodeEntry(*(*map[string][]byte)(p), data, []byte{})
 	case quantity:
-		return decodeEntry((*map[string]resource.Quantity)(p), data, resource.Quantity{})
+		return decodeEntry(*(*map[string]resource.Quantity)(p), data, resource.Quantity{})
 	}
 	v := reflect.New(f.elemType)
 	absent := reflect.Zero(f.elemType)
@@ -34,74 +40,70 @@ func (f *field) decodeEntry(data []byte, p unsafe.Pointer, depth int) error {
 		absent = reflect.MakeSlice(f.elemType, 0, 0)
 	}
 	v.Elem().Set(absent)
-	key, err := parseEntry(data, func(data []byte) error {
+	var key []byte
+	err := eachPart(data, valueNum, func(num uint64, part []byte) error {
+		if num == keyNum {
+			key = part
+			return nil
+		}
 		v.Elem().Set(absent)
-		return f.decodeValue(data, v.UnsafePointer(), depth)
+		return inEntry(key, f.decodeValue(part, v.UnsafePointer(), depth))
 	})
 	if err != nil {
 		return err
 	}
-	m := value(f.typ, p)
-	if m.IsNil() {
-		m.Set(reflect.MakeMap(f.typ))
-	}
 	k := reflect.New(f.typ.Key()).Elem()
 	k.SetString(string(key))
-	m.SetMapIndex(k, v.Elem())
+	value(f.typ, p).SetMapIndex(k, v.Elem())
 	return nil
 }
 
+// makeMap makes the map at p, for about n entries.
+func (f *field) makeMap(p unsafe.Pointer, n int) {
+	switch f.kind {
+	case text:
+		*(*map[string]string)(p) = make(map[string]string, n)
+	case blob:
+		*(*map[string][]byte)(p) = make(map[string][]byte, n)
+	case quantity:
+		*(*map[string]resource.Quantity)(p) = make(map[string]resource.Quantity, n)
+	default:
+		value(f.typ, p).Set(reflect.MakeMapWithSize(f.typ, n))
+	}
+}
+
 // decodeEntry decodes an entry into a map of common values, with the value v if it has none.
-func decodeEntry[V string | []byte | resource.Quantity](m *map[string]V, data []byte, v V) error {
-	key, err := parseEntry(data, func(data []byte) error {
+func decodeEntry[V string | []byte | resource.Quantity](m map[string]V, data []byte, v V) error {
+	var key []byte
+	err := eachPart(data, valueNum, func(num uint64, part []byte) error {
+		if num == keyNum {
+			key = part
+			return nil
+		}
 		switch v := any(&v).(type) {
 		case *string:
-			*v = string(data)
+			*v = string(part)
 		case *[]byte:
-			*v = clone(data)
+			*v = clone(part)
 		case *resource.Quantity:
 			*v = resource.Quantity{}
-			return v.Unmarshal(data)
+			return inEntry(key, decodeQuantity(part, v))
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if *m == nil {
-		*m = make(map[string]V)
-	}
-	(*m)[string(key)] = v
+	m[string(key)] = v
 	return nil
 }
 
-// parseEntry returns the key of an entry and calls decode with its value, if it has one.
-func parseEntry(data []byte, decode func([]byte) error) (key []byte, err error) {
-	for pos := 0; pos < len(data); {
-		tag, next, err := varint(data, pos)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errEntry, err)
-		}
-		var part []byte
-		switch tag {
-		case keyTag, valueTag:
-			part, next, err = bytes(data, next)
-		default:
-			next, err = skip(data, next, tag)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errEntry, err)
-		}
-		if tag == keyTag {
-			key = part
-		} else if tag == valueTag {
-			if err = decode(part); err != nil {
-				return nil, within(fmt.Sprintf("[%.64q]", key), err)
-			}
-		}
-		pos = next
+// inEntry adds the key to an error in an entry's value.
+func inEntry(key []byte, err error) error {
+	if err == nil {
+		return nil
 	}
-	return key, nil
+	return within(fmt.Sprintf("[%.64q]", key), err)
 }
 
 // encodeMap writes the entries of the map at p.
@@ -118,49 +120,45 @@ func (f *field) encodeMap(w *writer, p unsafe.Pointer, depth int) error {
 		return nil
 	}
 	m := value(f.typ, p)
-	if m.Len() == 0 {
-		return nil
-	}
 	first := len(w.keys)
 	for iter := m.MapRange(); iter.Next(); {
 		w.keys = append(w.keys, iter.Key().String())
 	}
 	k, v := reflect.New(f.typ.Key()).Elem(), reflect.New(f.elemType)
-	for key := range w.descending(first) {
+	for _, key := range w.descending(first) {
 		k.SetString(key)
 		v.Elem().Set(m.MapIndex(k))
 		end := w.end()
-		if err := f.encodeValue(w, v.UnsafePointer(), uint16(valueTag), depth); err != nil {
-			return within(fmt.Sprintf("[%.64q]", key), err)
+		if err := f.encodeValue(w, v.UnsafePointer(), valueTag, depth); err != nil {
+			return inEntry([]byte(key), err)
 		}
-		w.string(key, uint16(keyTag))
+		w.string(key, keyTag)
 		w.head(end, f.tag)
 	}
+	w.forget(first)
 	return nil
 }
 
 func encodeMap[V string | []byte | resource.Quantity](w *writer, tag uint16, m map[string]V) {
-	if len(m) == 0 {
-		return
-	}
 	first := len(w.keys)
 	for key := range m {
 		w.keys = append(w.keys, key)
 	}
-	for key := range w.descending(first) {
+	for _, key := range w.descending(first) {
 		end := w.end()
 		v := m[key]
 		switch v := any(&v).(type) {
 		case *string:
-			w.string(*v, uint16(valueTag))
+			w.string(*v, valueTag)
 		case *[]byte:
 			if *v != nil {
-				w.bytes(*v, uint16(valueTag))
+				w.bytes(*v, valueTag)
 			}
 		case *resource.Quantity:
-			w.quantity(v, uint16(valueTag))
+			w.quantity(v, valueTag)
 		}
-		w.string(key, uint16(keyTag))
+		w.string(key, keyTag)
 		w.head(end, tag)
 	}
+	w.forget(first)
 }

@@ -33,6 +33,7 @@ type field struct {
 	tag      uint16  // as it comes before each value: the number and the wire type
 	shape    shape
 	kind     kind
+	nilable  bool         // if the first word in memory is a pointer, nil if there is nothing to write
 	elem     *plan        // of the values, if they are messages
 	typ      reflect.Type // of the field
 	elemType reflect.Type // of what the field points to or holds
@@ -203,6 +204,7 @@ func (c compiler) message(t reflect.Type) (*plan, error) {
 // add adds a field to the plan.
 func (p *plan) add(f field, num uint64, name string) {
 	f.name = name
+	f.nilable = f.shape != single || f.kind == blob
 	f.tag = uint16(protowire.EncodeTag(protowire.Number(num), f.wireType()))
 	p.fields = append(p.fields, f)
 }

@@ -5,6 +5,7 @@ package protobuf
 
 import (
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -30,22 +31,32 @@ func (f *field) at(s *slice, i int) unsafe.Pointer {
 	return unsafe.Add(s.data, uintptr(i)*f.size)
 }
 
-// next makes the slice at p one element longer, which is zero, and returns its address.
-func (f *field) next(p unsafe.Pointer) unsafe.Pointer {
-	s := (*slice)(p)
-	elem := f.at(s, s.len)
-	s.len++
-	if f.kind >= message {
-		value(f.elemType, elem).SetZero() // the caller's slice may have had room, and leftovers in it
+// reserve gives the slice at p room for n more elements, which is zero.
+func (f *field) reserve(p unsafe.Pointer, n int) {
+	if f.kind == text {
+		s := (*[]string)(p)
+		*s = slices.Grow(*s, n)
+	} else if s := (*slice)(p); s.cap == 0 && n == 1 && f.shape == list {
+		*s = slice{f.allocate(), 0, 1}
+	} else {
+		value(f.typ, p).Grow(n)
 	}
-	return elem
 }
 
-// reserve gives the slice at p room for n more elements.
-func (f *field) reserve(p unsafe.Pointer, n int) { value(f.typ, p).Grow(n) }
-
-// allocate returns the address of a new zero value that f points to.
-func (f *field) allocate() unsafe.Pointer { return reflect.New(f.elemType).UnsafePointer() }
+// allocate returns the address of a new zero value of what the field points to.
+func (f *field) allocate() unsafe.Pointer {
+	switch f.kind {
+	case boolean:
+		return unsafe.Pointer(new(bool))
+	case signed32, unsigned32, float32bits:
+		return unsafe.Pointer(new(uint32))
+	case bits64, float64bits:
+		return unsafe.Pointer(new(uint64))
+	case text:
+		return unsafe.Pointer(new(string))
+	}
+	return reflect.New(f.elemType).UnsafePointer()
+}
 
 // value returns the value at p, of type t, for reflection.
 func value(t reflect.Type, p unsafe.Pointer) reflect.Value { return reflect.NewAt(t, p).Elem() }

@@ -67,13 +67,13 @@
 //	+listType= +listMapKey= +mapType= +structType=                                               how apply merges
 //	+k8s:optional +k8s:required +k8s:immutable +k8s:enum +k8s:maxItems= +k8s:minimum= +k8s:maximum=
 //
-// A field is required unless its tag has omitempty or omitzero or a marker says otherwise;
-// +kubebuilder:validation:Optional above the package clause turns that around. The comment of a field is its
+// A field is required unless its tag has omitempty or omitzero or a marker says otherwise. The marker
+// "+kubebuilder:validation:Optional" above the package clause turns that around. The comment of a field is its
 // description; where there is none, that of its type is. Schemas are those that controller-gen makes, except that
 // metadata inside of an object, such as that of a pod template, keeps its labels and annotations.
 //
-// Types that are written out in full, with +kubebuilder:object:root=true and +groupName=, work too, with the
-// +kubebuilder: spelling of the markers about a kind.
+// Types that are written out in full, with +kubebuilder:object:root=true and +groupName=, work too. There, the markers
+// about a kind are those of kubebuilder.
 //
 // # Mistakes
 //

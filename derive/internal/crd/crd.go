@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/token"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -84,9 +86,7 @@ func merge(m map[string]any, key string, from map[string]string) {
 	if into == nil {
 		into = map[string]string{}
 	}
-	for k, v := range from {
-		into[k] = v
-	}
+	maps.Copy(into, from)
 	m[key] = into
 }
 
@@ -127,7 +127,9 @@ func (a *assembler) agree(versions []Version) {
 				first.Version, v.Version, v.Name, what, one, other))
 		}
 		if v.Version == first.Version {
-			a.report(v.Pos, fmt.Sprintf("version %s of %s is defined at %s too", v.Version, v.Name, first.Pos))
+			a.report(v.Pos, fmt.Sprintf("version %s of %s is defined in %s:%d too", v.Version, v.CRDName(),
+				filepath.Base(first.Pos.Filename), first.Pos.Line))
+			continue
 		}
 		if v.Name != first.Name {
 			differ("kinds", first.Name, v.Name)
@@ -212,7 +214,7 @@ func (a *assembler) version(v Version, stored bool) map[string]any {
 
 func (a *assembler) scale(v Version) map[string]any {
 	check := func(path, under, typ string) {
-		s, err := At(v.Schema, path)
+		s, err := v.Schema.At(path)
 		switch {
 		case err != nil:
 			a.report(v.Scale.Pos, fmt.Sprintf("scale: %v", err))
@@ -235,7 +237,7 @@ func (a *assembler) scale(v Version) map[string]any {
 func (a *assembler) columns(v Version) []any {
 	var columns []any
 	for _, c := range v.Columns {
-		s, err := At(v.Schema, c.Path.Path)
+		s, err := v.Schema.At(c.Path.Path)
 		if err != nil {
 			a.report(c.Pos, fmt.Sprintf("column %s: %v", c.Name, err))
 			continue
@@ -282,7 +284,7 @@ func columnType(s *structural.Schema) string {
 func (a *assembler) selectable(v Version) []any {
 	var fields []any
 	for _, p := range v.Selectable {
-		s, err := At(v.Schema, p.Path)
+		s, err := v.Schema.At(p.Path)
 		switch {
 		case err != nil:
 			a.report(p.Pos, fmt.Sprintf("selectable field: %v", err))

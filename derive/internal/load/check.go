@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -76,6 +77,7 @@ func (p *Program) mixes(root *Package, generated map[string][]byte) bool {
 }
 
 func (p *Program) check(root *Package, files []*ast.File, checked map[string]*types.Package) *types.Package {
+	var errs []types.Error
 	conf := types.Config{
 		FakeImportC: true,
 		Importer: importer(func(path string) (*types.Package, error) {
@@ -95,7 +97,7 @@ func (p *Program) check(root *Package, files []*ast.File, checked map[string]*ty
 		}),
 		Error: func(err error) {
 			if e, ok := err.(types.Error); ok { //nolint:errorlint // what the checker hands over
-				p.report(p.fset.Position(e.Pos), e.Msg)
+				errs = append(errs, e)
 			}
 		},
 	}
@@ -103,7 +105,26 @@ func (p *Program) check(root *Package, files []*ast.File, checked map[string]*ty
 		conf.GoVersion = "go" + m.GoVersion
 	}
 	pkg, _ := conf.Check(root.Path, p.fset, files, nil) // errors went to conf.Error
+	p.typeErrors(errs)
 	return pkg
+}
+
+// typeErrors reports errors. One that begins with a tab says more about the one before it.
+func (p *Program) typeErrors(errs []types.Error) {
+	for i, e := range errs {
+		if strings.HasPrefix(e.Msg, "\t") {
+			continue
+		}
+		msg := []string{e.Msg}
+		for _, more := range errs[i+1:] {
+			if !strings.HasPrefix(more.Msg, "\t") {
+				break
+			}
+			at := p.fset.Position(more.Pos)
+			msg = append(msg, fmt.Sprintf("%s in %s:%d", strings.TrimSpace(more.Msg), filepath.Base(at.Filename), at.Line))
+		}
+		p.report(p.fset.Position(e.Pos), strings.Join(msg, "; "))
+	}
 }
 
 type importer func(path string) (*types.Package, error)

@@ -115,7 +115,7 @@ func (p *Program) parse(pkg *Package, base string) {
 
 // docText joins the lines of a comment that are not markers, the way the Kubernetes generators do: what follows a line
 // of dashes and what is a note to do is for developers, not for users.
-func docText(set *marker.Set, groups ...*ast.CommentGroup) string {
+func docText(groups ...*ast.CommentGroup) string {
 	var kept ast.CommentGroup
 	block := false
 	for _, group := range groups {
@@ -153,5 +153,5 @@ func docText(set *marker.Set, groups ...*ast.CommentGroup) string {
 // isMarkerLine reports whether a comment is a marker of anybody's, and so no documentation.
 func isMarkerLine(comment string) bool {
 	text, ok := strings.CutPrefix(comment, "//")
-	return ok && strings.HasPrefix(strings.TrimSpace(text), "+")
+	return ok && !marker.IsCode(comment) && strings.HasPrefix(strings.TrimSpace(text), "+")
 }

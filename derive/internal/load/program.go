@@ -10,6 +10,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type Program struct {
 	byPath  map[string]*Package
 	report  func(token.Position, string)
 	imports []string
+	overlay map[string][]byte // files that are not really there
 }
 
 // Package is one package of a program.
@@ -72,13 +74,13 @@ const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFil
 // Load reads the packages that match the patterns.
 func Load(ctx context.Context, cfg *Config) (*Program, error) {
 	p := &Program{fset: token.NewFileSet(), set: marker.NewSet(), report: cfg.Report, imports: cfg.Imports}
-	roots, err := p.load(ctx, cfg, nil)
+	roots, err := p.load(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if overlay := p.missingImports(roots); overlay != nil {
+	if p.overlay = p.missingImports(roots); p.overlay != nil {
 		p.fset = token.NewFileSet()
-		if roots, err = p.load(ctx, cfg, overlay); err != nil {
+		if roots, err = p.load(ctx, cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -89,13 +91,13 @@ func Load(ctx context.Context, cfg *Config) (*Program, error) {
 	return p, nil
 }
 
-func (p *Program) load(ctx context.Context, cfg *Config, overlay map[string][]byte) ([]*packages.Package, error) {
+func (p *Program) load(ctx context.Context, cfg *Config) ([]*packages.Package, error) {
 	roots, err := packages.Load(&packages.Config{
 		Context: ctx,
 		Mode:    mode,
 		Dir:     cfg.Dir,
 		Fset:    p.fset,
-		Overlay: overlay,
+		Overlay: p.overlay,
 	}, cfg.Patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("load packages: %w", err)
@@ -109,7 +111,7 @@ func (p *Program) missingImports(roots []*packages.Package) map[string][]byte {
 	var overlay map[string][]byte
 	for _, r := range roots {
 		missing := slices.ContainsFunc(p.imports, func(path string) bool { return r.Imports[path] == nil })
-		if !missing || len(r.GoFiles) == 0 || !slices.ContainsFunc(r.Syntax, mentionsMarkers) {
+		if !missing || len(r.GoFiles) == 0 || !slices.ContainsFunc(r.Syntax, p.hasKinds) {
 			continue
 		}
 		var b strings.Builder
@@ -126,12 +128,15 @@ func (p *Program) missingImports(roots []*packages.Package) map[string][]byte {
 	return overlay
 }
 
-// mentionsMarkers reports whether a file may define a kind.
-func mentionsMarkers(file *ast.File) bool {
+// hasKinds reports whether a file has a marker that makes us write something.
+func (p *Program) hasKinds(file *ast.File) bool {
 	for _, group := range file.Comments {
 		for _, c := range group.List {
-			if strings.Contains(c.Text, "kube:") || strings.Contains(c.Text, "+kubebuilder:object:") {
-				return true
+			if m, err := p.set.Parse(c.Text); err == nil && m != nil {
+				switch m.Name {
+				case "kube:resource", "kubebuilder:object:root", "kubebuilder:object:generate":
+					return true
+				}
 			}
 		}
 	}
@@ -144,8 +149,7 @@ func (p *Program) listErrors(roots []*packages.Package) error {
 	var errs []error
 	for _, r := range roots {
 		for _, e := range r.Errors {
-			compiled := strings.HasPrefix(e.Msg, "# ") // what the compiler says; it is type-checked here, too
-			if e.Kind == packages.ListError && !compiled || e.Kind == packages.ParseError {
+			if stops(e) {
 				errs = append(errs, listError(e))
 			}
 		}
@@ -156,7 +160,20 @@ func (p *Program) listErrors(roots []*packages.Package) error {
 	return errors.Join(append(errs, p.unresolved(roots)...)...)
 }
 
+// stops reports whether an error leaves too little to go on. What the compiler says does not, since the package is
+// type-checked here, too; nor does a mistake in the file that is written anew.
+func stops(e packages.Error) bool {
+	switch {
+	case e.Kind == packages.ListError && strings.HasPrefix(e.Msg, "# "), strings.Contains(e.Pos, GeneratedFile+":"):
+		return false
+	}
+	return e.Kind == packages.ListError || e.Kind == packages.ParseError
+}
+
 func listError(e packages.Error) error {
+	if strings.Contains(e.Msg, "("+GeneratedFile+")") { // the package has been renamed since
+		return fmt.Errorf("%s; remove %s and run again", e.Msg, GeneratedFile)
+	}
 	if e.Pos == "" || e.Pos == "-" {
 		return errors.New(e.Msg)
 	}
@@ -208,11 +225,13 @@ func (p *Program) wrap(src *packages.Package) *Package {
 		pkg.Dir = filepath.Dir(src.GoFiles[0])
 	}
 	for _, file := range src.Syntax {
-		if filepath.Base(p.fset.Position(file.Package).Filename) == GeneratedFile {
-			pkg.Generated = true
-			continue
+		if filepath.Base(p.fset.Position(file.Package).Filename) != GeneratedFile {
+			pkg.Files = append(pkg.Files, file)
 		}
-		pkg.Files = append(pkg.Files, file)
+	}
+	if len(pkg.Files) > 0 {
+		_, err := os.Stat(filepath.Join(pkg.Dir, GeneratedFile))
+		pkg.Generated = err == nil
 	}
 	return pkg
 }

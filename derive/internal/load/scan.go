@@ -134,7 +134,7 @@ func (s *scan) key(name *ast.Ident) declKey {
 // declare gathers the markers of a declaration: those of its documentation, and those of the comment before that, when
 // nothing but white space separates the two.
 func (s *scan) declare(name *ast.Ident, doc *ast.CommentGroup, start, end token.Pos, on marker.Target) *Decl {
-	d := &Decl{Doc: docText(s.program.set, doc), Pos: s.program.fset.Position(name.Pos())}
+	d := &Decl{Doc: docText(doc), Pos: s.program.fset.Position(name.Pos())}
 	if doc != nil {
 		start = doc.Pos()
 	}
@@ -204,7 +204,7 @@ func (s *scan) packageMarkers() {
 		}
 		for _, m := range s.parse(group) {
 			if s.program.set.On(m.Marker)&marker.Package == 0 {
-				s.mistake(m.Pos, s.program.set.Spelling(m.Marker)+" stands on nothing: it belongs into the comment above a "+
+				s.mistake(m.Pos, s.program.set.Spelling(m.Marker)+" stands on nothing: it belongs in the comment above a "+
 					s.program.set.On(m.Marker).String())
 				continue
 			}

@@ -100,7 +100,10 @@ func (s *Set) Parse(comment string) (*Marker, error) {
 	if !ok {
 		return nil, s.blockComment(comment)
 	}
-	trimmed := strings.TrimLeft(text, " \t")
+	if IsCode(comment) {
+		return nil, nil
+	}
+	trimmed := strings.TrimLeft(text, " ")
 	offset := len(comment) - len(trimmed)
 	trimmed = strings.TrimRight(trimmed, " \t\r")
 	var m *Marker
@@ -127,6 +130,10 @@ func (s *Set) Parse(comment string) (*Marker, error) {
 	}
 	return m, nil
 }
+
+// IsCode reports whether a line comment is part of an example in a documentation, which gofmt indents by a tab. There,
+// markers are quoted and mean nothing.
+func IsCode(comment string) bool { return strings.HasPrefix(comment, "//\t") }
 
 // blockComment refuses markers where nobody reads them.
 func (s *Set) blockComment(comment string) error {

@@ -5,6 +5,8 @@ package marker
 
 import (
 	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
 // parseOurs reads "kube:name key=value key …".
@@ -226,7 +228,7 @@ func (r *argReader) param(key string, at int) (*param, error) {
 	case p == nil:
 		msg := "%s has no argument %q"
 		names := r.def.paramNames()
-		if near := nearest(key, names); near != "" {
+		if near := suggest.Nearest(key, names); near != "" {
 			return nil, errorAt(at, msg+"; did you mean %q?", r.def.spelling(false), key, near)
 		}
 		if len(names) == 0 {

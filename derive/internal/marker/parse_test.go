@@ -25,6 +25,7 @@ func TestParseUnderstands(t *testing.T) {
 		{"a marker of another tool", "// +genclient:nonNamespaced", nil},
 		{"a marker of another Kubernetes generator", "// +k8s:openapi-gen=true", nil},
 		{"a plus in prose", "// +1 for this", nil},
+		{"a marker in an example", "//\t+kubebuilder:validation:MaxLength=x", nil},
 		{"a block comment", "/* nothing here */", nil},
 		{
 			"ours, with all kinds of values",

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
 // scanner reads values off the text of a marker.
@@ -264,7 +266,7 @@ func convert(p *param, text string, at int) (any, error) {
 	wrong := func(want string) error { return errorAt(at, "%q is not %s", text, want) }
 	if len(p.oneOf) > 0 && !slices.Contains(p.oneOf, text) {
 		msg := strings.Join(p.oneOf, ", ")
-		if near := nearest(text, p.oneOf); near != "" {
+		if near := suggest.Nearest(text, p.oneOf); near != "" {
 			return nil, errorAt(at, "%q is not one of %s; did you mean %q?", text, msg, near)
 		}
 		return nil, wrong("one of " + msg)

@@ -17,6 +17,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/load"
 	"github.com/kube-go/sdk/derive/internal/marker"
 	"github.com/kube-go/sdk/derive/internal/structural"
+	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
 // size sets a bound that counts something.
@@ -155,6 +156,7 @@ func (t *target) rule(r structural.Rule) {
 func (t *target) rules(name string, m *load.Marker) error {
 	if name == "XValidation" {
 		t.rule(kind.Rule(m.Args))
+		t.checkFieldPath(m)
 		return nil
 	}
 	fields := m.Args.Strings("")
@@ -178,6 +180,24 @@ func (t *target) rules(name string, m *load.Marker) error {
 		t.rule(structural.Rule{Rule: strings.Join(has, "||"), Message: fmt.Sprintf("at least one of the fields in [%s] must be set", list)})
 	}
 	return nil
+}
+
+// checkFieldPath checks that a rule blames a field that there is, once the document is complete.
+func (t *target) checkFieldPath(m *load.Marker) {
+	path := m.Args.String("fieldPath")
+	b, s := t.builder, t.schema
+	if path == "" || !b.strict(t.obj) {
+		return
+	}
+	b.checks = append(b.checks, func() {
+		full := b.rewritten(s)
+		if full == nil {
+			return
+		}
+		if _, err := full.At(path); err != nil {
+			b.report(m.Pos, fmt.Sprintf("fieldPath: %v", err))
+		}
+	})
 }
 
 // celName escapes the name of a field as CEL rules of servers spell it, see
@@ -215,7 +235,7 @@ func didYouMean(name string, s *structural.Schema) string {
 		names = append(names, n)
 	}
 	slices.Sort(names)
-	if near := marker.Nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

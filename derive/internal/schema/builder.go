@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
-	"strings"
 
 	"github.com/invopop/jsonschema"
 
@@ -188,13 +187,17 @@ func (b *Builder) named(t types.Type, obj *types.TypeName, describe func() *json
 	name := defName(t)
 	ref := &jsonschema.Schema{Ref: structural.DefPrefix + name}
 	if slices.ContainsFunc(b.stack, func(f frame) bool { return f.def == name }) {
-		return b.recursive(obj)
+		return b.recursive(name, obj)
 	}
 	if b.defs[name] != nil {
 		return ref
 	}
 	decl := b.program.Decl(obj)
-	b.stack = append(b.stack, frame{def: name, label: obj.Name(), pos: decl.Pos, strict: b.strict(obj)})
+	strict, label := b.strict(obj), obj.Name()
+	if !strict {
+		label = obj.Pkg().Name() + "." + label
+	}
+	b.stack = append(b.stack, frame{def: name, label: label, pos: decl.Pos, strict: strict})
 	s := describe()
 	if decl.Doc != "" {
 		s.Description = decl.Doc
@@ -206,12 +209,13 @@ func (b *Builder) named(t types.Type, obj *types.TypeName, describe func() *json
 }
 
 // recursive is what stands for a type inside of itself.
-func (b *Builder) recursive(obj *types.TypeName) *jsonschema.Schema {
+func (b *Builder) recursive(name string, obj *types.TypeName) *jsonschema.Schema {
+	_, isList := obj.Type().Underlying().(*types.Slice)
 	for _, f := range slices.Backward(b.stack) {
-		if f.bounds {
+		if f.bounds && !isList {
 			return &jsonschema.Schema{Type: "object"}
 		}
-		if f.def != "" && strings.HasSuffix(f.def, "."+obj.Name()) {
+		if f.def == name {
 			break
 		}
 	}
@@ -232,7 +236,7 @@ func (b *Builder) refuse(what, remedy string) *jsonschema.Schema {
 			continue
 		}
 		if inner := b.stack[len(b.stack)-1]; inner.label != f.label {
-			label = " (at " + inner.label + ")"
+			label = " (in " + inner.label + ")"
 		}
 		b.report(f.pos, fmt.Sprintf("%s: %s%s: %s", f.label, what, label, remedy))
 		return &jsonschema.Schema{}

@@ -29,10 +29,13 @@ func (b *Builder) structType(t *types.Struct) *jsonschema.Schema {
 		}
 		name, options, _ := strings.Cut(tag, ",")
 		b.push(f)
-		if b.inline(f, name, options) {
+		switch inline, ok := b.inline(f, name, options); {
+		case !ok:
+		case inline:
 			s.AllOf = append(s.AllOf, b.embedded(f))
-		} else if name = b.property(s, f, name, options, tagged); name != "" {
-			if other := seen[name]; other != "" {
+		default:
+			name = b.property(s, f, name, options, tagged)
+			if other := seen[name]; name != "" && other != "" {
 				b.refuse(fmt.Sprintf("field %s has the JSON name %q too", other, name), "give one of them another")
 			}
 			seen[name] = f.Name()
@@ -67,40 +70,43 @@ func (b *Builder) owner() string {
 	return b.stack[len(b.stack)-1].label
 }
 
-// inline reports whether the fields of an embedded struct are those of the struct around it.
-func (b *Builder) inline(f *types.Var, name, options string) bool {
+// inline reports whether the fields of an embedded struct are those of the struct around it. It is not ok when the tag and
+// encoding/json disagree about that.
+func (b *Builder) inline(f *types.Var, name, options string) (inline, ok bool) {
 	asked := slices.Contains(strings.Split(options, ","), "inline")
 	if asked && (!f.Embedded() || name != "") {
 		b.refuse("encoding/json puts the fields of embedded structs without a JSON name inline, and no others",
 			`embed the type, or give the field a JSON name without "inline"`)
-		return false
+		return false, false
 	}
 	if !f.Embedded() || name != "" {
-		return false
+		return false, true
 	}
 	t := f.Type()
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	_, isStruct := t.Underlying().(*types.Struct)
-	return isStruct
+	_, inline = t.Underlying().(*types.Struct)
+	return inline, true
 }
 
 // embedded describes a struct whose fields are those of the struct around it.
 func (b *Builder) embedded(f *types.Var) *jsonschema.Schema {
 	e := b.schema(f.Type())
-	decl := b.program.Decl(f)
-	for _, m := range decl.Markers {
+	decl := *b.program.Decl(f)
+	decl.Markers = slices.DeleteFunc(slices.Clone(decl.Markers), func(m *load.Marker) bool {
 		switch strings.TrimPrefix(m.Name, validation) {
 		case "optional", "Optional", "k8s:optional", "XValidation", "MinProperties", "MaxProperties",
 			"XPreserveUnknownFields", "kubebuilder:pruning:PreserveUnknownFields":
-		default:
-			if b.strict(f) {
-				b.report(m.Pos, b.program.Markers().Spelling(m.Marker)+" has no effect on an embedded struct: its fields become those of the struct around it")
-			}
+			return false
 		}
-	}
-	b.apply(e, decl, f)
+		if b.strict(f) {
+			b.report(m.Pos, b.program.Markers().Spelling(m.Marker)+
+				" has no effect on an embedded struct: its fields become those of the struct around it")
+		}
+		return true
+	})
+	b.apply(e, &decl, f)
 	return e
 }
 

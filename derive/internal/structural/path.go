@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package crd
+package structural
 
 import (
 	"fmt"
@@ -9,17 +9,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube-go/sdk/derive/internal/marker"
-	"github.com/kube-go/sdk/derive/internal/structural"
+	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
 // At returns the schema of what a simple JSON path leads to, such as .status.conditions[?(@.type=="Ready")].status. It is
 // nil without an error where the schema allows anything.
-func At(root *structural.Schema, path string) (*structural.Schema, error) {
+func (s *Schema) At(path string) (*Schema, error) {
 	if !strings.HasPrefix(path, ".") {
 		return nil, fmt.Errorf("path %q must begin with a dot", path)
 	}
-	s := root
+	root := s
 	for i := 0; i < len(path); {
 		step, end, err := nextStep(path, i)
 		if err != nil {
@@ -92,7 +91,7 @@ func brackets(path string, i int) (inner string, end int, ok bool) {
 }
 
 // follow takes one step.
-func follow(root, s *structural.Schema, so string, st step) (*structural.Schema, error) {
+func follow(root, s *Schema, so string, st step) (*Schema, error) {
 	if st.index {
 		switch {
 		case s.Type == "array" && s.Items != nil:
@@ -118,26 +117,26 @@ func follow(root, s *structural.Schema, so string, st step) (*structural.Schema,
 		return nil, fmt.Errorf("path %s is a list: pick an item with [0] or [?(@.field==\"value\")]", so)
 	}
 	msg := fmt.Sprintf("path %s.%s leads nowhere", so, st.name)
-	if near := marker.Nearest(st.name, slices.Sorted(maps.Keys(properties))); near != "" {
+	if near := suggest.Nearest(st.name, slices.Sorted(maps.Keys(properties))); near != "" {
 		msg += fmt.Sprintf("; did you mean %s.%s?", so, near)
 	}
 	return nil, fmt.Errorf("%s", msg)
 }
 
 // metadata is what an object's metadata looks like, which its schema does not say.
-func metadata() map[string]*structural.Schema {
-	text := &structural.Schema{Type: "string"}
-	date := &structural.Schema{Type: "string", Format: "date-time"}
-	texts := &structural.Schema{Type: "object", AdditionalProperties: text}
-	any := &structural.Schema{}
-	return map[string]*structural.Schema{
+func metadata() map[string]*Schema {
+	text := &Schema{Type: "string"}
+	date := &Schema{Type: "string", Format: "date-time"}
+	texts := &Schema{Type: "object", AdditionalProperties: text}
+	anything := &Schema{}
+	return map[string]*Schema{
 		"name": text, "generateName": text, "namespace": text, "uid": text, "resourceVersion": text, "selfLink": text,
 		"generation":        {Type: "integer"},
 		"creationTimestamp": date, "deletionTimestamp": date,
 		"deletionGracePeriodSeconds": {Type: "integer"},
 		"labels":                     texts, "annotations": texts,
 		"finalizers":      {Type: "array", Items: text},
-		"ownerReferences": {Type: "array", Items: any},
-		"managedFields":   {Type: "array", Items: any},
+		"ownerReferences": {Type: "array", Items: anything},
+		"managedFields":   {Type: "array", Items: anything},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
@@ -240,4 +241,34 @@ func numbers(t *testing.T, text string) any {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// Documents may also be made by reflection.
+func TestRewriteTakesReflectedDocuments(t *testing.T) {
+	type Row struct {
+		Size int `json:"size" jsonschema:"minimum=1,exclusiveMaximum=10"`
+	}
+	type Spec struct {
+		Title string            `json:"title" jsonschema:"maxLength=80,description=Title shown to readers."`
+		Level string            `json:"level,omitempty" jsonschema:"enum=low,enum=high,default=low"`
+		Bytes []byte            `json:"bytes,omitempty"`
+		Time  time.Time         `json:"time,omitempty"`
+		Rows  []Row             `json:"rows,omitempty"`
+		Tags  map[string]string `json:"tags,omitempty"`
+	}
+	got, err := structural.Rewrite(jsonschema.Reflect(&Spec{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"type":"object","required":["title"],"properties":{
+		"title":{"type":"string","maxLength":80,"description":"Title shown to readers."},
+		"level":{"type":"string","enum":["low","high"],"default":"low"},
+		"bytes":{"type":"string","format":"byte"},
+		"time":{"type":"string","format":"date-time"},
+		"rows":{"type":"array","items":{"type":"object","required":["size"],
+			"properties":{"size":{"type":"integer","minimum":1,"maximum":10,"exclusiveMaximum":true}}}},
+		"tags":{"type":"object","additionalProperties":{"type":"string"}}}}`
+	if diff := cmp.Diff(decoded(t, []byte(want)), encoded(t, got)); diff != "" {
+		t.Errorf("Rewrite (-want +got):\n%s", diff)
+	}
 }

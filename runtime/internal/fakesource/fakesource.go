@@ -46,6 +46,9 @@ type Behaviour struct {
 
 	// OnItem, when set, is called before each item of a list, which it may change or end by an error.
 	OnItem func(wire.Packed) (wire.Packed, error)
+
+	// DropOnCut ends the watches by Cut at once, without the changes that they were not told yet.
+	DropOnCut bool
 }
 
 // Server is a collection of objects. It is safe for concurrent use.

@@ -47,6 +47,9 @@ func (w *watch) run(ctx context.Context, yield func(wire.Event, error) bool) err
 	for {
 		changes, changed := w.next()
 		for _, c := range changes {
+			if w.server.behaves().DropOnCut && isClosed(w.cut) {
+				return w.server.cutError()
+			}
 			if err := send(c); err != nil {
 				return err
 			}
@@ -77,6 +80,15 @@ func (w *watch) run(ctx context.Context, yield func(wire.Event, error) bool) err
 			return context.Cause(ctx)
 		}
 		stop()
+	}
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
 	}
 }
 

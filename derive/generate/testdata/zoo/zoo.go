@@ -5,6 +5,8 @@
 package zoo
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,7 +110,7 @@ type Texts struct {
 
 	Coded Coded `json:"coded,omitzero"`
 
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf || self != 'a, \"b\"'",messageExpression="'no ' + self",fieldPath=.x,optionalOldSelf=true
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.hasValue() || self != 'a, \"b\"'",messageExpression="'no ' + self",optionalOldSelf=true
 	// +kubebuilder:validation:XValidation:rule="self.size() > 3",message="too short"
 	Ruled string `json:"ruled,omitempty"`
 
@@ -206,7 +208,7 @@ type Maps struct {
 }
 
 // Embedded is embedded.
-// +kubebuilder:validation:XValidation:rule="has(self.first)"
+// +kubebuilder:validation:XValidation:rule="has(self.first)",fieldPath=".first"
 type Embedded struct {
 	// First is first.
 	First  string   `json:"first,omitempty"`
@@ -247,7 +249,7 @@ type ByHand struct {
 }
 
 // DeepCopyInto copies.
-func (in *ByHand) DeepCopyInto(out *ByHand) { out.List = append([]string{}, in.List...) }
+func (in *ByHand) DeepCopyInto(out *ByHand) { out.List = slices.Clone(in.List) }
 
 // Structs are the structs.
 type Structs struct {

@@ -1,0 +1,88 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// TestWriteObserver promises that an observer is told of each write that was stored, and of nothing else.
+func TestWriteObserver(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "broken"):
+			fail(w, 409, "Conflict", "no")
+		case strings.HasSuffix(r.URL.Path, "virtual"):
+			reply(w, 201, jsonType, []byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"virtual"}}`))
+		case r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "web"):
+			reply(w, 200, jsonType, listBody(t, jsonType, "", "a"))
+		default:
+			reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
+		}
+	})
+	maps := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	build := leanWay().build
+	patch := request.MergePatch([]byte(`{}`))
+	apply := &request.ApplyOptions{FieldManager: "me"}
+	for _, tc := range []struct {
+		name string
+		do   func(context.Context) error
+		told bool
+	}{
+		{"create", func(ctx context.Context) error { _, err := maps.Create(ctx, build("web", ""), nil); return err }, true},
+		{"update", func(ctx context.Context) error { _, err := maps.Update(ctx, build("web", ""), nil); return err }, true},
+		{"patch", func(ctx context.Context) error { _, err := maps.Patch(ctx, "web", patch, nil); return err }, true},
+		{"apply", func(ctx context.Context) error { _, err := maps.Apply(ctx, build("web", ""), apply); return err }, true},
+		{"status", func(ctx context.Context) error { _, err := maps.Status().Patch(ctx, "web", patch, nil); return err }, true},
+		{"get", func(ctx context.Context) error { _, err := maps.Get(ctx, "web", nil); return err }, false},
+		{"list", func(ctx context.Context) error { _, err := maps.List(ctx, nil); return err }, false},
+		{"delete", func(ctx context.Context) error { return maps.Delete(ctx, "web", nil) }, false},
+		{"a dry run", func(ctx context.Context) error {
+			_, err := maps.Patch(ctx, "web", patch, &request.PatchOptions{DryRun: true})
+			return err
+		}, false},
+		{"what is not stored", func(ctx context.Context) error { _, err := maps.Update(ctx, build("virtual", ""), nil); return err }, false},
+		{"what was refused", func(ctx context.Context) error {
+			if _, err := maps.Update(ctx, build("broken", ""), nil); err == nil {
+				t.Error("no error")
+			}
+			return nil
+		}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var told []string
+			ctx := client.WithWriteObserver(t.Context(), func(res core.Resource, obj core.Object) {
+				told = append(told, fmt.Sprint(res, " ", core.RefOf(obj), " ", obj.GetResourceVersion()))
+			})
+			if err := tc.do(ctx); err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			if tc.told {
+				want = []string{"configmaps prod/web 7"}
+			}
+			if diff := cmp.Diff(want, told); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			count := 0
+			inner := client.WithWriteObserver(ctx, func(core.Resource, core.Object) { count++ })
+			if err := tc.do(inner); err != nil {
+				t.Fatal(err)
+			}
+			if len(told) != 2*len(want) || count != len(want) {
+				t.Errorf("%d more told to the outer observer and %d to the inner, want %d each", len(told)-len(want), count, len(want))
+			}
+		})
+	}
+}

@@ -1,0 +1,148 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package derive_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kube-go/sdk/derive"
+
+// allowedImports says for each package what it may import besides the standard library and, below generate, the other
+// packages of this module, with the reason. The root is linked into users' programs; the rest is not.
+func allowedImports() map[string]map[string]string {
+	const meta = "k8s.io/apimachinery/pkg/"
+	return map[string]map[string]string{
+		".": {
+			"github.com/kube-go/sdk/core":      "what a kind is",
+			meta + "apis/meta/v1/unstructured": "the type of objects of any kind",
+		},
+		"cmd/kube-derive":     {},
+		"generate":            {},
+		"internal/crd":        {"sigs.k8s.io/yaml": "writes YAML as kubectl does"},
+		"internal/deepcopy":   {},
+		"internal/emit":       {},
+		"internal/kind":       {meta + "util/validation": "what servers accept as names"},
+		"internal/load":       {"golang.org/x/tools/go/packages": "reads packages as the go command does"},
+		"internal/marker":     {},
+		"internal/schema":     {"github.com/invopop/jsonschema": "the form of documents"},
+		"internal/structural": {"github.com/invopop/jsonschema": "the form of documents"},
+		"internal/suggest":    {},
+	}
+}
+
+// source is a file of the module that is not a test and not generated.
+type source struct {
+	path string
+	dir  string
+	text string
+	ast  *ast.File
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var files []source
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "testdata":
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments)
+		files = append(files, source{filepath.ToSlash(path), filepath.ToSlash(filepath.Dir(path)), string(text), file})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 30 {
+		t.Fatalf("only %d files found", len(files))
+	}
+	return files
+}
+
+func TestImportsAreTheAllowedOnes(t *testing.T) {
+	unused := map[string]bool{}
+	for dir, paths := range allowedImports() {
+		for path := range paths {
+			unused[dir+" "+path] = true
+		}
+	}
+	for _, f := range sources(t) {
+		if strings.HasSuffix(f.path, "_test.go") {
+			continue
+		}
+		allowed, known := allowedImports()[f.dir]
+		if !known {
+			t.Errorf("%s: package %s has no list of allowed imports", f.path, f.dir)
+		}
+		for _, spec := range f.ast.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			delete(unused, f.dir+" "+path)
+			first, _, _ := strings.Cut(path, "/")
+			std := !strings.Contains(first, ".")
+			ours := strings.HasPrefix(path, module+"/") && f.dir != "."
+			if !std && !ours && allowed[path] == "" {
+				t.Errorf("%s imports %s, which is not allowed", f.path, path)
+			}
+		}
+	}
+	for entry := range unused {
+		t.Errorf("the list allows %s, which is not imported", entry)
+	}
+}
+
+func TestFilesAreWrittenAsAgreed(t *testing.T) {
+	const header = "// Copyright The kube authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"
+	comments := map[string]int{}
+	for _, f := range sources(t) {
+		if !strings.HasPrefix(f.text, header) {
+			t.Errorf("%s does not start with\n%s", f.path, header)
+		}
+		if strings.HasSuffix(f.path, "_test.go") {
+			continue
+		}
+		comments[f.dir] += 0
+		if f.ast.Doc != nil {
+			comments[f.dir]++
+		}
+		for _, decl := range f.ast.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				if decl.Recv == nil && decl.Name.Name == "init" {
+					t.Errorf("%s has a function init", f.path)
+				}
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					if v, ok := spec.(*ast.ValueSpec); ok && decl.Tok == token.VAR && v.Names[0].IsExported() {
+						t.Errorf("%s exports the variable %s", f.path, v.Names[0])
+					}
+				}
+			}
+		}
+	}
+	for dir, n := range comments {
+		if n != 1 {
+			t.Errorf("package %s has %d comments, want one", dir, n)
+		}
+	}
+}

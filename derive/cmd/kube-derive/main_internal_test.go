@@ -1,0 +1,123 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// call runs the command in a directory.
+func call(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Chdir(dir)
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// newPackage makes a module that requires what derive does, of the smallest package that has a kind.
+func newPackage(t *testing.T) string {
+	t.Helper()
+	t.Setenv("GOWORK", "off")
+	t.Setenv("GOFLAGS", "")
+	core, err := filepath.Abs("../../../core")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for to, from := range map[string]string{
+		"go.mod":      "../../go.mod",
+		"go.sum":      "../../go.sum",
+		"document.go": "../../generate/testdata/document/document.go",
+	} {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.Replace(text, []byte("module github.com/kube-go/sdk/derive\n"), []byte("module example.com/test\n"), 1)
+		text = bytes.Replace(text, []byte("=> ../core"), []byte("=> "+core), 1)
+		if err := os.WriteFile(filepath.Join(dir, to), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestCommandWritesAndVerifies(t *testing.T) {
+	dir := newPackage(t)
+	for _, step := range []struct {
+		name   string
+		args   []string
+		code   int
+		stdout string
+		stderr string
+	}{
+		{
+			"verify names what is missing",
+			[]string{"-verify", "-out", "manifests"},
+			1, "",
+			"manifests/docs.example.com_documents.yaml: out of date\nzz_generated.kube.go: out of date\nkube-derive: 2 files out of date; run go generate\n",
+		},
+		{
+			"a run writes it",
+			[]string{"-out", "manifests"},
+			0,
+			"wrote manifests/docs.example.com_documents.yaml\nwrote zz_generated.kube.go\nkube-derive: wrote 2 files, 0 already up to date\n", "",
+		},
+		{"a second run has nothing to do", []string{"-out", "manifests", "."}, 0, "kube-derive: wrote 0 files, 2 already up to date\n", ""},
+		{"verify agrees", []string{"--verify", "--out=manifests"}, 0, "kube-derive: 2 files up to date\n", ""},
+		{"another output directory", nil, 0, "wrote crds/docs.example.com_documents.yaml\nkube-derive: wrote 1 file, 1 already up to date\n", ""},
+	} {
+		code, stdout, stderr := call(t, dir, step.args...)
+		if code != step.code || stdout != step.stdout || stderr != step.stderr {
+			t.Errorf("%s: run(%q) = %d\nstdout: %s\nstderr: %s", step.name, step.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestCommandReportsMistakesAndWritesNothing(t *testing.T) {
+	dir := newPackage(t)
+	path := filepath.Join(dir, "document.go")
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(src, []byte("MaxLength"), []byte("MaxLenght"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := call(t, dir)
+	const want = "document.go:14:5: unknown marker +kubebuilder:validation:MaxLenght; did you mean +kubebuilder:validation:MaxLength?\n" +
+		"kube-derive: 1 mistake; nothing was written\n"
+	if code != 1 || stdout != "" || stderr != want {
+		t.Errorf("run = %d\nstdout: %s\nstderr: %s\nwant stderr: %s", code, stdout, stderr, want)
+	}
+	files, err := fs.Glob(os.DirFS(dir), "*")
+	if want := []string{"document.go", "go.mod", "go.sum"}; err != nil || !slices.Equal(files, want) {
+		t.Errorf("files = %v, %v, want %v", files, err, want)
+	}
+}
+
+func TestCommandExplainsItself(t *testing.T) {
+	for _, tt := range []struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{[]string{"-h"}, 0, "usage: kube-derive [flags] [packages]", ""},
+		{[]string{"-nonsense"}, 2, "", "flag provided but not defined: -nonsense"},
+		{[]string{"./nowhere"}, 1, "", "directory not found"},
+		{[]string{"."}, 0, "no kinds here", ""},
+	} {
+		code, stdout, stderr := call(t, ".", tt.args...)
+		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) || (tt.stdout == "") != (stdout == "") {
+			t.Errorf("run(%q) = %d\nstdout: %s\nstderr: %s", tt.args, code, stdout, stderr)
+		}
+	}
+}

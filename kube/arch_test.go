@@ -1,0 +1,195 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// facade parses the package's own files.
+func facade(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]*ast.File{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = file
+	}
+	return files
+}
+
+// TestImports promises that the facade imports nothing but the layers, and of others only what they speak of.
+func TestImports(t *testing.T) {
+	const sdk = "github.com/kube-go/sdk/"
+	allowed := map[string]string{
+		"context": "every call takes one",
+		"iter":    "what a watch returns",
+		"time":    "delays",
+		"k8s.io/apimachinery/pkg/apis/meta/v1":              "the ecosystem's words",
+		"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
+		"k8s.io/apimachinery/pkg/types":                     "UID",
+	}
+	for name, file := range facade(t) {
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(imported, sdk) && allowed[imported] == "" {
+				t.Errorf("%s imports %s, which is not allowed", name, imported)
+			}
+		}
+	}
+}
+
+// TestNoLogic promises that the facade is made of aliases, and of functions that return one call of a layer and link it.
+func TestNoLogic(t *testing.T) {
+	for name, file := range facade(t) {
+		layers := layersOf(t, file)
+		for _, decl := range file.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				checkFunc(t, layers, decl)
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					checkSpec(t, layers, spec)
+				}
+			default:
+				t.Errorf("%s: declaration of a kind that is not known here: %T", name, decl)
+			}
+		}
+	}
+}
+
+// layersOf returns the names by which a file knows the packages of the layers.
+func layersOf(t *testing.T, file *ast.File) []string {
+	t.Helper()
+	var names []string
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(imported, "github.com/kube-go/sdk/") {
+			names = append(names, path.Base(imported))
+		}
+	}
+	return names
+}
+
+// layerName returns package.Name of an expression that names something of a layer, with or without type arguments.
+func layerName(layers []string, e ast.Expr) (string, bool) {
+	switch index := e.(type) {
+	case *ast.IndexExpr:
+		e = index.X
+	case *ast.IndexListExpr:
+		e = index.X
+	}
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	if !ok || !slices.Contains(layers, pkg.Name) {
+		return "", false
+	}
+	return pkg.Name + "." + sel.Sel.Name, true
+}
+
+func checkFunc(t *testing.T, layers []string, f *ast.FuncDecl) {
+	t.Helper()
+	if f.Recv != nil || len(f.Body.List) != 1 {
+		t.Errorf("%s is more than a function of one statement", f.Name)
+		return
+	}
+	ret, ok := f.Body.List[0].(*ast.ReturnStmt)
+	if !ok || len(ret.Results) != 1 {
+		t.Errorf("%s does not return one call", f.Name)
+		return
+	}
+	call, ok := ret.Results[0].(*ast.CallExpr)
+	if !ok {
+		t.Errorf("%s does not return a call", f.Name)
+		return
+	}
+	target, ok := layerName(layers, call.Fun)
+	if !ok {
+		t.Errorf("%s does not return a call of a layer", f.Name)
+	}
+	for _, arg := range call.Args {
+		if _, ok := arg.(*ast.Ident); !ok {
+			t.Errorf("%s changes what it was given", f.Name)
+		}
+	}
+	checkLink(t, f.Name.Name, f.Doc, target)
+}
+
+func checkSpec(t *testing.T, layers []string, spec ast.Spec) {
+	t.Helper()
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		target, ok := layerName(layers, spec.Type)
+		if !ok || !spec.Assign.IsValid() {
+			t.Errorf("%s is not an alias of a layer's type", spec.Name)
+		}
+		checkLink(t, spec.Name.Name, spec.Doc, target)
+	case *ast.ValueSpec:
+		for i, name := range spec.Names {
+			if i >= len(spec.Values) {
+				t.Errorf("%s has no value", name)
+			} else if _, ok := layerName(layers, spec.Values[i]); !ok {
+				t.Errorf("%s is not a layer's", name)
+			}
+		}
+	}
+}
+
+// checkLink demands that a comment links what the name stands for, since that is where methods and fields are described.
+func checkLink(t *testing.T, name string, doc *ast.CommentGroup, target string) {
+	t.Helper()
+	if !strings.Contains(doc.Text(), "["+target+"]") {
+		t.Errorf("the comment of %s does not link [%s]", name, target)
+	}
+}
+
+// TestLicence promises the licence in every file, and the package comment in doc.go alone.
+func TestLicence(t *testing.T) {
+	const licence = "// Copyright The kube authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(text), licence) {
+			t.Errorf("%s does not start with the licence", path)
+		}
+	}
+	for name, file := range facade(t) {
+		if (file.Doc != nil) != (name == "doc.go") {
+			t.Errorf("%s has a package comment: %v; it belongs into doc.go alone", name, file.Doc != nil)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestREADME promises that every Go snippet of the README is a complete program, formatted, that compiles and vets.
+func TestREADME(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snippets := goBlocks(string(readme))
+	if len(snippets) == 0 {
+		t.Fatal("the README has no Go snippet")
+	}
+	// The snippets stand in the examples module as if they were files there, since it requires all that a program may use.
+	examples, err := filepath.Abs("../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace, packages := map[string]string{}, []string{}
+	for i, text := range snippets {
+		checkProgram(t, i+1, text)
+		file := filepath.Join(t.TempDir(), "main.go")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		folder := fmt.Sprintf("readme-snippet-%d", i+1)
+		replace[filepath.Join(examples, folder, "main.go")] = file
+		packages = append(packages, "./"+folder)
+	}
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vet := exec.CommandContext(t.Context(), "go", append([]string{"vet", "-overlay", overlay}, packages...)...)
+	vet.Dir = examples
+	if out, err := vet.CombinedOutput(); err != nil {
+		t.Errorf("go vet of the README's snippets: %v\n%s", err, out)
+	}
+}
+
+// goBlocks returns the fenced blocks of Go in a Markdown text.
+func goBlocks(markdown string) []string {
+	var blocks []string
+	for i, part := range strings.Split("\n"+markdown, "\n```") {
+		if text, ok := strings.CutPrefix(part, "go\n"); ok && i%2 == 1 {
+			blocks = append(blocks, text+"\n")
+		}
+	}
+	return blocks
+}
+
+// checkProgram demands a formatted file of package main with a function main.
+func checkProgram(t *testing.T, number int, text string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), fmt.Sprintf("snippet %d", number), text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasMain := false
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		hasMain = hasMain || ok && f.Recv == nil && f.Name.Name == "main"
+	}
+	if file.Name.Name != "main" || !hasMain {
+		t.Errorf("snippet %d is no complete program", number)
+	}
+	formatted, err := format.Source([]byte(text))
+	if err != nil || string(formatted) != text {
+		t.Errorf("snippet %d is not formatted: %v\n%s", number, err, formatted)
+	}
+}

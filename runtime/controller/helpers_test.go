@@ -1,0 +1,214 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+)
+
+// errStop is why the controllers of the tests end.
+var errStop = errors.New("the test is over")
+
+// document is the kind that is reconciled.
+type document struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Text              string `json:"text,omitempty"`
+	Status            string `json:"status,omitempty"`
+}
+
+func (*document) KubeResource() core.Resource {
+	return core.Resource{Group: "docs.example.com", Version: "v1", Kind: "Document", Plural: "documents", Namespaced: true}
+}
+
+// page is a kind that documents own, or that concerns them.
+type page struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Of                []string `json:"of,omitempty"` // names of documents
+}
+
+func (*page) KubeResource() core.Resource {
+	return core.Resource{Group: "docs.example.com", Version: "v1", Kind: "Page", Plural: "pages", Namespaced: true}
+}
+
+// shelf is a cluster-scoped kind.
+type shelf struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (*shelf) KubeResource() core.Resource {
+	return core.Resource{Group: "docs.example.com", Version: "v1", Kind: "Shelf", Plural: "shelves"}
+}
+
+// The resources of the kinds.
+var (
+	documents = (*document)(nil).KubeResource()
+	pages     = (*page)(nil).KubeResource()
+	shelves   = (*shelf)(nil).KubeResource()
+)
+
+func ref(s string) core.ObjectRef { return core.ParseObjectRef(s) }
+
+func doc(name, text string) *document {
+	r := ref(name)
+	return &document{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}, Text: text}
+}
+
+// pageOf returns a page with an owner reference; apiVersion and name of the owner differ from test to test.
+func pageOf(name string, owners ...metav1.OwnerReference) *page {
+	r := ref(name)
+	return &page{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, OwnerReferences: owners}}
+}
+
+func owner(apiVersion, kind, name string, controller bool) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: "1", Controller: &controller}
+}
+
+// world is a server with a cache of it.
+type world struct {
+	*fakeapi.Server
+	cache *cache.Cache
+	log   *lines
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	server := fakeapi.New(documents, pages, shelves)
+	return &world{Server: server, cache: cache.New(server.Client(), nil), log: &lines{}}
+}
+
+func (w *world) documents() *client.API[document] { return client.ClusterWide[document](w.Client()) }
+func (w *world) pages() *client.API[page]         { return client.ClusterWide[page](w.Client()) }
+
+// start runs a controller in the test's bubble until the test ends, and waits until it has nothing to do. The function
+// that it returns ends it before and returns the error of Run.
+func start[K any](t *testing.T, c *controller.Controller[K], reconcile controller.Reconcile[K]) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err = c.Run(ctx, reconcile)
+	}()
+	stop = func() error {
+		cancel(errStop)
+		<-ended
+		return err
+	}
+	t.Cleanup(func() { stop() })
+	synctest.Wait()
+	return stop
+}
+
+// journal is a list that tests write from many goroutines.
+type journal struct {
+	mu   sync.Mutex // guards list
+	list []string
+}
+
+func (j *journal) add(s string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.list = append(j.list, s)
+}
+
+// take returns what was added since the last take.
+func (j *journal) take() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	list := j.list
+	j.list = nil
+	return list
+}
+
+// want checks what was added since the last look, in order.
+func (j *journal) want(t testing.TB, want ...string) {
+	t.Helper()
+	if got := j.take(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// wantSet checks what was added since the last look, in any order.
+func (j *journal) wantSet(t testing.TB, want ...string) {
+	t.Helper()
+	got := j.take()
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// note returns a reconcile that only writes down what it was called for.
+func (j *journal) note(_ context.Context, d *document) (controller.Action, error) {
+	j.add(d.Name + "=" + d.Text)
+	return controller.AwaitChange(), nil
+}
+
+// lines is what a logger has written.
+type lines struct {
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// with returns the lines that contain a text.
+func (l *lines) with(text string) []string {
+	var found []string
+	for line := range strings.Lines(l.String()) {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// after waits so long, and then until there is nothing to do.
+func after(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// viewOf returns the view of all objects of a kind, which is that of the controllers too.
+func viewOf[K any, P core.ObjectPtr[K]](w *world) *cache.View[K] { return cache.Of[K, P](w.cache, nil) }
+
+// broken is a document of which no [document] can be made.
+type broken struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Text              int `json:"text"`
+}

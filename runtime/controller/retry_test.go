@@ -1,0 +1,335 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/queue"
+)
+
+var errNo = errors.New("no")
+
+// script is a reconcile whose runs do one thing after the other, and then nothing; it remembers when they were.
+type script struct {
+	mu    sync.Mutex // guards what follows
+	steps []func() (controller.Action, error)
+	began time.Time
+	at    []time.Duration
+}
+
+func play(steps ...func() (controller.Action, error)) *script {
+	return &script{steps: steps, began: time.Now()}
+}
+
+func (s *script) reconcile(context.Context, *document) (controller.Action, error) {
+	return s.next()()
+}
+
+func (s *script) next() func() (controller.Action, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = append(s.at, time.Since(s.began))
+	if len(s.steps) == 0 {
+		return succeed
+	}
+	step := s.steps[0]
+	s.steps = s.steps[1:]
+	return step
+}
+
+// want checks when the runs since the last look were.
+func (s *script) want(t *testing.T, want ...time.Duration) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.at, want) {
+		t.Errorf("runs at %v, want %v", s.at, want)
+	}
+	s.at = nil
+}
+
+func succeed() (controller.Action, error) { return controller.AwaitChange(), nil }
+
+func fail(err error) func() (controller.Action, error) {
+	return func() (controller.Action, error) { return controller.RequeueAfter(time.Hour), err }
+}
+
+func again(d time.Duration) func() (controller.Action, error) {
+	return func() (controller.Action, error) { return controller.RequeueAfter(d), nil }
+}
+
+func TestWhenTheNextRunIs(t *testing.T) {
+	const ms = time.Millisecond
+	tooMany := &core.StatusError{RetryAfter: 3 * time.Second}
+	tests := []struct {
+		name  string
+		steps []func() (controller.Action, error)
+		want  []time.Duration
+	}{
+		{"a success waits for a change", []func() (controller.Action, error){succeed}, []time.Duration{0}},
+		{
+			"failures are tried again, each after twice as long, and the action of a failure does not count",
+			[]func() (controller.Action, error){fail(errNo), fail(errNo), fail(errNo)},
+			[]time.Duration{0, 5 * ms, 15 * ms, 35 * ms},
+		},
+		{
+			"a success starts the delays afresh",
+			[]func() (controller.Action, error){fail(errNo), fail(errNo), again(ms), fail(errNo)},
+			[]time.Duration{0, 5 * ms, 15 * ms, 16 * ms, 21 * ms},
+		},
+		{
+			"what the server asked for is waited for",
+			[]func() (controller.Action, error){fail(fmt.Errorf("apply: %w", tooMany)), fail(errNo)},
+			[]time.Duration{0, 3000 * ms, 3010 * ms},
+		},
+		{
+			"a terminal error is not tried again, wherever it is in the chain",
+			[]func() (controller.Action, error){fail(fmt.Errorf("apply: %w", controller.Terminal(tooMany)))},
+			[]time.Duration{0},
+		},
+		{
+			"a requeue comes after its time, a negative one at once",
+			[]func() (controller.Action, error){again(time.Minute), again(-time.Minute)},
+			[]time.Duration{0, time.Minute, time.Minute + 1},
+		},
+		{
+			"a panic is tried again",
+			[]func() (controller.Action, error){func() (controller.Action, error) { panic("oh") }, fail(errNo)},
+			[]time.Duration{0, 5 * ms, 15 * ms},
+		},
+		{
+			"so is a run that has ended its goroutine",
+			[]func() (controller.Action, error){func() (controller.Action, error) {
+				runtime.Goexit()
+				return controller.AwaitChange(), nil
+			}, fail(errNo)},
+			[]time.Duration{0, 5 * ms, 15 * ms},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				s := play(tt.steps...)
+				start(t, controller.New(controller.For[document](w.cache), &controller.Options{Concurrency: 1}), s.reconcile)
+				after(time.Hour)
+				s.want(t, tt.want...)
+			})
+		})
+	}
+}
+
+func TestAChangeComesBeforeARequeueAndDoesNotReplaceIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		s := play(again(time.Minute), succeed, again(time.Hour), again(time.Second))
+		start(t, controller.New(controller.For[document](w.cache), nil), s.reconcile)
+		after(30 * time.Second)
+		w.Put(documents, doc("prod/a", "2"))
+		after(30 * time.Second)
+		s.want(t, 0, 30*time.Second, time.Minute)
+		w.Put(documents, doc("prod/a", "3")) // asks for a second, while an hour is pending
+		after(2 * time.Hour)
+		s.want(t, time.Minute, 61*time.Second)
+	})
+}
+
+func TestAChangeComesBeforeARetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		s := play(fail(errNo))
+		options := &controller.Options{Retry: &queue.Options{BaseDelay: time.Minute}}
+		start(t, controller.New(controller.For[document](w.cache), options), s.reconcile)
+		after(time.Second)
+		w.Put(documents, doc("prod/a", "2")) // succeeds, so that nothing is to be tried again
+		after(time.Hour)
+		s.want(t, 0, time.Second)
+	})
+}
+
+func TestATerminalErrorWaitsForAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		s := play(fail(controller.Terminal(errNo)))
+		start(t, controller.New(controller.For[document](w.cache), nil), s.reconcile)
+		after(time.Second)
+		w.Put(documents, doc("prod/a", "2"))
+		synctest.Wait()
+		s.want(t, 0, time.Second)
+	})
+}
+
+func TestAnObjectThatIsGoneIsNotReconciledAndItsFailuresAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var results journal
+		s := play(fail(errNo), fail(errNo), fail(errNo), fail(errNo))
+		c := controller.New(controller.For[document](w.cache), &controller.Options{
+			Retry:    &queue.Options{BaseDelay: time.Minute},
+			OnResult: func(r controller.Result) { results.add(fmt.Sprintf("%d failures", r.Failures)) },
+		})
+		start(t, c, s.reconcile)
+		after(time.Minute)
+		s.want(t, 0, time.Minute)
+		w.Delete(documents, ref("prod/a"))
+		after(time.Hour)
+		s.want(t)
+		if q := c.Stats().Queue; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
+			t.Errorf("the queue still has something to do: %+v", q)
+		}
+		w.Put(documents, doc("prod/a", "1"))
+		after(time.Minute)
+		s.want(t, 61*time.Minute, 62*time.Minute)
+		results.want(t, "1 failures", "2 failures", "1 failures", "2 failures")
+	})
+}
+
+func TestAPanicStopsNothingElse(t *testing.T) {
+	for name, stop := range map[string]func(){
+		"panic":  func() { panic(errNo) },
+		"Goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/bad", "1"))
+				w.Put(documents, doc("prod/good", "1"))
+				var runs journal
+				var results journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{
+					Concurrency: 2,
+					Logger:      w.log.logger(),
+					Retry:       &queue.Options{BaseDelay: time.Second, MaxDelay: time.Second},
+					OnResult: func(r controller.Result) {
+						p, ok := errors.AsType[*controller.PanicError](r.Err)
+						if ok && !strings.Contains(string(p.Stack), "TestAPanicStopsNothingElse") {
+							t.Errorf("the stack does not tell where: %s", p.Stack)
+						}
+						results.add(fmt.Sprint(r.Ref.Name, " ", ok))
+					},
+				})
+				end := start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+					if d.Name == "bad" {
+						stop()
+					}
+					return runs.note(ctx, d)
+				})
+				after(9 * time.Second)
+				results.wantSet(t, append(slices.Repeat([]string{"bad true"}, 10), "good false")...)
+				w.Put(documents, doc("prod/good", "2"))
+				synctest.Wait()
+				runs.want(t, "good=1", "good=2")
+				if lines := w.log.with("stack="); len(lines) != 10 || !strings.Contains(lines[0], "prod/bad") {
+					t.Errorf("the log does not tell of the 10 panics:\n%s", w.log)
+				}
+				if err := end(); err != errStop {
+					t.Errorf("Run() = %v, want the cause", err)
+				}
+			})
+		})
+	}
+}
+
+func TestResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var mu sync.Mutex
+		var got []controller.Result
+		c := controller.New(controller.For[document](w.cache), &controller.Options{OnResult: func(r controller.Result) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, r)
+		}})
+		terminal := controller.Terminal(errNo)
+		s := play(fail(errNo), fail(errNo), again(time.Minute), fail(terminal))
+		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			<-time.After(time.Millisecond)
+			return s.reconcile(ctx, d)
+		})
+		after(time.Hour)
+		want := []controller.Result{
+			{Ref: ref("prod/a"), Err: errNo, Failures: 1, RetryIn: 5 * time.Millisecond, Took: time.Millisecond},
+			{Ref: ref("prod/a"), Err: errNo, Failures: 2, RetryIn: 10 * time.Millisecond, Took: time.Millisecond},
+			{Ref: ref("prod/a"), Action: controller.RequeueAfter(time.Minute), Took: time.Millisecond},
+			{Ref: ref("prod/a"), Err: terminal, Failures: 1, Took: time.Millisecond},
+		}
+		same := cmp.Options{
+			cmp.Comparer(func(a, b error) bool { return a == b }),
+			cmp.Comparer(func(a, b controller.Action) bool { return a == b }),
+		}
+		if diff := cmp.Diff(want, got, same); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// An object that can't be decoded is reported once, not again and again: only a change can mend it.
+func TestAnObjectThatCannotBeDecoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, &broken{ObjectMeta: doc("prod/a", "").ObjectMeta, Text: 7})
+		w.Put(documents, doc("prod/b", "1"))
+		var runs, results journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{OnResult: func(r controller.Result) {
+			if r.Err != nil {
+				results.add(fmt.Sprint(r.Ref, " ", controller.IsTerminal(r.Err)))
+			}
+		}})
+		start(t, c, runs.note)
+		after(time.Hour)
+		results.want(t, "prod/a true")
+		w.Put(documents, doc("prod/a", "1"))
+		synctest.Wait()
+		runs.want(t, "b=1", "a=1")
+	})
+}
+
+func TestActionsDescribeThemselves(t *testing.T) {
+	for want, a := range map[string]controller.Action{
+		"await change":         controller.AwaitChange(),
+		"requeue after 5m0s":   controller.RequeueAfter(5 * time.Minute),
+		"requeue after 1ns":    controller.RequeueAfter(0),
+		"requeue after 1ns ":   controller.RequeueAfter(-1),
+		"await change ":        {},
+		"requeue after 1.5s":   controller.RequeueAfter(1500 * time.Millisecond),
+		"requeue after 1h0m0s": controller.RequeueAfter(time.Hour),
+	} {
+		if got := a.String(); got != strings.TrimSpace(want) {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+	}
+}
+
+func TestTerminal(t *testing.T) {
+	if controller.Terminal(nil) != nil {
+		t.Error("Terminal(nil) is an error")
+	}
+	err := fmt.Errorf("apply: %w", controller.Terminal(errNo))
+	if !controller.IsTerminal(err) || !errors.Is(err, errNo) || err.Error() != "apply: no" {
+		t.Errorf("a wrapped terminal error: %v", err)
+	}
+	if controller.IsTerminal(errNo) || controller.IsTerminal(nil) {
+		t.Error("errors that were not marked are terminal")
+	}
+}

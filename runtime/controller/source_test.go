@@ -1,0 +1,329 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+)
+
+func TestOwnersHearOfWhatTheyControl(t *testing.T) {
+	const group = "docs.example.com/v1"
+	tests := []struct {
+		name   string
+		owners []metav1.OwnerReference
+		want   []string // documents that run
+	}{
+		{"its controller", []metav1.OwnerReference{owner(group, "Document", "a", true)}, []string{"a=1"}},
+		{"in any version", []metav1.OwnerReference{owner("docs.example.com/v1alpha7", "Document", "a", true)}, []string{"a=1"}},
+		{"among other owners", []metav1.OwnerReference{
+			owner(group, "Document", "b", false), owner(group, "Document", "a", true),
+		}, []string{"a=1"}},
+		{"not an owner that does not control it", []metav1.OwnerReference{owner(group, "Document", "a", false)}, nil},
+		{"not a controller of another kind", []metav1.OwnerReference{owner(group, "Shelf", "a", true)}, nil},
+		{"not a controller of another group", []metav1.OwnerReference{owner("example.com/v1", "Document", "a", true)}, nil},
+		{"not a controller of the core group", []metav1.OwnerReference{owner("v1", "Document", "a", true)}, nil},
+		{"not one that makes no sense", []metav1.OwnerReference{owner("a/b/c", "Document", "a", true)}, nil},
+		{"nobody", nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				w.Put(documents, doc("prod/b", "1"))
+				w.Put(documents, doc("test/a", "1"))
+				var runs journal
+				c := controller.New(controller.For[document](w.cache), nil).Owns(controller.Source[page](w.cache))
+				start(t, c, runs.note)
+				runs.take()
+				w.Put(pages, pageOf("prod/p", tt.owners...))
+				synctest.Wait()
+				runs.want(t, tt.want...)
+				changed := pageOf("prod/p", tt.owners...)
+				changed.Labels = map[string]string{"changed": "yes"}
+				w.Put(pages, changed)
+				synctest.Wait()
+				runs.want(t, tt.want...)
+				w.Delete(pages, ref("prod/p"))
+				synctest.Wait()
+				runs.want(t, tt.want...)
+			})
+		})
+	}
+}
+
+func TestBothOwnersHearWhenTheControllerChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(documents, doc("prod/b", "1"))
+		w.Put(pages, pageOf("prod/p", owner("docs.example.com/v1", "Document", "a", true)))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil).Owns(controller.Source[page](w.cache))
+		start(t, c, runs.note)
+		runs.take()
+		w.Put(pages, pageOf("prod/p", owner("docs.example.com/v1", "Document", "b", true)))
+		synctest.Wait()
+		runs.wantSet(t, "a=1", "b=1")
+		w.Put(pages, pageOf("prod/p"))
+		synctest.Wait()
+		runs.want(t, "b=1")
+	})
+}
+
+func TestAClusterScopedOwnerOfANamespacedObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(shelves, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "s"}})
+		w.Put(pages, pageOf("prod/p"))
+		var runs journal
+		c := controller.New(controller.For[shelf](w.cache), nil).Owns(controller.Source[page](w.cache))
+		start(t, c, func(_ context.Context, s *shelf) (controller.Action, error) {
+			runs.add(s.Name)
+			return controller.AwaitChange(), nil
+		})
+		runs.want(t, "s")
+		w.Put(pages, pageOf("prod/p", owner("docs.example.com/v1", "Shelf", "s", true)))
+		synctest.Wait()
+		runs.want(t, "s")
+	})
+}
+
+// of is the way from a page to the documents that it names.
+func of(p *page) []core.ObjectRef {
+	refs := make([]core.ObjectRef, len(p.Of))
+	for i, name := range p.Of {
+		refs[i] = core.ObjectRef{Namespace: p.Namespace, Name: name}
+	}
+	return refs
+}
+
+func pageAbout(name string, of ...string) *page {
+	p := pageOf(name)
+	p.Of = of
+	return p
+}
+
+func TestWhatAnObjectConcernsAndWhatItConcernedHearOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, name := range []string{"a", "b", "c"} {
+			w.Put(documents, doc("prod/"+name, "1"))
+		}
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil).Watches(controller.Source[page](w.cache).Map(of))
+		start(t, c, runs.note)
+		runs.take()
+		w.Put(pages, pageAbout("prod/p", "a", "b"))
+		synctest.Wait()
+		runs.wantSet(t, "a=1", "b=1")
+		w.Put(pages, pageAbout("prod/p", "b", "c"))
+		synctest.Wait()
+		runs.wantSet(t, "a=1", "b=1", "c=1")
+		w.Delete(pages, ref("prod/p"))
+		synctest.Wait()
+		runs.wantSet(t, "b=1", "c=1")
+		w.Put(pages, pageAbout("prod/p", "nothing-that-is-there"))
+		synctest.Wait()
+		runs.want(t)
+	})
+}
+
+func TestMappingAnObjectOfAnyKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var kinds, runs journal
+		view := cache.OfResource[unstructured.Unstructured](w.cache, pages, nil)
+		c := controller.New(controller.For[document](w.cache), nil).
+			Watches(controller.SourceView(view).Map(func(u *unstructured.Unstructured) []core.ObjectRef {
+				kinds.add(u.GetAPIVersion() + " " + u.GetKind())
+				names, _, _ := unstructured.NestedStringSlice(u.Object, "of")
+				return []core.ObjectRef{{Namespace: u.GetNamespace(), Name: names[0]}}
+			}))
+		start(t, c, runs.note)
+		runs.take()
+		w.Put(pages, pageAbout("prod/p", "a"))
+		synctest.Wait()
+		runs.want(t, "a=1")
+		kinds.want(t, "docs.example.com/v1 Page")
+	})
+}
+
+func TestAMappingThatPanicsIsToldAndNothingElseSuffers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(documents, doc("prod/b", "1"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+			Watches(controller.Source[page](w.cache).Map(func(p *page) []core.ObjectRef {
+				_ = p.Of[0] // index out of range when it names nothing
+				return of(p)
+			}))
+		start(t, c, runs.note)
+		runs.take()
+		w.Put(pages, pageAbout("prod/p", "a"))
+		synctest.Wait()
+		runs.want(t, "a=1")
+		w.Put(pages, pageAbout("prod/p"))
+		synctest.Wait()
+		runs.want(t, "a=1") // the old state still counts
+		w.Put(pages, pageAbout("prod/p", "b"))
+		synctest.Wait()
+		runs.want(t, "b=1")
+		if lines := w.log.with("kind=Page object=prod/p"); len(lines) != 2 || !strings.Contains(lines[0], "index out of range") {
+			t.Errorf("the log does not tell of the panics of both states:\n%s", w.log)
+		}
+	})
+}
+
+// forbidden makes a kind's lists and watches fail until the function that it returns is called.
+func forbidden(s *fakesource.Server) (permit func()) {
+	no := fakesource.Status(403, metav1.StatusReasonForbidden)
+	s.Behave(fakesource.Behaviour{
+		OnList:  func(*request.ListOptions) error { return no },
+		OnWatch: func(*request.WatchOptions) error { return no },
+	})
+	return func() { s.Behave(fakesource.Behaviour{}) }
+}
+
+func TestALateSourceHoldsNothingUpForLongAndCountsOnceItComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		permit := forbidden(w.Kind(pages))
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(pages, pageAbout("prod/p", "a"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+			Owns(controller.Source[shelf](w.cache)).
+			Watches(controller.Source[page](w.cache).Map(of))
+		start(t, c, runs.note)
+		after(29 * time.Second)
+		runs.want(t)
+		after(time.Second)
+		runs.want(t, "a=1")
+		if lines := w.log.with("level=WARN"); len(lines) != 1 ||
+			!strings.Contains(lines[0], "source=pages.docs.example.com") || !strings.Contains(lines[0], "forbidden") {
+			t.Errorf("the log does not say once which source is late, and why:\n%s", w.log)
+		}
+		w.Put(documents, doc("prod/a", "2"))
+		synctest.Wait()
+		runs.want(t, "a=2")
+
+		health := c.Health()
+		wantHealth(t, health, "documents.docs.example.com ready", "shelves.docs.example.com ready", "pages.docs.example.com late")
+		if !errors.Is(health[2].Err, core.ErrForbidden) || health[0].Err != nil {
+			t.Errorf("Health() = %v, want the trouble of the pages only", health)
+		}
+		permit()
+		after(2 * time.Minute)
+		runs.want(t, "a=2")
+		wantHealth(t, c.Health(), "documents.docs.example.com ready", "shelves.docs.example.com ready", "pages.docs.example.com ready")
+	})
+}
+
+func wantHealth(t *testing.T, health []controller.SourceHealth, want ...string) {
+	t.Helper()
+	var got []string
+	for _, h := range health {
+		state := " late"
+		if h.Ready {
+			state = " ready"
+		}
+		got = append(got, h.Resource.String()+state)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("Health() tells %q, want %q", got, want)
+	}
+}
+
+func TestThePrimarySourceIsWaitedForAndTheLogSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		permit := forbidden(w.Kind(documents))
+		w.Put(documents, doc("prod/a", "1"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+			Owns(controller.Source[page](w.cache))
+		start(t, c, runs.note)
+		after(5*time.Minute + time.Second)
+		runs.want(t)
+		lines := w.log.with("documents.docs.example.com")
+		if len(lines) != 10 || !strings.Contains(lines[9], "forbidden") {
+			t.Errorf("the log does not tell each 30 seconds that and why the source is late:\n%s", w.log)
+		}
+		permit()
+		after(2 * time.Minute)
+		runs.want(t, "a=1")
+	})
+}
+
+func TestRunEndsAtOnceWhileItWaitsForTheSources(t *testing.T) {
+	for _, late := range []core.Resource{documents, pages} {
+		t.Run(late.Kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				forbidden(w.Kind(late))
+				var runs journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+					Owns(controller.Source[page](w.cache))
+				stop := start(t, c, runs.note)
+				began := time.Now()
+				if err := stop(); err != errStop {
+					t.Errorf("Run() = %v, want the cause", err)
+				}
+				if took := time.Since(began); took > 0 {
+					t.Errorf("it took %v", took)
+				}
+				if w.log.String() != "" {
+					t.Errorf("the log tells of what is nobody's fault:\n%s", w.log)
+				}
+			})
+		})
+	}
+}
+
+func TestASourceThatCanNeverWorkEndsRunAtOnce(t *testing.T) {
+	type unknown struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil).Owns(controller.Source[unknown](w.cache))
+		err := c.Run(t.Context(), runs.note)
+		if _, ok := errors.AsType[*core.UnknownKindError](err); !ok {
+			t.Errorf("Run() = %v, want that the kind is not known", err)
+		}
+		runs.want(t)
+
+		c = controller.New(controller.ForView(cache.Of[document](w.cache, &cache.Selection{LabelSelector: "a in"})), nil)
+		if err := c.Run(t.Context(), runs.note); err == nil || !strings.Contains(err.Error(), `label selector "a in"`) {
+			t.Errorf("Run() = %v, want that the selector is none", err)
+		}
+		shelf := cache.Of[shelf](w.cache, &cache.Selection{Namespace: "prod"})
+		c = controller.New(controller.For[document](w.cache), nil).Owns(controller.SourceView(shelf))
+		if err := c.Run(t.Context(), runs.note); err == nil || !strings.Contains(err.Error(), "cluster-scoped") {
+			t.Errorf("Run() = %v, want that shelves have no namespace", err)
+		}
+	})
+}

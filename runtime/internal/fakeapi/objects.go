@@ -1,0 +1,151 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeapi
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+)
+
+// plain returns an object as JSON has it.
+func plain(obj core.Object) map[string]any {
+	data, err := wire.MarshalJSON(obj)
+	if err != nil {
+		panic(err)
+	}
+	var m map[string]any
+	if err := wire.UnmarshalJSON(data, &m); err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// put stores an object, to which it gives a version, and a UID if it is new.
+func (k *kind) put(m map[string]any) string {
+	obj := &unstructured.Unstructured{Object: m}
+	obj.SetGroupVersionKind(k.Resource().GroupVersionKind())
+	version := k.Put(obj)
+	k.objects[core.RefOf(obj)] = m
+	return version
+}
+
+func (k *kind) remove(ref core.ObjectRef) string {
+	delete(k.objects, ref)
+	return k.Delete(ref)
+}
+
+func (t target) get() (any, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m, ok := t.objects[t.ref]; ok {
+		return m, nil
+	}
+	return nil, t.notFound()
+}
+
+func (t target) notFound() error {
+	err := fakesource.Status(404, metav1.StatusReasonNotFound)
+	err.Status.Details = &metav1.StatusDetails{Name: t.ref.Name, Kind: t.Resource().Plural}
+	return err
+}
+
+// write answers a request that changes an object. Every patch is taken for a merge patch, and an apply for one that may
+// create. As in a real server, an object that comes out as it was keeps its version.
+func (t target) write(r *http.Request) (any, error) {
+	if r.Header.Get("Content-Type") == wire.MediaTypeProtobuf {
+		return nil, fakesource.Status(415, metav1.StatusReasonUnsupportedMediaType)
+	}
+	var sent map[string]any
+	if r.Body != nil && r.Method != http.MethodDelete {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = wire.UnmarshalJSON(body, &sent)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r.Method == http.MethodPost {
+		obj := unstructured.Unstructured{Object: sent}
+		obj.SetNamespace(t.ref.Namespace)
+		t.ref = core.RefOf(&obj)
+	}
+	old, ok := t.objects[t.ref]
+	switch apply := r.URL.Query().Get("fieldManager") != ""; {
+	case r.Method == http.MethodPost && ok:
+		return nil, fakesource.Status(409, metav1.StatusReasonAlreadyExists)
+	case r.Method != http.MethodPost && !ok && !apply:
+		return nil, t.notFound()
+	}
+	switch r.Method {
+	case http.MethodDelete:
+		t.remove(t.ref)
+		return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}, nil
+	case http.MethodPatch:
+		merged := runtime.DeepCopyJSON(old)
+		if merged == nil {
+			merged = make(map[string]any)
+		}
+		merge(merged, sent)
+		sent = merged
+	case http.MethodPut:
+		if v := version(sent); v != "" && v != version(old) {
+			return nil, fakesource.Status(409, metav1.StatusReasonConflict)
+		}
+	}
+	if ok && reflect.DeepEqual(sent, old) {
+		return old, nil
+	}
+	t.put(sent)
+	return sent, nil
+}
+
+func version(m map[string]any) string {
+	return (&unstructured.Unstructured{Object: m}).GetResourceVersion()
+}
+
+// merge applies a merge patch.
+func merge(to, patch map[string]any) {
+	for name, value := range patch {
+		m, isMap := value.(map[string]any)
+		was, wasMap := to[name].(map[string]any)
+		switch {
+		case value == nil:
+			delete(to, name)
+		case isMap && wasMap:
+			merge(was, m)
+		default:
+			to[name] = value
+		}
+	}
+}
+
+// list answers a request for one page.
+func (t target) list(r *http.Request) (any, error) {
+	selected, err := selection(r, t)
+	if err != nil {
+		return nil, err
+	}
+	items := []json.RawMessage{}
+	meta, err := t.List(r.Context(), listOptions(r), func(p wire.Packed) error {
+		if selected(p) {
+			items = append(items, append([]byte(nil), p.Bytes()...))
+		}
+		return nil
+	})
+	res := t.Resource()
+	return map[string]any{"kind": res.Kind + "List", "apiVersion": res.APIVersion(), "metadata": meta, "items": items}, err
+}

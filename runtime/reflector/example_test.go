@@ -1,0 +1,68 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// exampleSource stands for kube.Namespaced[corev1.ConfigMap](client, "prod").Feed().
+func exampleSource() watcher.Source {
+	res, _ := core.ResourceOf[corev1.ConfigMap]()
+	server := fakesource.New(res, wire.Protobuf)
+	server.Put(configMap("prod/web", "blue"))
+	return server
+}
+
+func ExampleNew() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	src := exampleSource() // kube.Namespaced[corev1.ConfigMap](client, "prod").Feed()
+	configs := reflector.New[corev1.ConfigMap](src, nil)
+	go configs.Run(ctx)
+	if err := configs.Store().Ready(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	web, err := configs.Store().Get(core.ObjectRef{Namespace: "prod", Name: "web"})
+	fmt.Println(web.Data["value"], err)
+	_, err = configs.Store().Get(core.ObjectRef{Namespace: "prod", Name: "db"})
+	fmt.Println(err)
+	// Output:
+	// blue <nil>
+	// configmaps prod/db: not found
+}
+
+func ExampleStore_Subscribe() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	src := exampleSource() // kube.Namespaced[corev1.ConfigMap](client, "prod").Feed()
+	configs := reflector.New[corev1.ConfigMap](src, nil)
+	go configs.Run(ctx)
+	for change, err := range configs.Store().Subscribe(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if change.Type == core.Bookmark {
+			fmt.Println("these were there; from now on, changes")
+			break
+		}
+		fmt.Println(change.Type, change.Ref)
+	}
+	// Output:
+	// ADDED prod/web
+	// these were there; from now on, changes
+}

@@ -1,0 +1,126 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+// Everything at the same time, for the race detector: one server that changes, readers, waiters, and subscribers that come
+// and go.
+func TestConcurrentUse(t *testing.T) {
+	const writes, objects = 2000, 20
+	server := newServer(t, wire.Protobuf)
+	r := reflector.New[corev1.ConfigMap](server, nil)
+	store := r.Store()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var watching, working sync.WaitGroup
+	watching.Go(func() {
+		if err := r.Run(ctx); err != errStop {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+	working.Go(func() { write(t, server, store, writes, objects) })
+	for range 2 {
+		working.Go(func() { read(t, store, writes/10) })
+		working.Go(func() { comeAndGo(t, store, writes/100) })
+	}
+	followed := &folder{t: t, state: make(map[core.ObjectRef]wire.Head)}
+	caughtUp := make(chan struct{})
+	watching.Go(func() {
+		done := false
+		for c, err := range store.Subscribe(ctx) {
+			if err != nil {
+				return
+			}
+			followed.take(c)
+			if !done && c.Ref == ref("prod/last") {
+				done = true
+				close(caughtUp)
+			}
+		}
+	})
+	working.Wait()
+	if err := store.WaitFor(ctx, server.Put(configMap("prod/last", "last"))); err != nil {
+		t.Fatal(err)
+	}
+	<-caughtUp // changes come in order, so that all others have come
+	cancel(errStop)
+	watching.Wait()
+	if got, want := fmt.Sprint(followed.state), fmt.Sprint(server.Objects()); got != want {
+		t.Errorf("the subscriber knows %s, the server has %s", got, want)
+	}
+	if err := r.Health(); err != nil {
+		t.Error(err)
+	}
+}
+
+// write changes objects, and reads back every tenth.
+func write(t *testing.T, server *fakesource.Server, store *reflector.Store[corev1.ConfigMap], writes, objects int) {
+	for i := range writes {
+		obj := fmt.Sprintf("prod/%d", i%objects)
+		if i%3 == 0 {
+			server.Delete(ref(obj))
+			continue
+		}
+		version := server.Put(configMap(obj, fmt.Sprint(i)))
+		if i%10 != 0 {
+			continue
+		}
+		if err := store.WaitFor(t.Context(), version); err != nil {
+			t.Error(err)
+		}
+		if got, err := store.Get(ref(obj)); err != nil || got.ResourceVersion != version {
+			t.Errorf("got %v, %v, want version %s", got, err, version)
+		}
+	}
+}
+
+func read(t *testing.T, store *reflector.Store[corev1.ConfigMap], times int) {
+	if err := store.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for i := range times {
+		if obj, err := store.Get(ref(fmt.Sprintf("prod/%d", i%20))); err == nil {
+			obj.Data["value"] = "mine"
+		} else if !errors.Is(err, core.ErrNotFound) {
+			t.Error(err)
+		}
+		for obj, err := range store.All(&reflector.SelectOptions{Namespace: "prod"}) {
+			if err != nil {
+				t.Error(err)
+			}
+			obj.Labels["value"] = "mine"
+		}
+		store.Len()
+		store.ResourceVersion()
+	}
+}
+
+// comeAndGo subscribes until it knows what is there, again and again.
+func comeAndGo(t *testing.T, store *reflector.Store[corev1.ConfigMap], times int) {
+	for range times {
+		f := &folder{t: t, state: make(map[core.ObjectRef]wire.Head)}
+		for c, err := range store.Subscribe(t.Context()) {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if f.take(c); c.Type == core.Bookmark {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watcher_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// follow takes the events of a typed watch one at a time, when the test asks for them.
+func follow(t *testing.T, server *fakesource.Server, config *watcher.Config) (want func(events ...string), stop context.CancelCauseFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	next, end := iter.Pull2(watcher.Watch[corev1.ConfigMap](ctx, server, config))
+	t.Cleanup(end)
+	return func(events ...string) {
+		t.Helper()
+		for _, want := range events {
+			ev, err, _ := next()
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = fmt.Sprintf("%s %s %s@%s", ev.Type, ev.Object.Name, ev.Object.UID, ev.Object.ResourceVersion)
+				if ev.Type == core.Bookmark {
+					got = fmt.Sprintf("BOOKMARK@%s %v", ev.Object.ResourceVersion, core.InitialEventsEnd(ev.Object))
+				}
+				if ev.Object.Kind != "ConfigMap" || ev.Object.APIVersion != "v1" {
+					t.Errorf("%s of kind %s %s", got, ev.Object.APIVersion, ev.Object.Kind)
+				}
+			}
+			if got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	}, cancel
+}
+
+func TestWatchTellsWhatIsThereThenChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, "a", "b")
+		server.Behave(fakesource.Behaviour{Bookmarks: time.Minute})
+		want, stop := follow(t, server, nil)
+		want("ADDED a uid-1@2", "ADDED b uid-2@3", "BOOKMARK@3 true")
+		server.Put(configMap("a"))
+		server.Put(configMap("c"))
+		server.Delete(core.ObjectRef{Namespace: "prod", Name: "b"})
+		want("MODIFIED a uid-1@4", "ADDED c uid-3@5", "DELETED b uid-2@6", "BOOKMARK@6 false")
+		stop(errStop)
+		want("the test is over")
+	})
+}
+
+func TestWatchBridgesGaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, "same", "changed", "replaced", "gone")
+		want, _ := follow(t, server, nil)
+		want("ADDED changed uid-2@3", "ADDED gone uid-4@5", "ADDED replaced uid-3@4", "ADDED same uid-1@2", "BOOKMARK@5 true")
+
+		// The consumer is not asking, so that the watch does not see these before it is cut.
+		server.Put(configMap("changed"))
+		server.Delete(core.ObjectRef{Namespace: "prod", Name: "replaced"})
+		server.Put(configMap("replaced"))
+		server.Delete(core.ObjectRef{Namespace: "prod", Name: "gone"})
+		server.Put(configMap("new"))
+		server.Compact()
+		server.Behave(fakesource.Behaviour{DropOnCut: true})
+		server.Cut(fakesource.Expired())
+		want(
+			"MODIFIED changed uid-2@6", "ADDED new uid-6@10",
+			"DELETED replaced uid-3@4", "ADDED replaced uid-5@8",
+			"DELETED gone uid-4@5", "BOOKMARK@11 true",
+		)
+	})
+}
+
+func TestWatchPassesOverWhatCannotBeDecoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, "a", "b")
+		bad := `{"metadata":{"namespace":"prod","name":"a","uid":"uid-1","resourceVersion":"2"},"data":[]}`
+		server.Behave(fakesource.Behaviour{OnItem: func(p wire.Packed) (wire.Packed, error) {
+			if head, _ := p.Head(); head.Ref.Name == "a" {
+				return wire.NewPacked(wire.JSON, []byte(bad)), nil
+			}
+			return p, nil
+		}})
+		var reported []error
+		want, _ := follow(t, server, &watcher.Config{Paged: true, OnError: func(err error) { reported = append(reported, err) }})
+		want("ADDED b uid-2@3", "BOOKMARK@3 true")
+		if len(reported) != 1 || !strings.HasPrefix(reported[0].Error(), "configmaps prod/a is passed over: decode json: ") {
+			t.Errorf("reported %v", reported)
+		}
+		server.Put(configMap("a")) // it is new, as far as the consumer knows
+		server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
+		want("ADDED a uid-1@4", "DELETED a uid-1@5")
+	})
+}
+
+func TestWatchEndsAtBreak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, "a", "b")
+		events := watcher.Watch[corev1.ConfigMap](t.Context(), server, nil)
+		for stopAt := 1; stopAt <= 3; stopAt++ {
+			n := 0
+			for _, err := range events {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n++; n == stopAt {
+					break
+				}
+			}
+			if open := server.Open(); open != 0 {
+				t.Errorf("%d watches are open after break", open)
+			}
+		}
+	})
+}
+
+func TestWatchKeepsWhatCannotBeDecodedAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, "a", "b")
+		want, _ := follow(t, server, &watcher.Config{Paged: true})
+		want("ADDED a uid-1@2", "ADDED b uid-2@3", "BOOKMARK@3 true")
+		bad := `{"metadata":{"namespace":"prod","name":"a","uid":"uid-1","resourceVersion":"4"},"data":[]}`
+		server.Behave(fakesource.Behaviour{OnItem: func(p wire.Packed) (wire.Packed, error) {
+			server.Behave(fakesource.Behaviour{})
+			return wire.NewPacked(wire.JSON, []byte(bad)), nil
+		}})
+		server.Cut(fakesource.Expired())
+		want("BOOKMARK@3 true") // a is there, as far as is known
+		server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
+		want("DELETED a uid-1@4")
+	})
+}

@@ -1,0 +1,426 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
+	"github.com/kube-go/sdk/examples/document-controller/documents"
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/queue"
+	"github.com/kube-go/sdk/runtime/wait"
+	"github.com/kube-go/sdk/tests/cluster"
+)
+
+// library is a namespace of documents whose controller runs.
+type library struct {
+	docs *kube.API[v1.Document]
+	maps *kube.API[corev1.ConfigMap]
+	dir  string // of the files
+}
+
+// openLibrary installs the Document kind and runs its controller until the test ends.
+func openLibrary(t *testing.T) *library {
+	t.Helper()
+	c := connect(t, nil)
+	installDocuments(t, c)
+	ns := newNamespace(t, c)
+	l := &library{
+		docs: kube.Namespaced[v1.Document](c, ns),
+		maps: kube.Namespaced[corev1.ConfigMap](c, ns),
+		dir:  t.TempDir(),
+	}
+	background(t, func(ctx context.Context) error {
+		return documents.Run(ctx, c, &documents.Options{Dir: l.dir})
+	})
+	t.Cleanup(func() { // while the controller is there to let them go
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := l.docs.DeleteCollection(ctx, nil, nil); err != nil {
+			t.Error(err)
+		}
+		for doc, err := range l.docs.All(ctx, nil) {
+			if err == nil {
+				err = wait.Gone(ctx, l.docs, doc.Name, doc.UID, nil)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return l
+}
+
+// write creates a plain text document, or makes it anew.
+func (l *library) write(t *testing.T, name, body string) {
+	t.Helper()
+	doc := v1.NewDocument("", name, v1.DocumentSpec{Title: name, Body: body, Format: v1.FormatText})
+	if _, err := l.docs.Apply(limit(t), doc, &kube.ApplyOptions{FieldManager: "author"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// published is the condition that a document's ConfigMap has its text.
+func published(name, body string) kube.Condition[corev1.ConfigMap] {
+	return func(cm *corev1.ConfigMap) error {
+		if got, want := cm.Data["document.txt"], name+"\n\n"+body+"\n"; got != want {
+			return fmt.Errorf("its text is %q, want %q", got, want)
+		}
+		return nil
+	}
+}
+
+// awaitPublished waits until a document's ConfigMap has its text and its condition says so.
+func (l *library) awaitPublished(t *testing.T, name, body string) *corev1.ConfigMap {
+	t.Helper()
+	cm, err := wait.Await(limit(t), l.maps, name, published(name, body), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := wait.StatusCondition[v1.Document](v1.ConditionReady, metav1.ConditionTrue)
+	if _, err := wait.Await(limit(t), l.docs, name, ready, nil); err != nil {
+		t.Fatal(err)
+	}
+	return cm
+}
+
+// TestControllerConverges promises that a controller brings the world to what the objects ask, and back to it, whatever
+// others and the server do.
+func TestControllerConverges(t *testing.T) {
+	l := openLibrary(t)
+	const documents = 20
+	name := func(i int) string { return fmt.Sprintf("doc-%d", i) }
+	for i := range documents {
+		l.write(t, name(i), "first")
+	}
+	var owned *corev1.ConfigMap
+	for i := range documents {
+		owned = l.awaitPublished(t, name(i), "first")
+	}
+	if ref := metav1.GetControllerOf(owned); ref == nil || ref.Kind != "Document" || ref.Name != owned.Name {
+		t.Errorf("controller of %s = %v, want its document", owned.Name, ref)
+	}
+
+	// disturb edits one document, deletes what one owns and spoils what another owns.
+	disturb := func(t *testing.T, body string) {
+		t.Helper()
+		l.write(t, name(0), body)
+		remove(t, l.maps, name(1))
+		spoil := kube.MergePatch(map[string]any{"data": map[string]string{"document.txt": "spoilt"}})
+		if _, err := l.maps.Patch(limit(t), name(2), spoil, &kube.PatchOptions{FieldManager: "intruder"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(t *testing.T, body string) {
+		t.Helper()
+		l.awaitPublished(t, name(0), body)
+		l.awaitPublished(t, name(1), "first")
+		l.awaitPublished(t, name(2), "first")
+	}
+	t.Run("after what others do", func(t *testing.T) {
+		disturb(t, "second")
+		check(t, "second")
+	})
+	t.Run("after the API server was killed and started again", func(t *testing.T) {
+		apiserver := builtinCluster(t).Component(cluster.APIServer)
+		disturb(t, "third") // which the controller may or may not have seen
+		if err := apiserver.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := apiserver.Start(limit(t)); err != nil {
+			t.Fatal(err)
+		}
+		check(t, "third")
+		disturb(t, "fourth")
+		check(t, "fourth")
+		l.write(t, "new", "first")
+		l.awaitPublished(t, "new", "first")
+	})
+}
+
+// TestErrorBackoff promises that a failed run is tried again after delays that grow, that this holds up no other object,
+// and that a success starts over.
+func TestErrorBackoff(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	create(t, maps, "flaky", "1")
+	view := kube.ViewOf[corev1.ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: ns})
+	type run struct {
+		kube.Result
+		began time.Time
+	}
+	runs := make(chan run, 100)
+	var began guarded[time.Time] // of the last run of flaky
+	ctl := controller.New(controller.ForView(view), &kube.ControllerOptions{
+		Retry:    &queue.Options{BaseDelay: 20 * time.Millisecond},
+		OnResult: func(r kube.Result) { runs <- run{r, began.get()} },
+	})
+	refuse, failures := errors.New("not yet"), 0
+	background(t, func(ctx context.Context) error {
+		return ctl.Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+			if cm.Name != "flaky" {
+				return kube.AwaitChange(), nil
+			}
+			began.set(time.Now())
+			switch {
+			case cm.Data["v"] == "panic":
+				panic("as asked")
+			case cm.Data["v"] == "terminal":
+				return kube.Action{}, kube.Terminal(refuse)
+			case failures < 5:
+				failures++
+				return kube.Action{}, refuse
+			}
+			failures = 0
+			return kube.AwaitChange(), nil
+		})
+	})
+	next := func(t *testing.T, name string) run {
+		t.Helper()
+		for {
+			select {
+			case r := <-runs:
+				if r.Ref.Name == name {
+					return r
+				}
+			case <-limit(t).Done():
+				t.Fatalf("%s is not reconciled", name)
+			}
+		}
+	}
+	sequence := func(t *testing.T) {
+		t.Helper()
+		var last run
+		for i := range 5 {
+			r := next(t, "flaky")
+			if !errors.Is(r.Err, refuse) || r.Failures != i+1 || r.RetryIn != 20*time.Millisecond<<i {
+				t.Fatalf("run %d = %v after %d failures, again in %v", i, r.Err, r.Failures, r.RetryIn)
+			}
+			if gap := r.began.Sub(last.began); i > 0 && gap < last.RetryIn {
+				t.Errorf("run %d came after %v, want at least %v", i, gap, last.RetryIn)
+			}
+			last = r
+		}
+		if r := next(t, "flaky"); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	set := func(t *testing.T, value string) {
+		t.Helper()
+		if _, err := maps.Patch(limit(t), "flaky", setValue(value), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("from the first failure to success", sequence)
+	t.Run("the same again after a success", func(t *testing.T) {
+		set(t, "2")
+		sequence(t)
+	})
+	t.Run("a panic is a failure of that run", func(t *testing.T) {
+		set(t, "panic")
+		if r := next(t, "flaky"); r.Err == nil || !strings.Contains(r.Err.Error(), "as asked") || r.RetryIn == 0 {
+			t.Errorf("result = %+v, want the panic and a retry", r.Result)
+		}
+		create(t, maps, "steady", "1")
+		if r := next(t, "steady"); r.Err != nil {
+			t.Errorf("another object: %v", r.Err)
+		}
+	})
+	t.Run("a terminal error is not tried again", func(t *testing.T) {
+		set(t, "terminal")
+		var r run
+		for r = next(t, "flaky"); !errors.Is(r.Err, refuse); r = next(t, "flaky") { // the panics before it
+		}
+		if r.RetryIn != 0 {
+			t.Errorf("result = %+v, want no retry", r.Result)
+		}
+		set(t, "3")
+		if r := next(t, "flaky"); r.Err == nil || r.RetryIn == 0 {
+			t.Errorf("result after a change = %+v, want another run", r.Result)
+		}
+	})
+}
+
+// TestGracefulStop promises that a run that has begun finishes its work when the controller stops, and that no run begins
+// after that.
+func TestGracefulStop(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	view := kube.ViewOf[corev1.ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: ns, LabelSelector: "work"})
+	begun, finish := make(chan struct{}), make(chan struct{})
+	stop := background(t, func(ctx context.Context) error {
+		ctl := controller.New(controller.ForView(view), &kube.ControllerOptions{Concurrency: 1})
+		return ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+			begun <- struct{}{}
+			select {
+			case <-finish:
+			case <-ctx.Done():
+				return kube.Action{}, context.Cause(ctx)
+			}
+			_, err := maps.Patch(ctx, cm.Name, setValue("done"), nil)
+			return kube.AwaitChange(), err
+		})
+	})
+	for _, name := range []string{"one", "two"} {
+		cm := configMap(name, "todo")
+		cm.Labels = map[string]string{"work": ""}
+		if _, err := maps.Create(limit(t), cm, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-begun
+	stopped := make(chan error)
+	go func() { stopped <- stop() }()
+	select {
+	case err := <-stopped:
+		t.Fatalf("Run returned before its run has finished: %v", err)
+	case <-begun:
+		t.Fatal("another run has begun")
+	case <-time.After(200 * time.Millisecond): // nothing is to happen
+	}
+	close(finish)
+	if err := <-stopped; !errors.Is(err, errStopped) {
+		t.Errorf("Run = %v, want the cause of its context", err)
+	}
+	done := 0
+	for cm, err := range maps.All(limit(t), &kube.ListOptions{LabelSelector: "work"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cm.Data["v"] == "done" {
+			done++
+		}
+	}
+	if done != 1 {
+		t.Errorf("%d objects are done, want the one whose run had begun", done)
+	}
+}
+
+// TestControllersShareOneWatch promises that the server sees one watch, however many controllers look at a kind.
+func TestControllersShareOneWatch(t *testing.T) {
+	var sent requests
+	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
+	ns := newNamespace(t, c)
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	cache := kube.NewCache(c, nil)
+	const controllers = 3
+	seen := make(chan int, 100)
+	for i := range controllers {
+		view := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns})
+		ctl := controller.New(controller.ForView(view), nil)
+		background(t, func(ctx context.Context) error {
+			return ctl.Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+				if cm.Name == "shared" {
+					seen <- i
+				}
+				return kube.AwaitChange(), nil
+			})
+		})
+	}
+	create(t, maps, "shared", "1")
+	by := map[int]bool{}
+	for ctx := limit(t); len(by) < controllers; {
+		select {
+		case i := <-seen:
+			by[i] = true
+		case <-ctx.Done():
+			t.Fatalf("only %v have reconciled", by)
+		}
+	}
+	if n := sent.count("/configmaps?", "watch=true"); n != 1 {
+		t.Errorf("%d controllers have %d watches, want one", controllers, n)
+	}
+}
+
+// TestForbiddenSource promises that a kind that a controller may not see does not stop it, and that the controller sees
+// it as soon as it may.
+func TestForbiddenSource(t *testing.T) {
+	admin := connect(t, nil)
+	ns := newNamespace(t, admin)
+	const user = "e2e-half-blind"
+	grant(t, admin, ns, user, "configmaps")
+	cfg := *loadConfig(t, "")
+	cfg.Impersonate.User = user
+	var sent requests
+	c := connect(t, &kube.ClientOptions{Config: &cfg, Middleware: []kube.Middleware{sent.layer}})
+	cache := kube.NewCache(c, nil)
+	configMaps := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns})
+	secrets := kube.ViewOf[corev1.Secret](cache, &kube.Selection{Namespace: ns})
+
+	byName := func(s *corev1.Secret) []kube.ObjectRef { return []kube.ObjectRef{kube.RefOf(s)} }
+	ctl := controller.New(controller.ForView(configMaps), &kube.ControllerOptions{SyncTimeout: 100 * time.Millisecond}).
+		Watches(controller.SourceView(secrets).Map(byName))
+	runs := make(chan string, 100)
+	background(t, func(ctx context.Context) error {
+		return ctl.Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+			runs <- cm.Name
+			return kube.AwaitChange(), nil
+		})
+	})
+	await := func(name string) {
+		t.Helper()
+		for ctx := limit(t); ; {
+			select {
+			case run := <-runs:
+				if run == name {
+					return
+				}
+			case <-ctx.Done():
+				t.Fatalf("%s is not reconciled; configmaps: %v; secrets: %v", name, configMaps.Health(), secrets.Health())
+			}
+		}
+	}
+	maps := kube.Namespaced[corev1.ConfigMap](admin, ns)
+	create(t, maps, "pair", "1")
+	await("pair")
+	create(t, maps, "other", "1")
+	await("other")
+	if err := secrets.Health(); !errors.Is(err, kube.ErrForbidden) {
+		t.Errorf("Health of the secrets = %v, want ErrForbidden", err)
+	}
+
+	grant(t, admin, ns, user, "secrets")
+	pair := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "pair"}}
+	if _, err := kube.Namespaced[corev1.Secret](admin, ns).Create(limit(t), pair, nil); err != nil {
+		t.Fatal(err)
+	}
+	await("pair")
+	if err := secrets.Health(); err != nil {
+		t.Errorf("Health of the secrets = %v after the grant", err)
+	}
+}
+
+// grant lets a user see the objects of some kinds in a namespace.
+func grant(t *testing.T, admin *kube.Client, ns, user string, resources ...string) {
+	t.Helper()
+	name := user + "-" + strings.Join(resources, "-")
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch"}}},
+	}
+	if _, err := kube.Namespaced[rbacv1.Role](admin, ns).Create(limit(t), role, nil); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	if _, err := kube.Namespaced[rbacv1.RoleBinding](admin, ns).Create(limit(t), binding, nil); err != nil {
+		t.Fatal(err)
+	}
+}

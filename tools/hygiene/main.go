@@ -1,0 +1,100 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command hygiene checks the files that are, or are about to be, in the repository around the working directory: Go
+// files begin with the licence, none is big or binary, and none mentions a folder of the machine it was written on.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	header   = "// Copyright The kube authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"
+	maxBytes = 256 << 10
+)
+
+func main() {
+	complaints, err := run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hygiene:", err)
+		os.Exit(2)
+	}
+	for _, complaint := range complaints {
+		fmt.Println(complaint)
+	}
+	if len(complaints) > 0 {
+		os.Exit(1)
+	}
+}
+
+func run() (complaints []string, err error) {
+	root, err := output("git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, err
+	}
+	cache, err := output("go", "env", "GOMODCACHE")
+	if err != nil {
+		return nil, err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, err
+	}
+	names, err := output("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(strings.Trim(names, "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and git does not know yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		complaints = append(complaints, check(name, content, root, cache, home)...)
+	}
+	return complaints, nil
+}
+
+func output(program string, args ...string) (string, error) {
+	cmd := exec.Command(program, args...) //nolint:noctx // it takes no time to speak of
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	return strings.TrimSuffix(string(out), "\n"), nil
+}
+
+// check returns what is wrong with a file.
+func check(name string, content []byte, folders ...string) (complaints []string) {
+	complain := func(line int, format string, args ...any) {
+		complaints = append(complaints, fmt.Sprintf("%s:%d: ", name, line)+fmt.Sprintf(format, args...))
+	}
+	if strings.HasSuffix(name, ".go") && !bytes.HasPrefix(content, []byte(header)) {
+		complain(1, "the file does not begin with the licence:\n%s", header)
+	}
+	if len(content) > maxBytes {
+		complain(1, "%d KiB are too many to keep forever; at most %d", len(content)>>10, maxBytes>>10)
+	}
+	if bytes.IndexByte(content, 0) >= 0 && !strings.Contains(name, "testdata/") {
+		complain(1, "a binary file; those have a place in testdata only")
+	}
+	for _, folder := range folders {
+		// A short one, such as /src, may mean something else.
+		at := bytes.Index(content, []byte(folder))
+		if at >= 0 && strings.Count(folder, "/") > 1 {
+			complain(1+bytes.Count(content[:at], []byte("\n")), "it mentions a folder of this machine: %s", folder)
+		}
+	}
+	return complaints
+}

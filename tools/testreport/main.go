@@ -1,0 +1,106 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command testreport turns what `go test -json` prints into what `go test` prints, and adds what that leaves out: which
+// tests did not run, and why. In a pipe that is set to fail when any part of it does, the verdict is still go test's.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func main() {
+	if err := report(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "testreport:", err)
+		os.Exit(1)
+	}
+}
+
+// event is what `go doc test2json` and `go help buildjson` describe.
+type event struct {
+	Action, Package, Test, Output string
+}
+
+// test names a test that runs; one without a name stands for its package.
+type test struct{ pkg, name string }
+
+func report(in io.Reader, out io.Writer) error {
+	printed := map[test]string{} // by tests that have not ended
+	skipped := map[string][]test{}
+	for lines := bufio.NewReader(in); ; {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			var e event
+			if json.Unmarshal([]byte(line), &e) != nil {
+				e = event{Action: "output", Output: line} // go itself had something to say
+			}
+			e.report(out, printed, skipped)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(skipped)) {
+		fmt.Fprintf(out, "NOT RUN: %s\n", why)
+		for _, t := range skipped[why] {
+			fmt.Fprintf(out, "         %s %s\n", t.pkg, t.name)
+		}
+	}
+	return nil
+}
+
+// report prints what comes from no single test at once, and what comes from one if it fails.
+func (e event) report(out io.Writer, printed map[test]string, skipped map[string][]test) {
+	this := test{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(out, e.Output)
+	case "output":
+		switch {
+		case e.Test != "":
+			printed[this] += e.Output
+		case strings.HasPrefix(e.Output, "FAIL"): // the package has ended, and with it what has no verdict yet
+			for _, t := range slices.SortedFunc(maps.Keys(printed), func(a, b test) int { return strings.Compare(a.name, b.name) }) {
+				if t.pkg == e.Package {
+					fmt.Fprint(out, printed[t])
+					delete(printed, t)
+				}
+			}
+			fmt.Fprint(out, e.Output)
+		case e.Output != "PASS\n":
+			fmt.Fprint(out, e.Output)
+		}
+	case "fail":
+		fmt.Fprint(out, printed[this])
+		delete(printed, this)
+	case "skip":
+		if e.Test != "" { // else the package has no tests, and has said so
+			why := reason(printed[this])
+			skipped[why] = append(skipped[why], this)
+		}
+		delete(printed, this)
+	case "pass":
+		delete(printed, this)
+	}
+}
+
+// noise matches what a test that was skipped prints beside its reason. Never written.
+var noise = regexp.MustCompile(`(?m)^(=== .*|\s*--- SKIP: .*)$|^\s+[^ :]+\.go:\d+: `)
+
+func reason(printed string) string {
+	if why := strings.Join(strings.Fields(noise.ReplaceAllString(printed, "")), " "); why != "" {
+		return why
+	}
+	return "no reason is given"
+}
