@@ -4,4 +4,4 @@
 // Package v1 is version v1 of the API group docs.example.com, whose one kind is Document.
 package v1
 
-//go:generate go run github.com/kube-go/sdk/derive/cmd/kube-derive
+//go:generate go tool kube-derive
