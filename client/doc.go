@@ -17,12 +17,19 @@
 // Every verb wraps exactly once, in an [*OpError] that says what was asked: "get pods prod/web-0: not found". What the
 // server said is a [*core.StatusError] in it, matched by errors.Is(err, core.ErrNotFound) and its like. A request that
 // was never sent, because it could not be right, is a [*request.InvalidError]. A server that could not be reached is a
-// [*ConnectError], which says what to look at.
+// [*ConnectError], which says what to look at; an answer whose rest did not arrive matches io.ErrUnexpectedEOF.
 //
 // # Retries and timeouts
 //
 // A verb sends one request and waits as long as its context lets it. A body refused because of its encoding is sent once
-// more as JSON; nothing else is repeated. A silent connection is given up within 30 seconds.
+// more as JSON; nothing else is repeated, and redirects are not followed. A silent connection is given up within 45
+// seconds.
+//
+// # Credentials
+//
+// Certificates and tokens that come from files may be replaced while they are in use. New requests take the new ones; a
+// watch that is under way goes on with those it began with. Over plain http, which serves for kubectl proxy and its like,
+// no credentials are sent: a Config that has some is refused.
 //
 // # Concurrency
 //

@@ -249,7 +249,7 @@ func TestSuccessThatIsNone(t *testing.T) {
 		},
 		{"broken JSON", jsonType, `{"kind":"Node"`, "get nodes n1: decode json: "},
 		{"nothing", jsonType, "", "get nodes n1: decode json: "},
-		{"protobuf for a type that has none", protobufType, string(envelope(t, "Node", &corev1.Node{})), "carries no protobuf code"},
+		{"protobuf for a type that has none", protobufType, string(envelope(t, "Node", &corev1.Node{})), "ask the server for JSON"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := client.Dynamic(cannedClient(t, 200, tc.contentType, tc.body), nodes, "").Get(t.Context(), "n1", nil)

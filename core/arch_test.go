@@ -58,6 +58,7 @@ func allowedImports() map[string]map[string]string {
 			"github.com/go-json-experiment/json": "the engine of encoding/json/v2, which needs no GOEXPERIMENT",
 			"github.com/go-json-experiment/json/jsontext":       "its tokenizer",
 			"github.com/go-json-experiment/json/v1":             "its options for the rules of encoding/json",
+			"github.com/kube-go/sdk/core/internal/protobuf":     "the messages that objects are",
 			"google.golang.org/protobuf/encoding/protowire":     "tags and lengths of protobuf",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
 		},

@@ -41,10 +41,10 @@ func facade(t *testing.T) map[string]*ast.File {
 func TestImports(t *testing.T) {
 	const sdk = "github.com/kube-go/sdk/"
 	allowed := map[string]string{
-		"context": "every call takes one",
-		"iter":    "what a watch returns",
-		"time":    "delays",
-		"k8s.io/apimachinery/pkg/apis/meta/v1":              "the ecosystem's words",
+		"context":                              "every call takes one",
+		"iter":                                 "what a watch returns",
+		"time":                                 "delays",
+		"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's words",
 		"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
 		"k8s.io/apimachinery/pkg/types":                     "UID",
 	}

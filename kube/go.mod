@@ -8,6 +8,7 @@ require (
 	github.com/kube-go/sdk/core v0.0.0
 	github.com/kube-go/sdk/derive v0.0.0
 	github.com/kube-go/sdk/runtime v0.0.0
+	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 )
 

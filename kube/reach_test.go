@@ -23,6 +23,8 @@ func elsewhere() map[string]string {
 		writeOnly = "named only to implement it or to pass it on, which takes no name"
 		build     = "requests are built for those who send them by means of their own"
 		files     = "for programs that look into kubeconfigs"
+		caches    = "for those who keep caches; a controller observes its own writes"
+		observe   = "for those who look at how a controller does"
 		drive     = "for those who drive a watch themselves"
 	)
 	return map[string]string{
@@ -43,6 +45,7 @@ func elsewhere() map[string]string {
 		"core/request.FieldValidation":     "the type of constants that are here",
 		"core/request.VersionMatch":        "the type of constants that are here",
 
+		"client.WriteObserver": caches, "client.WithWriteObserver": caches,
 		"client/discovery.Options": "there are none yet",
 
 		"client/config.InCluster": "LoadConfig finds it",
@@ -64,7 +67,8 @@ func elsewhere() map[string]string {
 		"runtime/reflector.Options": drive, "runtime/reflector.Change": drive,
 
 		"runtime/controller.Owned": writeOnly, "runtime/controller.Trigger": writeOnly,
-		"runtime/controller.IsTerminal": "for those who look at results", "runtime/controller.PanicError": "for those who look at results",
+		"runtime/controller.IsTerminal": observe, "runtime/controller.PanicError": observe,
+		"runtime/controller.Stats": observe, "runtime/controller.SourceHealth": observe,
 		"runtime/events.Type": "the type of constants that are here",
 
 		"derive.Definer": writeOnly, "derive.UndefinedKindError": "says what to do; nobody branches on it",

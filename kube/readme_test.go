@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// TestREADME promises that every Go snippet of the README is a complete program, formatted, that compiles and vets.
+// TestREADME promises that every Go snippet of the README is a complete program, formatted, that compiles.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -32,7 +32,7 @@ func TestREADME(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	replace, packages := map[string]string{}, []string{}
+	replace, packages := map[string]string{}, []string{"github.com/kube-go/sdk/kube"} // of several packages nothing is kept
 	for i, text := range snippets {
 		checkProgram(t, i+1, text)
 		file := filepath.Join(t.TempDir(), "main.go")
@@ -51,10 +51,10 @@ func TestREADME(t *testing.T) {
 	if err := os.WriteFile(overlay, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	vet := exec.CommandContext(t.Context(), "go", append([]string{"vet", "-overlay", overlay}, packages...)...)
-	vet.Dir = examples
-	if out, err := vet.CombinedOutput(); err != nil {
-		t.Errorf("go vet of the README's snippets: %v\n%s", err, out)
+	build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", overlay}, packages...)...)
+	build.Dir = examples
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("go build of the README's snippets: %v\n%s", err, out)
 	}
 }
 

@@ -159,8 +159,8 @@ func TestAnObjectThatCanNotBeEncodedIsRefused(t *testing.T) {
 	if _, err := request.Apply(pod(), bad, &request.ApplyOptions{FieldManager: "me"}); err == nil {
 		t.Error("Apply took an object that can't be encoded")
 	}
-	if _, err := request.Update(protobuf(pod()), &lean{ObjectMeta: named("web-0")}, nil); err == nil || !strings.Contains(err.Error(), "no protobuf code") {
-		t.Errorf("Update as protobuf = %v, want an error about the missing code", err)
+	if _, err := request.Update(protobuf(pod()), &lean{ObjectMeta: named("web-0")}, nil); err == nil || !strings.Contains(err.Error(), "no protobuf field number") {
+		t.Errorf("Update as protobuf = %v, want an error about the missing tags", err)
 	}
 }
 

@@ -43,10 +43,10 @@ func MarshalJSON(v any) ([]byte, error) {
 // field names match by exact case, and a number decoded into an empty interface is an int64 when it is an integer that
 // fits, else a float64. Unknown fields are ignored.
 func UnmarshalJSON(data []byte, v any) error {
-	switch v := v.(type) {
-	case *map[string]any:
-		return unmarshalMap(data, v)
-	case message: // it has no empty interfaces, since protobuf has none; saves their look-up for each field
+	if m, ok := v.(*map[string]any); ok {
+		return unmarshalMap(data, m)
+	}
+	if SupportsProtobuf(v) { // it has no empty interfaces, since protobuf has none; saves their look-up for each field
 		return json.Unmarshal(data, v, jsonOptions)
 	}
 	return json.Unmarshal(data, v, jsonAnyOptions)

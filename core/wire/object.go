@@ -19,11 +19,7 @@ func Marshal(obj core.Object, res core.Resource, encoding Encoding) ([]byte, err
 		kind.SetGroupVersionKind(res.GroupVersionKind())
 	}
 	if encoding == Protobuf {
-		msg, ok := obj.(message)
-		if !ok {
-			return nil, fmt.Errorf("encode %s: %T carries no protobuf code", res.Kind, obj)
-		}
-		body, err := marshalEnvelope(typeMeta{res.APIVersion(), res.Kind}, msg)
+		body, err := marshalEnvelope(typeMeta{res.APIVersion(), res.Kind}, obj)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", res.Kind, err)
 		}

@@ -173,7 +173,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"a page of HTML", []byte("<html>"), "text/html", new(corev1.Pod), `content type "text/html"`},
 		{"JSON said to be protobuf", []byte("{}"), wire.MediaTypeProtobuf, new(corev1.Pod), "does not start with"},
 		{"protobuf said to be JSON", pod, wire.MediaTypeJSON, new(corev1.Pod), "decode json"},
-		{"protobuf for a type without code", pod, wire.MediaTypeProtobuf, new(freeForm), "ask the server for JSON"},
+		{"protobuf for a type without tags", pod, wire.MediaTypeProtobuf, new(freeForm), "ask the server for JSON"},
 		{"an envelope that ends early", pod[:len(pod)-20], wire.MediaTypeProtobuf, new(corev1.Pod), "unexpected EOF"},
 		{"an envelope without an object", noObject, wire.MediaTypeProtobuf, new(corev1.Pod), "without an object"},
 		{"a broken message", []byte("k8s\x00\x12\x01\xff"), wire.MediaTypeProtobuf, new(corev1.Pod), "decode protobuf"},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
 // Packed is one object in its wire form. It is immutable, and safe for concurrent use as long as its bytes live: those
@@ -31,13 +32,9 @@ func NewPacked(encoding Encoding, data []byte) Packed {
 // Pack encodes an object.
 func Pack(obj core.Object, encoding Encoding) (Packed, error) {
 	if encoding == Protobuf {
-		msg, ok := obj.(message)
-		if !ok {
-			return Packed{}, fmt.Errorf("pack %T: the type carries no protobuf code", obj)
-		}
-		buf := make([]byte, msg.Size())
-		if _, err := msg.MarshalToSizedBuffer(buf); err != nil {
-			return Packed{}, fmt.Errorf("pack %T: %w", obj, err)
+		buf, err := protobuf.Append(nil, obj)
+		if err != nil {
+			return Packed{}, fmt.Errorf("pack %w", err)
 		}
 		return Packed{encoding: Protobuf, data: buf}, nil
 	}
@@ -58,18 +55,18 @@ func (p Packed) Bytes() []byte { return p.data }
 func (p Packed) Len() int { return len(p.data) }
 
 // Decode decodes the object into obj, which should be a fresh value, and shares no memory with it. Protobuf bytes need
-// a type of k8s.io/api. Of a struct's kind and apiVersion, what the bytes do not say, as those of list items do not, is
+// a type that [SupportsProtobuf]. Of a struct's kind and apiVersion, what the bytes do not say, as those of list items do not, is
 // left alone; an unstructured object becomes exactly what the bytes say.
 func (p Packed) Decode(obj core.Object) error {
 	if p.encoding == Protobuf {
-		msg, ok := obj.(message)
-		if !ok {
-			return fmt.Errorf("decode protobuf: %T carries no protobuf code; ask the server for JSON", obj)
+		err := protobuf.Unmarshal(p.data, obj)
+		switch {
+		case err == nil:
+			return nil
+		case !SupportsProtobuf(obj):
+			return fmt.Errorf("decode %w; ask the server for JSON", err)
 		}
-		if err := msg.Unmarshal(p.data); err != nil {
-			return fmt.Errorf("decode protobuf: %w", err)
-		}
-		return nil
+		return fmt.Errorf("decode %w", err)
 	}
 	var err error
 	if u, ok := obj.(*unstructured.Unstructured); ok {

@@ -8,21 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
-// message is what the generated protobuf code of k8s.io/api gives a type.
-type message interface {
-	Size() int
-	MarshalToSizedBuffer(buf []byte) (int, error)
-	Unmarshal(data []byte) error
-}
-
-// SupportsProtobuf reports whether obj's type carries generated protobuf code.
+// SupportsProtobuf reports whether obj, a pointer to a struct, can be encoded as protobuf: every field that shows in
+// JSON has a protobuf tag too. The kinds of k8s.io/api can, with few exceptions.
 func SupportsProtobuf(obj any) bool {
-	_, ok := obj.(message)
-	return ok
+	return obj != nil && protobuf.Supports(reflect.TypeOf(obj))
 }
 
 // magic starts every protobuf-encoded body.
@@ -57,30 +53,17 @@ const (
 type typeMeta struct{ apiVersion, kind string }
 
 // marshalEnvelope returns an object in its envelope.
-func marshalEnvelope(tm typeMeta, msg message) ([]byte, error) {
+func marshalEnvelope(tm typeMeta, obj any) ([]byte, error) {
 	kind := make([]byte, 0, 64)
 	kind = protowire.AppendTag(kind, typeMetaAPIVersion, protowire.BytesType)
 	kind = protowire.AppendString(kind, tm.apiVersion)
 	kind = protowire.AppendTag(kind, typeMetaKind, protowire.BytesType)
 	kind = protowire.AppendString(kind, tm.kind)
 
-	size := msg.Size()
-	const heads = 32 // the magic, and two tags with their lengths
-	body := append(make([]byte, 0, heads+len(kind)+size), magic...)
+	body := append(make([]byte, 0, 16+len(kind)), magic...)
 	body = protowire.AppendTag(body, unknownTypeMeta, protowire.BytesType)
 	body = protowire.AppendBytes(body, kind)
-	body = protowire.AppendTag(body, unknownRaw, protowire.BytesType)
-	body = protowire.AppendVarint(body, uint64(size))
-	start := len(body)
-	body = body[:start+size]
-	n, err := msg.MarshalToSizedBuffer(body[start:])
-	if err == nil && n != size {
-		err = io.ErrShortWrite
-	}
-	if err != nil {
-		return nil, fmt.Errorf("protobuf: %w", err)
-	}
-	return body, nil
+	return protobuf.AppendField(body, unknownRaw, obj)
 }
 
 var (

@@ -97,9 +97,6 @@ func newWorld(t testing.TB) *world {
 	return &world{Server: server, cache: cache.New(server.Client(), nil), log: &lines{}}
 }
 
-func (w *world) documents() *client.API[document] { return client.ClusterWide[document](w.Client()) }
-func (w *world) pages() *client.API[page]         { return client.ClusterWide[page](w.Client()) }
-
 // start runs a controller in the test's bubble until the test ends, and waits until it has nothing to do. The function
 // that it returns ends it before and returns the error of Run.
 func start[K any](t *testing.T, c *controller.Controller[K], reconcile controller.Reconcile[K]) (stop func() error) {
@@ -211,4 +208,8 @@ type broken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Text              int `json:"text"`
+}
+
+func clusterWide[K any, P core.ObjectPtr[K]](w *world) *client.API[K] {
+	return client.ClusterWide[K, P](w.Client())
 }

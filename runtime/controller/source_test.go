@@ -114,8 +114,9 @@ func of(p *page) []core.ObjectRef {
 	return refs
 }
 
-func pageAbout(name string, of ...string) *page {
-	p := pageOf(name)
+// pageAbout returns the page prod/p.
+func pageAbout(of ...string) *page {
+	p := pageOf("prod/p")
 	p.Of = of
 	return p
 }
@@ -130,16 +131,16 @@ func TestWhatAnObjectConcernsAndWhatItConcernedHearOfIt(t *testing.T) {
 		c := controller.New(controller.For[document](w.cache), nil).Watches(controller.Source[page](w.cache).Map(of))
 		start(t, c, runs.note)
 		runs.take()
-		w.Put(pages, pageAbout("prod/p", "a", "b"))
+		w.Put(pages, pageAbout("a", "b"))
 		synctest.Wait()
 		runs.wantSet(t, "a=1", "b=1")
-		w.Put(pages, pageAbout("prod/p", "b", "c"))
+		w.Put(pages, pageAbout("b", "c"))
 		synctest.Wait()
 		runs.wantSet(t, "a=1", "b=1", "c=1")
 		w.Delete(pages, ref("prod/p"))
 		synctest.Wait()
 		runs.wantSet(t, "b=1", "c=1")
-		w.Put(pages, pageAbout("prod/p", "nothing-that-is-there"))
+		w.Put(pages, pageAbout("nothing-that-is-there"))
 		synctest.Wait()
 		runs.want(t)
 	})
@@ -159,7 +160,7 @@ func TestMappingAnObjectOfAnyKind(t *testing.T) {
 			}))
 		start(t, c, runs.note)
 		runs.take()
-		w.Put(pages, pageAbout("prod/p", "a"))
+		w.Put(pages, pageAbout("a"))
 		synctest.Wait()
 		runs.want(t, "a=1")
 		kinds.want(t, "docs.example.com/v1 Page")
@@ -179,13 +180,13 @@ func TestAMappingThatPanicsIsToldAndNothingElseSuffers(t *testing.T) {
 			}))
 		start(t, c, runs.note)
 		runs.take()
-		w.Put(pages, pageAbout("prod/p", "a"))
+		w.Put(pages, pageAbout("a"))
 		synctest.Wait()
 		runs.want(t, "a=1")
-		w.Put(pages, pageAbout("prod/p"))
+		w.Put(pages, pageAbout())
 		synctest.Wait()
 		runs.want(t, "a=1") // the old state still counts
-		w.Put(pages, pageAbout("prod/p", "b"))
+		w.Put(pages, pageAbout("b"))
 		synctest.Wait()
 		runs.want(t, "b=1")
 		if lines := w.log.with("kind=Page object=prod/p"); len(lines) != 2 || !strings.Contains(lines[0], "index out of range") {
@@ -209,7 +210,7 @@ func TestALateSourceHoldsNothingUpForLongAndCountsOnceItComes(t *testing.T) {
 		w := newWorld(t)
 		permit := forbidden(w.Kind(pages))
 		w.Put(documents, doc("prod/a", "1"))
-		w.Put(pages, pageAbout("prod/p", "a"))
+		w.Put(pages, pageAbout("a"))
 		var runs journal
 		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
 			Owns(controller.Source[shelf](w.cache)).

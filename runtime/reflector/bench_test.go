@@ -98,7 +98,7 @@ func (s *podSource) store(t testing.TB) (*reflector.Store[corev1.Pod], func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		defer close(ended)
-		r.Run(ctx)
+		_ = r.Run(ctx) // the cause of ctx
 	}()
 	if err := r.Store().Ready(ctx); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func BenchmarkRelist(b *testing.B) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			r.Run(ctx)
+			_ = r.Run(ctx) // the cause of ctx
 		}()
 		src.changes <- wire.Event{Type: core.Bookmark, Object: wire.NewPacked(wire.JSON, []byte(`{"metadata":{"resourceVersion":"9"}}`))}
 		cancel()

@@ -64,7 +64,9 @@ func model(t *testing.T, ops []byte) {
 		m.follow(30 * time.Second) // between two changes: it is slow
 		for i, op := range ops {
 			if op == 199 { // the watch is given up, and begun anew
-				stop()
+				if err := stop(); err != errStop {
+					t.Errorf("Run ended with %v", err)
+				}
 				stop = runUntilEnd(t, r)
 				continue
 			}
@@ -213,7 +215,7 @@ type folder struct {
 func (f *folder) take(c reflector.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c.Type == core.Bookmark {
+	if c.Type == core.Bookmark && c.Ref == (core.ObjectRef{}) {
 		if f.synced {
 			f.t.Error("a second Bookmark")
 		}
@@ -234,6 +236,8 @@ func (f *folder) take(c reflector.Change) {
 		if !was || old != known || updated == known {
 			f.t.Errorf("modified %s from %v to %v, which was %v", c.Ref, old, updated, known)
 		}
+	case core.Bookmark:
+		f.t.Error("a Bookmark about an object")
 	case core.Deleted:
 		if was && old != known || c.New.Len() != 0 || c.Old.Len() == 0 {
 			f.t.Errorf("deleted %s from %v, which was %v", c.Ref, old, known)

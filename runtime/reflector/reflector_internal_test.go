@@ -30,7 +30,10 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 
 	store := Store[struct{}]{table: table}
-	for range store.Subscribe(ctx) {
+	for _, err := range store.Subscribe(ctx) {
+		if err != context.Canceled {
+			t.Errorf("Subscribe() yields %v", err)
+		}
 		if n := len(table.subscriptions); n != 1 {
 			t.Errorf("%d subscriptions within the loop", n)
 		}

@@ -28,7 +28,6 @@ func TestRelistKeepsWhatHasNotChanged(t *testing.T) {
 		if err := stop(); err != errStop {
 			t.Errorf("Run ended with %v, want the cause", err)
 		}
-
 		server.Put(configMap("prod/b", "second"))
 		server.Delete(ref("prod/c"))
 		server.Put(configMap("prod/d", "first"))
@@ -47,10 +46,14 @@ func TestRelistTellsWhatWasMissed(t *testing.T) {
 		r := reflector.New[corev1.ConfigMap](server, nil)
 		stop := runUntilEnd(t, r)
 		sub := subscribe(t, r.Store())
-		for range 5 {
-			sub.next() // the four objects, and the Bookmark
+		for range 5 { // the four objects, and the Bookmark
+			if _, err, _ := sub.next(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		stop()
+		if err := stop(); err != errStop {
+			t.Errorf("Run ended with %v, want the cause", err)
+		}
 		server.Put(configMap("prod/b", "second"))
 		server.Delete(ref("prod/c"))
 		server.Delete(ref("prod/d"))
@@ -71,7 +74,9 @@ func TestInterruptedListRemovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b")
 		r := reflector.New[corev1.ConfigMap](server, nil)
-		runUntilEnd(t, r)()
+		if err := runUntilEnd(t, r)(); err != errStop {
+			t.Errorf("Run ended with %v, want the cause", err)
+		}
 		items := 0
 		server.Delete(ref("prod/a"))
 		server.Put(configMap("prod/a0", "first"))

@@ -116,7 +116,10 @@ func TestAllRefusesABadSelector(t *testing.T) {
 
 func TestAllEndsAtBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for range run(t, newServer(t, wire.JSON, "prod/a", "prod/b")).All(nil) {
+		for _, err := range run(t, newServer(t, wire.JSON, "prod/a", "prod/b")).All(nil) {
+			if err != nil {
+				t.Error(err)
+			}
 			break
 		}
 	})

@@ -86,6 +86,7 @@ func describe(ev watcher.Event) string {
 		return "Init"
 	case watcher.InitDone, watcher.Bookmark:
 		return fmt.Sprintf("%s@%s", ev.Type, ev.Head.ResourceVersion)
+	case watcher.InitApply, watcher.Apply, watcher.Delete:
 	}
 	head, err := ev.Object.Head()
 	if err != nil || head != ev.Head {

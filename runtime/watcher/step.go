@@ -94,23 +94,18 @@ var (
 
 // step returns the state after an input, and what to do about the input.
 func (s state) step(in input) (state, output) {
-	switch in.kind {
-	case gotEnd, gotSilence, gotError:
-		if isFatal(in.err) {
-			return s, output{done: true, fatal: in.err}
-		}
-		switch s.phase {
-		case streaming:
-			return s.streamOver(in)
-		case paging:
-			return s.pageOver(in)
-		case watching:
-			return s.watchOver(in)
-		}
-	case gotPage:
+	switch over := in.kind == gotEnd || in.kind == gotSilence || in.kind == gotError; {
+	case over && isFatal(in.err):
+		return s, output{done: true, fatal: in.err}
+	case over && s.phase == streaming:
+		return s.streamOver(in)
+	case over && s.phase == paging:
+		return s.pageOver(in)
+	case over:
+		return s.watchOver(in)
+	case in.kind == gotPage:
 		return s.page(in)
-	}
-	if s.phase == watching {
+	case s.phase == watching:
 		return s.change(in)
 	}
 	return s.initial(in)

@@ -184,8 +184,13 @@ func TestStepWatching(t *testing.T) {
 func TestStepHoldsItsInvariants(t *testing.T) {
 	var states []state
 	for _, s := range []state{
-		{}, {begun: true}, {phase: paging}, {phase: paging, begun: true}, {phase: paging, begun: true, rv: "7", token: "t"},
-		{phase: watching, rv: "7"}, {phase: watching, rv: "7", moved: true},
+		{},
+		{begun: true},
+		{phase: paging},
+		{phase: paging, begun: true},
+		{phase: paging, begun: true, rv: "7", token: "t"},
+		{phase: watching, rv: "7"},
+		{phase: watching, rv: "7", moved: true},
 	} {
 		for _, paged := range []bool{false, s.phase != streaming} {
 			for _, failures := range []int{0, 2, 9, 1000} {

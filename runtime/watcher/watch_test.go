@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
 	"github.com/kube-go/sdk/runtime/watcher"
@@ -134,11 +135,13 @@ func TestWatchKeepsWhatCannotBeDecodedAnyMore(t *testing.T) {
 		want, _ := follow(t, server, &watcher.Config{Paged: true})
 		want("ADDED a uid-1@2", "ADDED b uid-2@3", "BOOKMARK@3 true")
 		bad := `{"metadata":{"namespace":"prod","name":"a","uid":"uid-1","resourceVersion":"4"},"data":[]}`
-		server.Behave(fakesource.Behaviour{OnItem: func(p wire.Packed) (wire.Packed, error) {
-			server.Behave(fakesource.Behaviour{})
-			return wire.NewPacked(wire.JSON, []byte(bad)), nil
-		}})
-		server.Cut(fakesource.Expired())
+		server.Behave(fakesource.Behaviour{
+			OnWatch: func(*request.WatchOptions) error { return fakesource.Expired() },
+			OnItem: func(wire.Packed) (wire.Packed, error) {
+				server.Behave(fakesource.Behaviour{}) // from the second object on
+				return wire.NewPacked(wire.JSON, []byte(bad)), nil
+			},
+		})
 		want("BOOKMARK@3 true") // a is there, as far as is known
 		server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
 		want("DELETED a uid-1@4")

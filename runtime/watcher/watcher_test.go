@@ -295,9 +295,9 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		}})
 		r := record(t, server, watcher.Config{})
 		r.want("", "stream")
-		time.Sleep(90*time.Second - 1)
+		time.Sleep(90*time.Second - time.Millisecond)
 		r.want("", "")
-		time.Sleep(1)
+		time.Sleep(time.Millisecond)
 		r.want("Init, InitDone@1", "stream")
 		r.wantErrors(core.ErrTooManyRequests)
 	})
@@ -395,16 +395,21 @@ func TestSelectorsGoIntoEveryRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		requests := 0
-		check := func(labels, fields string) error {
+		check := func(labels, fields string) {
 			if requests++; labels != "app=web" || fields != "metadata.name=a" {
 				t.Errorf("selectors %q and %q", labels, fields)
 			}
-			return nil
 		}
 		server.Behave(fakesource.Behaviour{
 			Streaming: fakesource.Rejected,
-			OnList:    func(o *request.ListOptions) error { return check(o.LabelSelector, o.FieldSelector) },
-			OnWatch:   func(o *request.WatchOptions) error { return check(o.LabelSelector, o.FieldSelector) },
+			OnList: func(o *request.ListOptions) error {
+				check(o.LabelSelector, o.FieldSelector)
+				return nil
+			},
+			OnWatch: func(o *request.WatchOptions) error {
+				check(o.LabelSelector, o.FieldSelector)
+				return nil
+			},
 		})
 		record(t, server, watcher.Config{LabelSelector: "app=web", FieldSelector: "metadata.name=a"})
 		if requests != 3 {
@@ -547,7 +552,7 @@ func statusOf(t *testing.T, target error) *core.StatusError {
 // stuckSource has a server that takes requests and never answers, and notes their contexts.
 type stuckSource struct {
 	*fakesource.Server
-	requests []context.Context //nolint:containedctx // to see whether they have ended
+	requests []context.Context
 }
 
 func (s *stuckSource) List(ctx context.Context, _ *request.ListOptions, _ func(wire.Packed) error) (metav1.ListMeta, error) {
@@ -581,7 +586,10 @@ func TestListWithoutAnAnswerIsGivenUp(t *testing.T) {
 
 func TestRequestsAreReleased(t *testing.T) {
 	src := &stuckSource{Server: newServer(t)}
-	for range watcher.Events(t.Context(), src, nil) {
+	for _, err := range watcher.Events(t.Context(), src, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		break
 	}
 	if len(src.requests) != 1 || src.requests[0].Err() == nil {

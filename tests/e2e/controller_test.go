@@ -24,28 +24,28 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// library is a namespace of documents whose controller runs.
+// library is a namespace of documents, with a folder for their files.
 type library struct {
 	docs *kube.API[v1.Document]
 	maps *kube.API[corev1.ConfigMap]
-	dir  string // of the files
+	dir  string
 }
 
-// openLibrary installs the Document kind and runs its controller until the test ends.
-func openLibrary(t *testing.T) *library {
+func newLibrary(t *testing.T, c *kube.Client) *library {
 	t.Helper()
-	c := connect(t, nil)
-	installDocuments(t, c)
 	ns := newNamespace(t, c)
-	l := &library{
+	return &library{
 		docs: kube.Namespaced[v1.Document](c, ns),
 		maps: kube.Namespaced[corev1.ConfigMap](c, ns),
 		dir:  t.TempDir(),
 	}
-	background(t, func(ctx context.Context) error {
-		return documents.Run(ctx, c, &documents.Options{Dir: l.dir})
-	})
-	t.Cleanup(func() { // while the controller is there to let them go
+}
+
+// removeAfter removes the documents when the test ends, before the controller that was started before stops, which lets
+// them go.
+func (l *library) removeAfter(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := l.docs.DeleteCollection(ctx, nil, nil); err != nil {
@@ -60,7 +60,6 @@ func openLibrary(t *testing.T) *library {
 			}
 		}
 	})
-	return l
 }
 
 // write creates a plain text document, or makes it anew.
@@ -99,14 +98,21 @@ func (l *library) awaitPublished(t *testing.T, name, body string) *corev1.Config
 // TestControllerConverges promises that a controller brings the world to what the objects ask, and back to it, whatever
 // others and the server do.
 func TestControllerConverges(t *testing.T) {
-	l := openLibrary(t)
-	const documents = 20
+	c := connect(t, nil)
+	installDocuments(t, c)
+	l := newLibrary(t, c)
+	background(t, func(ctx context.Context) error {
+		return documents.Run(ctx, c, &documents.Options{Dir: l.dir})
+	})
+	l.removeAfter(t)
+
+	const many = 20
 	name := func(i int) string { return fmt.Sprintf("doc-%d", i) }
-	for i := range documents {
+	for i := range many {
 		l.write(t, name(i), "first")
 	}
 	var owned *corev1.ConfigMap
-	for i := range documents {
+	for i := range many {
 		owned = l.awaitPublished(t, name(i), "first")
 	}
 	if ref := metav1.GetControllerOf(owned); ref == nil || ref.Kind != "Document" || ref.Name != owned.Name {
@@ -371,24 +377,11 @@ func TestForbiddenSource(t *testing.T) {
 			return kube.AwaitChange(), nil
 		})
 	})
-	await := func(name string) {
-		t.Helper()
-		for ctx := limit(t); ; {
-			select {
-			case run := <-runs:
-				if run == name {
-					return
-				}
-			case <-ctx.Done():
-				t.Fatalf("%s is not reconciled; configmaps: %v; secrets: %v", name, configMaps.Health(), secrets.Health())
-			}
-		}
-	}
 	maps := kube.Namespaced[corev1.ConfigMap](admin, ns)
 	create(t, maps, "pair", "1")
-	await("pair")
+	awaitValue(t, runs, "pair")
 	create(t, maps, "other", "1")
-	await("other")
+	awaitValue(t, runs, "other")
 	if err := secrets.Health(); !errors.Is(err, kube.ErrForbidden) {
 		t.Errorf("Health of the secrets = %v, want ErrForbidden", err)
 	}
@@ -398,7 +391,7 @@ func TestForbiddenSource(t *testing.T) {
 	if _, err := kube.Namespaced[corev1.Secret](admin, ns).Create(limit(t), pair, nil); err != nil {
 		t.Fatal(err)
 	}
-	await("pair")
+	awaitValue(t, runs, "pair")
 	if err := secrets.Health(); err != nil {
 		t.Errorf("Health of the secrets = %v after the grant", err)
 	}

@@ -113,17 +113,7 @@ func TestForbiddenEvents(t *testing.T) {
 	for i := range 5 {
 		want := fmt.Sprintf("work-%d", i)
 		create(t, maps, want, "1")
-		for ctx := limit(t); ; {
-			select {
-			case got := <-done:
-				if got != want {
-					continue
-				}
-			case <-ctx.Done():
-				t.Fatalf("%s is not reconciled", want)
-			}
-			break
-		}
+		awaitValue(t, done, want)
 	}
 	eventually(t, "the events are dropped", func(context.Context) error {
 		if n := rec.Dropped(); n < 5 {

@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core"
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
@@ -64,6 +63,21 @@ func background(t *testing.T, run func(context.Context) error) (stop func() erro
 }
 
 var errStopped = errors.New("stopped by the test")
+
+// awaitValue waits until a value comes out of a channel, and passes over others.
+func awaitValue[T comparable](t *testing.T, values <-chan T, want T) {
+	t.Helper()
+	for ctx := limit(t); ; {
+		select {
+		case got := <-values:
+			if got == want {
+				return
+			}
+		case <-ctx.Done():
+			t.Fatalf("%v does not come", want)
+		}
+	}
+}
 
 // requests notes the requests of a client. It is safe for concurrent use.
 type requests struct {
@@ -208,28 +222,33 @@ func (f *follower) inStep(t *testing.T) int {
 	}
 }
 
-// installDocuments installs the Document kind until the test ends. A definition that was there before stays.
+// installDocuments installs the Document kind until the test ends.
 func installDocuments(t *testing.T, c *kube.Client) {
+	t.Helper()
+	keepDocumentsAway(t, c)
+	if err := documents.Install(limit(t), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keepDocumentsAway removes the Document kind when the test ends, unless it is there already.
+func keepDocumentsAway(t *testing.T, c *kube.Client) {
 	t.Helper()
 	crd, err := kube.CRD[v1.Document]()
 	if err != nil {
 		t.Fatal(err)
 	}
 	crds := kube.Dynamic(c, kube.CRDResource(), "")
-	_, err = crds.Get(t.Context(), crd.GetName(), nil)
-	if err := documents.Install(limit(t), c); err != nil {
-		t.Fatal(err)
-	}
-	if err == nil {
+	if _, err = crds.Get(limit(t), crd.GetName(), nil); !errors.Is(err, kube.ErrNotFound) {
 		return
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := crds.Delete(ctx, crd.GetName(), nil); err != nil {
+		if err := crds.Delete(ctx, crd.GetName(), nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
 			t.Error(err)
 		}
-		if err := wait.Gone[unstructured.Unstructured](ctx, crds, crd.GetName(), "", nil); err != nil {
+		if err := wait.Gone(ctx, crds, crd.GetName(), "", nil); err != nil {
 			t.Error(err)
 		}
 	})

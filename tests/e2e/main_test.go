@@ -25,7 +25,13 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-func run(m *testing.M) int {
+func run(m *testing.M) (code int) {
+	defer func() {
+		if err := programs.remove(); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e: remove the programs:", err)
+			code = 1
+		}
+	}()
 	if os.Getenv("KUBECONFIG") != "" {
 		return m.Run()
 	}
@@ -35,7 +41,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	builtin = c
-	code := m.Run()
+	code = m.Run()
 	if err := c.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e: stop the cluster:", err)
 		return 1

@@ -67,7 +67,10 @@ func (s *Server) watch(r *http.Request, t target) (*http.Response, error) {
 		told:     make(map[core.ObjectRef]bool),
 		pause: func() {
 			if lag := time.Duration(s.lag.Load()); lag > 0 {
-				<-time.After(lag)
+				select {
+				case <-time.After(lag):
+				case <-r.Context().Done():
+				}
 			}
 		},
 	}), nil

@@ -1,0 +1,179 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+)
+
+// leanConfigMap is a ConfigMap with only the fields that one program needs.
+type leanConfigMap struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (*leanConfigMap) KubeResource() core.Resource { return configMaps }
+
+// plain is a kind that nothing describes.
+type plain struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+}
+
+func TestViewsOfTheSameAreOneView(t *testing.T) {
+	c := cache.New(newServer().Client(), nil)
+	all := cache.Of[corev1.ConfigMap](c, nil)
+	for name, v := range map[string]*cache.View[corev1.ConfigMap]{
+		"the same":                     cache.Of[corev1.ConfigMap](c, nil),
+		"a selection of everything":    cache.Of[corev1.ConfigMap](c, &cache.Selection{}),
+		"the same resource explicitly": cache.OfResource[corev1.ConfigMap](c, configMaps, nil),
+		"of a resource in fewer words": cache.OfResource[corev1.ConfigMap](c, core.Resource{
+			Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true,
+		}, nil),
+	} {
+		if v != all {
+			t.Errorf("%s is another view", name)
+		}
+	}
+	other := configMaps
+	other.Version = "v2"
+	for name, v := range map[string]*cache.View[corev1.ConfigMap]{
+		"a namespace":      cache.Of[corev1.ConfigMap](c, &cache.Selection{Namespace: "prod"}),
+		"labels":           cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a=b"}),
+		"fields":           cache.Of[corev1.ConfigMap](c, &cache.Selection{FieldSelector: "a=b"}),
+		"another version":  cache.OfResource[corev1.ConfigMap](c, other, nil),
+		"another cache":    cache.Of[corev1.ConfigMap](cache.New(newServer().Client(), nil), nil),
+		"another resource": cache.OfResource[corev1.ConfigMap](c, nodes, nil),
+	} {
+		if v == all {
+			t.Errorf("%s is the same view", name)
+		}
+	}
+}
+
+func TestTypesOfOneKindHaveViewsOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a")
+		c := cache.New(s.Client(), nil)
+		full, lean := cache.Of[corev1.ConfigMap](c, nil), cache.Of[leanConfigMap](c, nil)
+		dynamic := cache.OfResource[unstructured.Unstructured](c, configMaps, nil)
+		start(t, full)
+		start(t, lean)
+		start(t, dynamic)
+		wantRequests(t, s, "stream", "stream", "stream")
+		wantNames(t, full, "prod/a")
+		if obj, err := lean.Store().Get(ref("prod/a")); err != nil || obj.Labels["value"] != "first" || obj.Kind != "ConfigMap" {
+			t.Errorf("Get() = %v, %v", obj, err)
+		}
+		obj, err := dynamic.Store().Get(ref("prod/a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, _, _ := unstructured.NestedString(obj.Object, "data", "value"); value != "first" || obj.GetKind() != "ConfigMap" {
+			t.Errorf("Get() = %v", obj)
+		}
+	})
+}
+
+func TestSelectionsAreWhatTheServerIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a", "test/a")
+		s.Put(configMaps, configMap("prod/b", "second"))
+		c := cache.New(s.Client(), nil)
+		v := cache.Of[corev1.ConfigMap](c, &cache.Selection{Namespace: "prod", LabelSelector: "value in (first, third)"})
+		start(t, v)
+		wantNames(t, v, "prod/a")
+		s.Put(configMaps, configMap("prod/b", "third"))
+		s.Put(configMaps, configMap("prod/a", "second"))
+		synctest.Wait()
+		wantNames(t, v, "prod/b")
+	})
+}
+
+func TestViewsThatCanNeverWorkSaySoAtOnce(t *testing.T) {
+	s := newServer()
+	c := cache.New(s.Client(), nil)
+	broken := configMaps
+	broken.Kind = ""
+	tests := []struct {
+		name string
+		view runner
+		want string
+	}{
+		{"a kind that nothing describes", cache.Of[plain](c, nil), "not a known kind"},
+		{"a resource with a hole", cache.OfResource[corev1.ConfigMap](c, broken, nil), "Kind is empty"},
+		{"labels that are none", cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a in"}), `label selector "a in"`},
+		{"fields that are none", cache.Of[corev1.ConfigMap](c, &cache.Selection{FieldSelector: "a"}), `field selector "a"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for what, err := range map[string]error{
+				"Run":     tt.view.Run(t.Context()),
+				"Health":  tt.view.Health(),
+				"WaitFor": tt.view.WaitFor(t.Context(), configMap("prod/a", "first")),
+			} {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%s() = %v, want %q", what, err, tt.want)
+				}
+			}
+		})
+	}
+	if _, ok := errors.AsType[*core.UnknownKindError](cache.Of[plain](c, nil).Run(t.Context())); !ok {
+		t.Error("the error of an unknown kind is no UnknownKindError")
+	}
+	view := cache.Of[corev1.Node](c, &cache.Selection{Namespace: "prod"})
+	if _, ok := errors.AsType[*request.InvalidError](view.Run(t.Context())); !ok {
+		t.Error("a namespace for a kind that has none is no InvalidError")
+	}
+	if v := cache.OfResource[corev1.ConfigMap](c, configMaps, nil); v.Health() != nil {
+		t.Error("a view that can't work has spoilt the one that can")
+	}
+	wantRequests(t, s)
+}
+
+func TestTroubleIsToldToTheLoggerAndByHealthUntilItIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a")
+		no := fakesource.Status(403, metav1.StatusReasonForbidden)
+		s.Kind(configMaps).Behave(fakesource.Behaviour{
+			OnList:  func(*request.ListOptions) error { return no },
+			OnWatch: func(*request.WatchOptions) error { return no },
+		})
+		var log bytes.Buffer
+		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), &cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}), nil)
+		start(t, v)
+		if err := v.Health(); !errors.Is(err, core.ErrForbidden) {
+			t.Errorf("Health() = %v, want the trouble", err)
+		}
+		if line := log.String(); !strings.Contains(line, "level=WARN") || !strings.Contains(line, "watch configmaps") {
+			t.Errorf("the log says %q, want the trouble with the kind", line)
+		}
+		s.Kind(configMaps).Behave(fakesource.Behaviour{})
+		<-time.After(2 * time.Minute)
+		synctest.Wait()
+		if err := v.Health(); err != nil {
+			t.Errorf("Health() = %v after it was over", err)
+		}
+		wantNames(t, v, "prod/a")
+		if asked := s.Kind(configMaps).Requests(); !slices.Contains(asked, "stream") {
+			t.Errorf("the server was asked %q", asked)
+		}
+	})
+}

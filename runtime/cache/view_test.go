@@ -1,0 +1,299 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+)
+
+func TestTheWatchBeginsWithTheFirstRunAndEndsWithTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a")
+		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), nil)
+		synctest.Wait()
+		wantRequests(t, s)
+		first := start(t, v)
+		wantRequests(t, s, "stream")
+		second, third := start(t, v), start(t, v)
+		first()
+		third()
+		s.Put(configMaps, configMap("prod/b", "first"))
+		synctest.Wait()
+		wantNames(t, v, "prod/a", "prod/b")
+		if n := s.Kind(configMaps).Open(); n != 1 {
+			t.Errorf("%d watches are open, want 1", n)
+		}
+		second()
+		if n := s.Kind(configMaps).Open(); n != 0 {
+			t.Errorf("%d watches are open when the last Run has returned", n)
+		}
+		wantRequests(t, s)
+	})
+}
+
+func TestTheNextRunBringsTheStoreUpToDate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a", "prod/b", "prod/c")
+		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), nil)
+		start(t, v)()
+		s.Delete(configMaps, ref("prod/b"))
+		s.Put(configMaps, configMap("prod/c", "second"))
+		s.Put(configMaps, configMap("prod/d", "first"))
+		wantNames(t, v, "prod/a", "prod/b", "prod/c") // what it had
+
+		changes := make(map[string]core.EventType)
+		go func() {
+			for c, err := range v.Subscribe(t.Context()) {
+				if err == nil && !c.Initial {
+					changes[c.Ref.String()] = c.Type
+				}
+			}
+		}()
+		synctest.Wait()
+		start(t, v)
+		wantNames(t, v, "prod/a", "prod/c", "prod/d")
+		want := map[string]core.EventType{"prod/b": core.Deleted, "prod/c": core.Modified, "prod/d": core.Added}
+		for name, kind := range want {
+			if changes[name] != kind {
+				t.Errorf("the subscriber was told %q of %s, want %q", changes[name], name, kind)
+			}
+		}
+		if _, told := changes["prod/a"]; told {
+			t.Error("the subscriber was told of what has not changed")
+		}
+	})
+}
+
+// slowEnd delays the end of each watch.
+type slowEnd struct {
+	http.RoundTripper
+	by time.Duration
+}
+
+func (s slowEnd) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = slowBody{resp.Body, s.by}
+	}
+	return resp, err
+}
+
+type slowBody struct {
+	io.ReadCloser
+	by time.Duration
+}
+
+func (b slowBody) Close() error {
+	<-time.After(b.by)
+	return b.ReadCloser.Close()
+}
+
+func TestAWatchThatIsSlowToEndHoldsUpNobodyButTheNextWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a")
+		v := cache.Of[corev1.ConfigMap](through(t, slowEnd{s, time.Minute}), nil)
+		stop := start(t, v)
+		wantRequests(t, s, "stream")
+		began := time.Now()
+		ended := make(chan time.Duration, 1)
+		go func() {
+			stop()
+			ended <- time.Since(began)
+		}()
+		synctest.Wait()
+
+		start(t, v)()            // comes and goes while the watch ends; its own has not begun
+		stopAgain := start(t, v) // comes and stays
+		if err := v.Health(); err != nil || v.Resource().Kind != "ConfigMap" {
+			t.Errorf("Health() = %v of %s", err, v.Resource())
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("a Run that waited for a watch that had not begun took %v, want until the watch before has ended", took)
+		}
+		if took := <-ended; took != time.Minute {
+			t.Errorf("the last Run returned after %v, want when its watch has ended", took)
+		}
+		synctest.Wait()
+		wantRequests(t, s, "stream")
+		if n := s.Kind(configMaps).Open(); n != 1 {
+			t.Errorf("%d watches are open, want 1", n)
+		}
+		stopAgain()
+	})
+}
+
+func TestRunsThatComeAndGoAtTheSameTime(t *testing.T) {
+	before := runtime.NumGoroutine()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a")
+		most := 0
+		var mu sync.Mutex
+		s.Kind(configMaps).Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error {
+			mu.Lock()
+			defer mu.Unlock()
+			most = max(most, s.Kind(configMaps).Open())
+			return nil
+		}})
+		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), nil)
+		var users sync.WaitGroup
+		for range 20 {
+			users.Go(func() {
+				for range 100 {
+					ctx, cancel := context.WithTimeoutCause(t.Context(), rand.N(4*time.Millisecond), errStop)
+					if err := v.Run(ctx); err != errStop {
+						t.Errorf("Run() = %v, want the cause", err)
+					}
+					cancel()
+					<-time.After(rand.N(40 * time.Millisecond))
+				}
+			})
+		}
+		users.Wait()
+		if n := len(s.Kind(configMaps).Requests()); n < 10 {
+			t.Errorf("the watch began %d times; the test does not show what it should", n)
+		}
+		if n := s.Kind(configMaps).Open(); n != 0 || most != 1 {
+			t.Errorf("%d watches are open in the end and there were %d at a time, want 0 and 1", n, most)
+		}
+		start(t, v)
+		wantNames(t, v, "prod/a")
+	})
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines after the test, %d before", n, before)
+	}
+}
+
+// requestContexts remembers the contexts of requests.
+type requestContexts struct {
+	http.RoundTripper
+	seen []context.Context
+}
+
+func (c *requestContexts) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.seen = append(c.seen, r.Context())
+	return c.RoundTripper.RoundTrip(r)
+}
+
+// The watch serves all who share it; it must not run as who came first.
+func TestTheWatchCarriesNoValuesOfTheFirstCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		seen := &requestContexts{RoundTripper: newServer("prod/a")}
+		v := cache.Of[corev1.ConfigMap](through(t, seen), nil)
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "the first"))
+		go func() { _ = v.Run(ctx) }()
+		synctest.Wait()
+		start(t, v)
+		cancel()
+		if len(seen.seen) != 1 || seen.seen[0].Value(key{}) != nil {
+			t.Errorf("%d requests, the first with the value %v, want one without", len(seen.seen), seen.seen[0].Value(key{}))
+		}
+	})
+}
+
+func TestAFailureForGoodEndsAllRunsAndTheNextTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a")
+		invalid := &request.InvalidError{Field: "name", Detail: "is wrong"}
+		fail := make(chan struct{})
+		s.Kind(configMaps).Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error {
+			<-fail
+			return invalid
+		}})
+		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), nil)
+		ended := make(chan error, 3)
+		for range 2 {
+			go func() { ended <- v.Run(t.Context()) }()
+		}
+		go func() { ended <- v.Ready(t.Context()) }()
+		synctest.Wait()
+		close(fail)
+		for range 3 {
+			if err := <-ended; !errors.Is(err, invalid) {
+				t.Errorf("got %v, want %v", err, invalid)
+			}
+		}
+		s.Kind(configMaps).Behave(fakesource.Behaviour{})
+		start(t, v)
+		wantNames(t, v, "prod/a")
+	})
+}
+
+func TestWaitFor(t *testing.T) {
+	tests := []struct {
+		name      string
+		selection cache.Selection
+		write     string
+		value     string
+		wait      bool
+	}{
+		{"a new object", cache.Selection{}, "prod/new", "first", true},
+		{"a changed object", cache.Selection{}, "prod/a", "second", true},
+		{"in the namespace", cache.Selection{Namespace: "prod"}, "prod/new", "first", true},
+		{"in another namespace", cache.Selection{Namespace: "test"}, "prod/new", "first", false},
+		{"with the label", cache.Selection{LabelSelector: "value=first"}, "prod/new", "first", true},
+		{"without the label", cache.Selection{LabelSelector: "value=first"}, "prod/new", "second", false},
+		{"that has lost the label", cache.Selection{LabelSelector: "value=first"}, "prod/a", "second", true},
+		{"selected by a field, for all we know", cache.Selection{FieldSelector: "data=x"}, "prod/new", "first", false},
+		{"selected by a field before", cache.Selection{FieldSelector: "data=x"}, "prod/a", "second", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer("prod/a")
+				v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), &tt.selection)
+				start(t, v)
+				s.Lag(time.Second)
+				obj := configMap(tt.write, tt.value)
+				obj.ResourceVersion = s.Put(configMaps, obj)
+				began := time.Now()
+				if err := v.WaitFor(t.Context(), obj); err != nil {
+					t.Fatal(err)
+				}
+				if waited := time.Since(began) == time.Second; waited != tt.wait {
+					t.Errorf("waited %v: %v, want %v", time.Since(began), waited, tt.wait)
+				}
+				began = time.Now()
+				if err := v.WaitFor(t.Context(), obj); err != nil || time.Since(began) > 0 {
+					t.Errorf("WaitFor what was seen = %v after %v", err, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+func TestWaitForEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a")
+		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), nil)
+		start(t, v)
+		obj := configMap("prod/a", "second")
+		obj.ResourceVersion = "1000"
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errStop)
+		defer cancel()
+		if err := v.WaitFor(ctx, obj); !errors.Is(err, errStop) {
+			t.Errorf("WaitFor() = %v, want the cause", err)
+		}
+		obj.ResourceVersion = "latest"
+		if err := v.WaitFor(t.Context(), obj); err == nil {
+			t.Error("WaitFor() a version that is none returned no error")
+		}
+	})
+}

@@ -1,0 +1,180 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+func TestStoppingBeginsNothingAndWaitsForWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for i := range 4 {
+			w.Put(documents, doc(fmt.Sprintf("prod/%d", i), "1"))
+		}
+		var begun, finished journal
+		stop := start(t, controller.New(controller.For[document](w.cache), &controller.Options{Concurrency: 2}),
+			func(ctx context.Context, d *document) (controller.Action, error) {
+				begun.add(d.Name)
+				select {
+				case <-time.After(20 * time.Second):
+					finished.add(d.Name)
+				case <-ctx.Done():
+				}
+				return controller.RequeueAfter(0), nil
+			})
+		began := time.Now()
+		if err := stop(); err != errStop {
+			t.Errorf("Run() = %v, want the cause", err)
+		}
+		if took := time.Since(began); took != 20*time.Second {
+			t.Errorf("it took %v, want as long as the runs", took)
+		}
+		a, b := begun.take(), finished.take()
+		if len(a) != 2 || len(b) != 2 {
+			t.Errorf("%q began and %q finished, want the two that ran", a, b)
+		}
+	})
+}
+
+func TestRunsThatDoNotEndAreToldWhyAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var cause error
+		c := controller.New(controller.For[document](w.cache), &controller.Options{StopTimeout: time.Minute})
+		stop := start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return controller.AwaitChange(), cause
+		})
+		began := time.Now()
+		if err := stop(); err != errStop {
+			t.Errorf("Run() = %v, want the cause", err)
+		}
+		if took := time.Since(began); took != time.Minute || cause != errStop {
+			t.Errorf("after %v the run was told %v, want the cause after a minute", took, cause)
+		}
+	})
+}
+
+// What is read while the last runs finish is still kept up to date.
+func TestTheCacheIsKeptUpWhileRunsFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		store := viewOf[document](w).Store()
+		stop := start(t, controller.New(controller.For[document](w.cache), nil),
+			func(_ context.Context, d *document) (controller.Action, error) {
+				<-time.After(10 * time.Second)
+				if now, err := store.Get(ref("prod/a")); err != nil || now.Text != "2" {
+					t.Errorf("Get() = %v, %v, want the newest state", now, err)
+				}
+				return controller.AwaitChange(), nil
+			})
+		time.AfterFunc(5*time.Second, func() { w.Put(documents, doc("prod/a", "2")) })
+		stop()
+	})
+}
+
+func TestRunLeavesNoGoroutineBehind(t *testing.T) {
+	before := runtime.NumGoroutine()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		c := controller.New(controller.For[document](w.cache), nil).
+			Owns(controller.Source[page](w.cache)).
+			Watches(controller.Source[shelf](w.cache).Map(nil))
+		var runs journal
+		inside := runtime.NumGoroutine()
+		start(t, c, runs.note)()
+		if n := runtime.NumGoroutine(); n > inside {
+			stacks := make([]byte, 1<<20)
+			t.Errorf("%d goroutines when Run has returned, %d before it was called:\n%s",
+				n, inside, stacks[:runtime.Stack(stacks, true)])
+		}
+		if n := w.Kind(documents).Open() + w.Kind(pages).Open() + w.Kind(shelves).Open(); n != 0 {
+			t.Errorf("%d watches are still open", n)
+		}
+	})
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines after the test, %d before", n, before)
+	}
+}
+
+func TestRunAgainAfterItHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(documents, doc("prod/b", "1"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil)
+		start(t, c, runs.note)()
+		runs.wantSet(t, "a=1", "b=1")
+		w.Delete(documents, ref("prod/b"))
+		w.Put(documents, doc("prod/a", "2"))
+		start(t, c, runs.note)
+		if got := runs.take(); len(got) == 0 || got[len(got)-1] != "a=2" {
+			t.Errorf("got %q, want the newest state in the end", got)
+		}
+		w.Put(documents, doc("prod/a", "3"))
+		synctest.Wait()
+		runs.want(t, "a=3")
+	})
+}
+
+func TestRunTwiceAtATimeIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil)
+		start(t, c, runs.note)
+		if err := c.Run(t.Context(), runs.note); err == nil || !strings.Contains(err.Error(), "while it was running") {
+			t.Errorf("the second Run() = %v, want a refusal", err)
+		}
+		w.Put(documents, doc("prod/a", "1"))
+		synctest.Wait()
+		runs.want(t, "a=1")
+	})
+}
+
+func TestControllersOfOneCacheShareItsWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var runs, others journal
+		stop := start(t, controller.New(controller.For[document](w.cache), nil).
+			Owns(controller.Source[page](w.cache)).
+			Watches(controller.Source[page](w.cache).Map(of)).
+			Watches(controller.Source[document](w.cache).Map(func(*document) (none []core.ObjectRef) { return none })), runs.note)
+		start(t, controller.New(controller.For[page](w.cache), nil).Owns(controller.Source[document](w.cache)),
+			func(_ context.Context, p *page) (controller.Action, error) {
+				others.add(p.Name)
+				return controller.AwaitChange(), nil
+			})
+		for _, res := range []core.Resource{documents, pages} {
+			if asked := w.Kind(res).Requests(); !slices.Equal(asked, []string{"stream"}) {
+				t.Errorf("the server was asked %q for %s, want one streaming list that becomes the watch", asked, res)
+			}
+		}
+		stop()
+		w.Put(pages, pageAbout("a"))
+		synctest.Wait()
+		runs.want(t, "a=1")
+		others.want(t, "p") // though the one that began the watches has ended
+		if asked := w.Kind(pages).Requests(); len(asked) > 0 {
+			t.Errorf("the server was asked again: %q", asked)
+		}
+	})
+}

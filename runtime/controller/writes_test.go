@@ -1,0 +1,316 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+const lag = 100 * time.Millisecond
+
+// lagging returns a world whose watches tell of what is written only after a while, with a document in it.
+func lagging(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.Put(documents, doc("prod/a", "1"))
+	w.Lag(lag)
+	return w
+}
+
+// A reconcile that counts up in the status what it sees there goes wrong as soon as it sees a state from before its last
+// write.
+func TestTheNextRunSeesWhatTheLastHasWritten(t *testing.T) {
+	for name, hold := range map[string]time.Duration{"held back": 0, "not held back": -1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := lagging(t)
+				api := clusterWide[document](w)
+				var seen journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{HoldTimeout: hold}).
+					Watches(controller.Source[page](w.cache).Map(of))
+				start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+					seen.add(d.Status)
+					if len(d.Status) == 3 {
+						return controller.AwaitChange(), nil
+					}
+					d.ResourceVersion = ""
+					d.Status += "x"
+					_, err := api.Update(ctx, d, nil)
+					return controller.RequeueAfter(lag / 10), err
+				})
+				after(10 * lag)
+				stale := 0
+				got := seen.take()
+				for i, status := range got {
+					if len(status) < min(i, 3) {
+						stale++
+					}
+				}
+				if hold == 0 && (stale > 0 || len(got) < 4) || hold < 0 && stale == 0 {
+					t.Errorf("the runs saw %q, %d of them stale", got, stale)
+				}
+			})
+		})
+	}
+}
+
+func TestAnObjectIsHeldBackUntilEachWriteWasSeen(t *testing.T) {
+	tests := []struct {
+		name  string
+		write func(context.Context, *world, *document) error
+		held  bool
+	}{
+		{"nothing", func(context.Context, *world, *document) error { return nil }, false},
+		{"the object itself", func(ctx context.Context, w *world, d *document) error {
+			d.Status = "done"
+			_, err := clusterWide[document](w).Update(ctx, d, nil)
+			return err
+		}, true},
+		{"its status", func(ctx context.Context, w *world, d *document) error {
+			_, err := clusterWide[document](w).In("prod").Status().Patch(ctx, "a", request.MergePatch([]byte(`{"status":"done"}`)), nil)
+			return err
+		}, true},
+		{"what was so before", func(ctx context.Context, w *world, d *document) error {
+			_, err := clusterWide[document](w).In("prod").Patch(ctx, "a", request.MergePatch([]byte(`{"text":"1"}`)), nil)
+			return err
+		}, false},
+		{"an object that it owns", func(ctx context.Context, w *world, _ *document) error {
+			_, err := clusterWide[page](w).Create(ctx, pageOf("prod/p"), nil)
+			return err
+		}, true},
+		{"by apply", func(ctx context.Context, w *world, _ *document) error {
+			_, err := clusterWide[page](w).Apply(ctx, pageOf("prod/p"), &request.ApplyOptions{FieldManager: "test"})
+			return err
+		}, true},
+		{"a kind that is not a source", func(ctx context.Context, w *world, _ *document) error {
+			s := &shelf{}
+			s.Name = "s"
+			_, err := clusterWide[shelf](w).Create(ctx, s, nil)
+			return err
+		}, false},
+		{"what another has written", func(_ context.Context, w *world, _ *document) error {
+			w.Put(documents, doc("prod/a", "2"))
+			return nil
+		}, false},
+		{"what was refused", func(ctx context.Context, w *world, d *document) error {
+			d.ResourceVersion = "1"
+			if _, err := clusterWide[document](w).Update(ctx, d, nil); err == nil {
+				return errNo
+			}
+			return nil
+		}, false},
+		{"something, then it panics", func(ctx context.Context, w *world, _ *document) error {
+			if _, err := clusterWide[page](w).Create(ctx, pageOf("prod/p"), nil); err != nil {
+				return err
+			}
+			panic("oh")
+		}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := lagging(t)
+				done := false
+				c := controller.New(controller.For[document](w.cache), &controller.Options{Concurrency: 1}).
+					Owns(controller.Source[page](w.cache))
+				start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+					if done {
+						return controller.AwaitChange(), nil
+					}
+					done = true
+					return controller.AwaitChange(), tt.write(ctx, w, d)
+				})
+				after(lag) // the time that the first list takes
+				held := 0
+				if tt.held {
+					held = 1
+				}
+				if s := c.Stats(); s.Held != held || s.Queue.Running != held {
+					t.Errorf("after the run %d objects are held back and %d run, want %d", s.Held, s.Queue.Running, held)
+				}
+				after(lag)
+				if s := c.Stats(); s.Held != 0 || s.Overdue != 0 || s.Queue.Running != 0 {
+					t.Errorf("when the cache has seen it %d objects are held back, %d are overdue, %d run, want none",
+						s.Held, s.Overdue, s.Queue.Running)
+				}
+			})
+		})
+	}
+}
+
+// Views that hold only some of the objects do not see all writes, and it must not be waited for those that they don't.
+func TestSelectionsSeeOnlySomeWrites(t *testing.T) {
+	tests := []struct {
+		name      string
+		selection cache.Selection
+		page      string
+		shown     string // value of the page's label
+		there     bool   // the page was there before, and selected
+		held      bool
+	}{
+		{"in the namespace", cache.Selection{Namespace: "prod"}, "prod/p", "", false, true},
+		{"in another namespace", cache.Selection{Namespace: "test"}, "prod/p", "", false, false},
+		{"with the label", cache.Selection{LabelSelector: "shown=yes"}, "prod/p", "yes", false, true},
+		{"without the label", cache.Selection{LabelSelector: "shown=yes"}, "prod/p", "no", false, false},
+		{"that loses the label", cache.Selection{LabelSelector: "shown=yes"}, "prod/p", "no", true, true},
+		{"by a field, for the first time", cache.Selection{FieldSelector: "metadata.name=p"}, "prod/p", "", false, false},
+		{"by a field, and known", cache.Selection{FieldSelector: "metadata.name=p"}, "prod/p", "no", true, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := lagging(t)
+				if tt.there {
+					p := pageOf(tt.page)
+					p.Labels = map[string]string{"shown": "yes"}
+					w.Put(pages, p)
+				}
+				c := controller.New(controller.For[document](w.cache), nil).
+					Owns(controller.SourceView(cache.Of[page](w.cache, &tt.selection)))
+				start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+					p := pageOf(tt.page)
+					p.Labels = map[string]string{"shown": tt.shown}
+					_, err := clusterWide[page](w).Apply(ctx, p, &request.ApplyOptions{FieldManager: "test"})
+					clear(p.Labels)
+					return controller.AwaitChange(), err
+				})
+				after(lag)
+				if held := c.Stats().Held > 0; held != tt.held {
+					t.Errorf("held back: %v, want %v", held, tt.held)
+				}
+				after(lag)
+				if s := c.Stats(); s.Held > 0 || s.Overdue > 0 {
+					t.Errorf("%d objects are held back and %d are overdue, want none", s.Held, s.Overdue)
+				}
+			})
+		})
+	}
+}
+
+func TestACacheThatDoesNotCatchUpHoldsAnObjectBackForAWhileOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(documents, doc("prod/b", "1"))
+		var runs journal
+		began := time.Now()
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Concurrency: 1, Logger: w.log.logger()}).
+			Owns(controller.Source[page](w.cache))
+		stop := start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			runs.add(fmt.Sprint(d.Name, " ", time.Since(began)))
+			w.Lag(time.Hour)
+			_, err := clusterWide[page](w).Apply(ctx, pageOf("prod/"+d.Name), &request.ApplyOptions{FieldManager: "test"})
+			return controller.RequeueAfter(time.Second), err
+		})
+		after(0)
+		runs.wantSet(t, "a 0s", "b 0s") // one worker: it is not the worker that waits
+		after(5 * time.Second)
+		runs.wantSet(t, "a 5s", "b 5s")
+		if s := c.Stats(); s.Overdue != 2 || s.Held != 2 {
+			t.Errorf("%d objects were overdue and %d are held back, want 2 and 2", s.Overdue, s.Held)
+		}
+		if lines := w.log.with("kind=Page object=prod/a"); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") {
+			t.Errorf("the log does not tell that the cache is late:\n%s", w.log)
+		}
+		stopped := time.Now()
+		stop()
+		if took := time.Since(stopped); took > 0 {
+			t.Errorf("stopping took %v: it waited for what nobody waits for", took)
+		}
+	})
+}
+
+func TestASourceThatWasNeverInStepHoldsNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		forbidden(w.Kind(pages))
+		w.Put(documents, doc("prod/a", "1"))
+		c := controller.New(controller.For[document](w.cache), nil).Owns(controller.Source[page](w.cache))
+		var runs journal
+		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			runs.add(d.Name)
+			_, err := clusterWide[page](w).Apply(ctx, pageOf("prod/p"), &request.ApplyOptions{FieldManager: "test"})
+			return controller.AwaitChange(), err
+		})
+		after(30 * time.Second)
+		runs.want(t, "a")
+		if s := c.Stats(); s.Held > 0 {
+			t.Error("the object is held back")
+		}
+	})
+}
+
+func TestWritesFromManyGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := lagging(t)
+		c := controller.New(controller.For[document](w.cache), nil).Owns(controller.Source[page](w.cache))
+		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			errs := make(chan error)
+			for i := range 10 {
+				go func() {
+					_, err := clusterWide[page](w).Create(ctx, pageOf(fmt.Sprintf("prod/p%d", i)), nil)
+					errs <- err
+				}()
+			}
+			for range 10 {
+				if err := <-errs; err != nil {
+					return controller.Action{}, controller.Terminal(err)
+				}
+			}
+			return controller.AwaitChange(), nil
+		})
+		after(lag)
+		store := viewOf[page](w).Store()
+		for c.Stats().Held == 1 && store.Len() < 10 {
+			after(lag)
+		}
+		if n, s := store.Len(), c.Stats(); n != 10 || s.Held != 0 {
+			t.Errorf("%d of 10 pages were seen when %d objects are held back", n, s.Held)
+		}
+	})
+}
+
+func TestLogsTellNothingOfWhatObjectsHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const secret = "hunter2"
+		w := newWorld(t)
+		w.cache = cache.New(w.Client(), &cache.Options{Logger: w.log.logger()})
+		w.Put(documents, doc("prod/a", secret))
+		p := pageAbout(secret)
+		w.Put(pages, p)
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+			Watches(controller.Source[page](w.cache).Map(func(p *page) []core.ObjectRef { panic("oh") }))
+		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			if d.Name == "a" {
+				panic("oh")
+			}
+			return controller.Action{}, errNo
+		})
+		w.Put(documents, doc("prod/b", secret))
+		after(time.Minute)
+		w.Put(documents, &broken{ObjectMeta: doc("prod/c", "").ObjectMeta, Text: 20252026})
+		after(time.Minute)
+		log := w.log.String()
+		for _, text := range []string{"prod/a", "prod/b", "prod/c", "prod/p"} {
+			if !strings.Contains(log, text) {
+				t.Errorf("the log does not tell of %s", text)
+			}
+		}
+		for _, text := range []string{secret, "20252026"} {
+			if strings.Contains(log, text) {
+				t.Errorf("the log tells %q", text)
+			}
+		}
+	})
+}

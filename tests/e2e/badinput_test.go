@@ -1,0 +1,212 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
+	"github.com/kube-go/sdk/examples/document-controller/documents"
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestBadInput promises one clear line for what goes wrong in everybody's first hour: it says what is the matter, and
+// what to do.
+func TestBadInput(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	expired, key := expiredCertificate(t, 49*time.Hour)
+	pod := []string{"-n", "default"}
+	for _, tc := range []struct {
+		name string
+		call call
+		want []string // in the one line
+	}{
+		{
+			name: "a missing kubeconfig that KUBECONFIG names",
+			call: call{program: "list-pods", env: []string{"KUBECONFIG=" + nowhere}},
+			want: []string{"no kubeconfig found", nowhere, "set KUBECONFIG to a kubeconfig file"},
+		},
+		{
+			name: "a missing kubeconfig in the home folder",
+			call: call{program: "list-pods", env: []string{"KUBECONFIG=", "HOME=" + nowhere, "KUBERNETES_SERVICE_HOST="}},
+			want: []string{"no kubeconfig found", filepath.Join(nowhere, ".kube", "config"), "set KUBECONFIG to a kubeconfig file"},
+		},
+		{
+			name: "an unknown context",
+			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{"token": "x"}, "there")},
+			want: []string{`context "there" does not exist`, `contexts: "here"`, "choose one with `kubectl config use-context`"},
+		},
+		{
+			name: "a context that is almost right",
+			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{"token": "x"}, "hero")},
+			want: []string{`did you mean "here"?`},
+		},
+		{
+			name: "an expired certificate",
+			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{
+				"client-certificate-data": expired, "client-key-data": key,
+			}, "here")},
+			want: []string{`user "me"`, "client-certificate-data", "expired 2 days ago, at 20", "renew it, or get a new kubeconfig"},
+		},
+		{
+			name: "a server that is down",
+			call: call{program: "list-pods", args: pod, env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{"token": "x"}, "here")},
+			want: []string{
+				"list pods in default: reach https://127.0.0.1:1", `context "here" of `,
+				"connection refused", "nothing listens there: start the server, or correct the address",
+			},
+		},
+		{
+			name: "a server's name that does not exist",
+			call: call{program: "list-pods", args: pod, env: kubeconfig(t, "https://nowhere.invalid", map[string]any{"token": "x"}, "here")},
+			want: []string{"reach https://nowhere.invalid", "correct the host name, or the resolver"},
+		},
+		{
+			name: "a server of which nothing vouches",
+			call: call{program: "list-pods", args: pod, env: kubeconfig(t, loadConfig(t, "").Server, map[string]any{"token": "x"}, "here")},
+			want: []string{"not signed by the configured certificate-authority: take the cluster's current one"},
+		},
+		{
+			name: "a resource that the server does not have",
+			call: call{program: "dynamic-get", args: []string{"wibbles"}},
+			want: []string{`the server has no resource "wibbles"`, "CustomResourceDefinition", "must be installed first"},
+		},
+		{
+			name: "a resource that is almost right",
+			call: call{program: "dynamic-get", args: []string{"deploymets"}},
+			want: []string{`the server has no resource "deploymets"`, "did you mean deployments.apps?"},
+		},
+		{
+			name: "a marker that is misspelt",
+			call: call{program: "kube-derive", dir: filepath.Join("testdata", "misspelt")},
+			want: []string{"document.go:12:", "+kubebuilder:validation:MaxLenght", "did you mean +kubebuilder:validation:MaxLength"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := tc.call.run(t)
+			if got.code != 1 || got.stdout != "" {
+				t.Errorf("exit code %d and stdout %q, want 1 and nothing", got.code, got.stdout)
+			}
+			line, rest, ok := strings.Cut(got.stderr, "\n")
+			if strings.HasPrefix(rest, "kube-derive: 1 mistake") { // the count, last
+				rest = ""
+			}
+			if !ok || rest != "" {
+				t.Errorf("stderr = %q, want one line", got.stderr)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(line, part) {
+					t.Errorf("the line is %q, want %q in it", line, part)
+				}
+			}
+		})
+	}
+}
+
+// unheardOf is a kind that nobody has registered.
+type unheardOf struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+// TestUnknownKind promises the same for what only a program can get wrong.
+func TestUnknownKind(t *testing.T) {
+	c := connect(t, nil)
+	t.Run("a kind that nobody registered", func(t *testing.T) {
+		_, err := kube.Namespaced[unheardOf](c, "default").Get(limit(t), "x", nil)
+		if want := "generate it with kube-derive, give it a method KubeResource"; err == nil ||
+			!strings.Contains(err.Error(), "e2e_test.unheardOf: not a known kind: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("error = %v, want %q in it", err, want)
+		}
+	})
+	t.Run("a kind whose CustomResourceDefinition is not installed", func(t *testing.T) {
+		_, err := kube.Namespaced[v1.Document](c, "default").List(limit(t), nil)
+		want := "list documents.docs.example.com in default: the server does not serve documents.docs.example.com in version v1: " +
+			"install its CustomResourceDefinition"
+		if _, ok := errors.AsType[*kube.NotServedError](err); !ok || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error = %v, want %q", err, want)
+		}
+	})
+	t.Run("a controller of such a kind says so, and begins when it is installed", func(t *testing.T) {
+		keepDocumentsAway(t, c)
+		l := newLibrary(t, c)
+		running := call{program: "document-controller", args: []string{"-dir", l.dir}}.start(t)
+		l.removeAfter(t)
+		eventually(t, "it says so", func(context.Context) error {
+			log := running.stderr.String()
+			if want := "install its CustomResourceDefinition, enable the API"; !strings.Contains(log, want) {
+				return fmt.Errorf("the log has no %q:\n%s", want, log)
+			}
+			return nil
+		})
+		if err := documents.Install(limit(t), c); err != nil {
+			t.Fatal(err)
+		}
+		l.write(t, "doc", "words")
+		l.awaitPublished(t, "doc", "words")
+	})
+}
+
+// kubeconfig writes a kubeconfig with a context "here" and returns the environment that names it.
+func kubeconfig(t *testing.T, server string, user map[string]any, current string) (env []string) {
+	t.Helper()
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": current,
+		"clusters": []any{map[string]any{"name": "there", "cluster": map[string]any{"server": server}}},
+		"users":    []any{map[string]any{"name": "me", "user": user}},
+		"contexts": []any{map[string]any{"name": "here", "context": map[string]any{"cluster": "there", "user": "me"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"KUBECONFIG=" + path}
+}
+
+// expiredCertificate returns a client certificate that has not been good for so long, and its key, in PEM.
+func expiredCertificate(t *testing.T, since time.Duration) (certificate, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := time.Now().Add(-since)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "me"},
+		NotBefore:    end.Add(-time.Hour),
+		NotAfter:     end,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
+}

@@ -1,0 +1,131 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestDemo promises that the demo shows all it has to show, on the cluster it is given or on one of its own, and leaves
+// nothing behind.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	for _, tc := range []struct {
+		name string
+		own  bool
+	}{
+		{name: "on the cluster of KUBECONFIG"},
+		{name: "on a cluster of its own", own: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := footprint(t, c)
+			temp := t.TempDir()
+			demo := call{program: "demo", env: []string{"TMPDIR=" + temp}}
+			if tc.own {
+				builtinCluster(t) // else nobody asked to build one
+				demo.env = append(demo.env, "KUBECONFIG=")
+			}
+			got := demo.run(t)
+			if got.code != 0 || got.stderr != "" {
+				t.Fatalf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+			}
+			want := []string{
+				"Install the CustomResourceDefinition", "Run the controller", "Create three documents", "Edit a document",
+				"Delete a ConfigMap", "Make a mistake", "Delete a document", "Summary",
+				"Ready=True", "Ready=False", "all as it should be",
+			}
+			if tc.own {
+				want = append(want, "Kill the API server")
+			}
+			for _, part := range want {
+				if !strings.Contains(got.stdout, part) {
+					t.Errorf("the demo does not show %q", part)
+				}
+			}
+			if t.Failed() {
+				t.Log(got.stdout)
+			}
+
+			if diff := cmp.Diff(before, footprint(t, c)); diff != "" {
+				t.Errorf("left in the cluster (-before +after):\n%s", diff)
+			}
+			for _, file := range filesIn(t, temp) {
+				t.Errorf("left behind: %s", file)
+			}
+			for _, process := range processesWith(t, temp) {
+				t.Errorf("still running: %s", process)
+			}
+		})
+	}
+}
+
+// footprint returns what a demo could leave behind in a cluster: its namespaces and the Document kind.
+func footprint(t *testing.T, c *kube.Client) []string {
+	t.Helper()
+	var found []string
+	for ns, err := range kube.ClusterWide[corev1.Namespace](c).All(limit(t), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(ns.Name, "demo-") {
+			found = append(found, ns.Name)
+		}
+	}
+	crd, err := kube.CRD[v1.Document]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch _, err := kube.Dynamic(c, kube.CRDResource(), "").Get(limit(t), crd.GetName(), nil); {
+	case err == nil:
+		found = append(found, crd.GetName())
+	case !errors.Is(err, kube.ErrNotFound):
+		t.Fatal(err)
+	}
+	return found
+}
+
+func filesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if path != dir {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// processesWith returns the command lines of the processes whose environment has a text in it, where the system tells.
+func processesWith(t *testing.T, text string) []string {
+	t.Helper()
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, environ := range environs {
+		if env, err := os.ReadFile(environ); err == nil && bytes.Contains(env, []byte(text)) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(environ), "cmdline"))
+			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}

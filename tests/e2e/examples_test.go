@@ -1,0 +1,142 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/wait"
+)
+
+// TestExamples promises that the examples do what they say.
+func TestExamples(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	_, err := kube.Namespaced[corev1.Pod](c, ns).Create(limit(t), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "waiting", Labels: map[string]string{"app": "web"}},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{"example.com/no": "node"},
+			Containers:   []corev1.Container{{Name: "main", Image: "none"}},
+		},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name    string
+		program string
+		args    []string
+		code    int
+		stdout  string // a regular expression for all of it
+		stderr  string // the same
+	}{
+		{
+			name:    "list-pods prints the pods of a namespace",
+			program: "list-pods", args: []string{"-n", ns},
+			stdout: `NAMESPACE +NAME +PHASE +NODE\n` + ns + ` +waiting +Pending *\n`,
+		},
+		{
+			name:    "list-pods prints the selected pods of all namespaces",
+			program: "list-pods", args: []string{"-l", "app=web"},
+			stdout: `NAMESPACE .*\n(.*\n)*` + ns + ` +waiting .*\n(.*\n)*`,
+		},
+		{
+			name:    "list-pods says that there are none",
+			program: "list-pods", args: []string{"-n", ns, "-l", "app!=web"},
+			stderr: `no pods\n`,
+		},
+		{
+			name:    "list-pods says what is wrong with a selector",
+			program: "list-pods", args: []string{"-n", ns, "-l", "app in web"},
+			code:   1,
+			stderr: `list-pods: list pods in ` + ns + `: bad request: server said: unable to parse requirement.*\n`,
+		},
+		{
+			name:    "dynamic-get prints names",
+			program: "dynamic-get", args: []string{"ns"},
+			stdout: `([-a-z0-9]+\n)*` + ns + `\n([-a-z0-9]+\n)*`,
+		},
+		{
+			name:    "dynamic-get prints an object",
+			program: "dynamic-get", args: []string{"-n", ns, "Pod", "waiting"},
+			stdout: `apiVersion: v1\nkind: Pod\n(.*\n)*    example.com/no: node\n(.*\n)*`,
+		},
+		{
+			name:    "dynamic-get says that there is no such object",
+			program: "dynamic-get", args: []string{"-n", ns, "pods", "absent"},
+			code:   1,
+			stderr: `dynamic-get: get pods ` + ns + `/absent: not found\n`,
+		},
+		{
+			name:    "dynamic-get wants a resource",
+			program: "dynamic-get",
+			code:    1,
+			stderr:  `dynamic-get: name a resource.*\n`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := call{program: tc.program, args: tc.args}.run(t)
+			if got.code != tc.code {
+				t.Errorf("exit code %d, want %d", got.code, tc.code)
+			}
+			for _, out := range []struct{ name, got, want string }{
+				{"stdout", got.stdout, tc.stdout},
+				{"stderr", got.stderr, tc.stderr},
+			} {
+				if !regexp.MustCompile(`^(?:` + out.want + `)$`).MatchString(out.got) {
+					t.Errorf("%s = %q, want %q", out.name, out.got, out.want)
+				}
+			}
+		})
+	}
+}
+
+// TestDocumentController promises that the document controller installs what it needs, does its work as a program of its
+// own, and ends in good order when it is asked to.
+func TestDocumentController(t *testing.T) {
+	c := connect(t, nil)
+	keepDocumentsAway(t, c)
+	l := newLibrary(t, c)
+	running := call{program: "document-controller", args: []string{"-install", "-dir", l.dir}}.start(t)
+	l.removeAfter(t)
+
+	eventually(t, "documents are served", func(ctx context.Context) error {
+		_, err := l.docs.List(ctx, nil)
+		return err
+	})
+	l.write(t, "doc", "words")
+	l.awaitPublished(t, "doc", "words")
+	file := filepath.Join(l.dir, l.docs.Namespace(), "doc", "document.txt")
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "words") {
+		t.Errorf("%s is %q, %v", file, text, err)
+	}
+	if err := l.docs.Delete(limit(t), "doc", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait.Gone(limit(t), l.docs, "doc", "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", file, err)
+	}
+
+	got := running.stop()
+	if got.code != 0 {
+		t.Errorf("exit code %d after SIGTERM, want 0", got.code)
+	}
+	if want := "msg=reconciled document=" + l.docs.Namespace() + "/doc"; !strings.Contains(got.stderr, want) {
+		t.Errorf("its log has no %q:\n%s", want, got.stderr)
+	}
+}

@@ -1,0 +1,155 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// programs are the programs of this repository that users run, built when the first of them is called.
+var programs builder
+
+// builder builds programs, once.
+type builder struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func (b *builder) build() {
+	if b.dir, b.err = os.MkdirTemp("", "e2e-programs-"); b.err != nil {
+		return
+	}
+	args := []string{"build", "-o", b.dir + string(filepath.Separator)}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race") // as these tests
+	}
+	for _, program := range []string{
+		"derive/cmd/kube-derive",
+		"examples/document-controller",
+		"examples/document-controller/demo",
+		"examples/dynamic-get",
+		"examples/list-pods",
+	} {
+		args = append(args, "github.com/kube-go/sdk/"+program)
+	}
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // it is every test's
+		b.err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// remove removes what was built.
+func (b *builder) remove() error {
+	if b.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(b.dir)
+}
+
+// call is a call of a program.
+type call struct {
+	program string
+	args    []string
+	dir     string   // where it is called; empty: here
+	env     []string // what differs from the environment of this test, such as A=b; "A=" removes A
+}
+
+// outcome is what came of a call.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// command returns the command, which is killed when the context ends. It knows the cluster under test.
+func (c call) command(ctx context.Context, t *testing.T) *exec.Cmd {
+	t.Helper()
+	programs.once.Do(programs.build)
+	if programs.err != nil {
+		t.Fatal(programs.err)
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(programs.dir, c.program), c.args...)
+	cmd.Dir = c.dir
+	env := append([]string{"GORACE=atexit_sleep_ms=0"}, c.env...) // else each call takes a second longer
+	if builtin != nil {
+		env = append([]string{"KUBECONFIG=" + builtin.Kubeconfig()}, env...)
+	}
+	cmd.Env = os.Environ()
+	for _, setting := range env {
+		name, value, _ := strings.Cut(setting, "=")
+		cmd.Env = slices.DeleteFunc(cmd.Env, func(other string) bool { return strings.HasPrefix(other, name+"=") })
+		if value != "" {
+			cmd.Env = append(cmd.Env, setting)
+		}
+	}
+	return cmd
+}
+
+// run calls the program and waits for its end.
+func (c call) run(t *testing.T) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := c.command(limit(t), t)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// process is a program that runs.
+type process struct {
+	stop   func() outcome // asks it to end and waits for that
+	stderr *transcript
+}
+
+// start calls the program, and stops it when the test ends.
+func (c call) start(t *testing.T) *process {
+	t.Helper()
+	var stdout, stderr transcript
+	cmd := c.command(context.WithoutCancel(t.Context()), t)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := sync.OnceValue(func() outcome {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Errorf("stop %s: %v", c.program, err)
+		}
+		_ = cmd.Wait() // its state says how it ended
+		return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	})
+	t.Cleanup(func() { stop() })
+	return &process{stop, &stderr}
+}
+
+// transcript is what a program writes. It may be read meanwhile.
+type transcript struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (s *transcript) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *transcript) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
