@@ -27,7 +27,7 @@ import (
 // Whatever happens on the server and on the way to it, in the end the store and every subscriber know what the server
 // has.
 func TestModel(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			ops := make([]byte, 300)

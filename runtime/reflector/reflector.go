@@ -78,19 +78,20 @@ func (r *Reflector[K]) Run(ctx context.Context) error {
 			r.watch.OnError(err)
 		}
 	}
+	var end error
 	for ev, err := range watcher.Events(ctx, r.source, &config) {
-		if err != nil {
-			if ctx.Err() == nil {
-				t.setTrouble(err)
-				t.setFailed(err)
-			}
-			return err
+		if end = err; err != nil {
+			break
 		}
 		if err := r.take(ev); err != nil {
 			config.OnError(err)
 		}
 	}
-	return nil // not reached: the sequence ends with an error
+	if ctx.Err() == nil {
+		t.setTrouble(end)
+		t.setFailed(end)
+	}
+	return end
 }
 
 // take brings an event into the table. An error is about its object, which then stays as it was.

@@ -75,9 +75,12 @@ func (d *driver) list(ctx, parent context.Context, w *watchdog) (output, error) 
 	var stop error // why each has ended the reading
 	meta, err := d.src.List(ctx, d.listOptions(), func(p wire.Packed) error {
 		w.pause()
-		if _, stop = d.object(parent, gotObject, p); stop == nil {
-			w.allow(pageSilence)
+		if parent.Err() != nil {
+			stop = context.Cause(parent)
+		} else {
+			_, stop = d.object(gotObject, p)
 		}
+		w.allow(pageSilence)
 		return stop
 	})
 	w.pause()
@@ -121,7 +124,7 @@ func (d *driver) watch(ctx, parent context.Context, w *watchdog) (output, error)
 			in.lived = in.now.Sub(start)
 			return d.over(in)
 		}
-		out, err := d.event(parent, ev)
+		out, err := d.event(ev)
 		if out.done || err != nil {
 			return out, err
 		}
@@ -161,12 +164,12 @@ func (d *driver) silence(o *request.WatchOptions) time.Duration {
 }
 
 // event takes an event of a watch.
-func (d *driver) event(ctx context.Context, ev wire.Event) (output, error) {
+func (d *driver) event(ev wire.Event) (output, error) {
 	switch ev.Type {
 	case core.Added, core.Modified:
-		return d.object(ctx, gotObject, ev.Object)
+		return d.object(gotObject, ev.Object)
 	case core.Deleted:
-		return d.object(ctx, gotDelete, ev.Object)
+		return d.object(gotDelete, ev.Object)
 	case core.Bookmark:
 		meta, err := ev.Object.Metadata()
 		if err != nil {
@@ -183,10 +186,7 @@ func (d *driver) event(ctx context.Context, ev wire.Event) (output, error) {
 }
 
 // object takes an object. One that can't be identified is passed over.
-func (d *driver) object(ctx context.Context, kind inputKind, p wire.Packed) (output, error) {
-	if ctx.Err() != nil {
-		return output{}, context.Cause(ctx)
-	}
+func (d *driver) object(kind inputKind, p wire.Packed) (output, error) {
 	head, err := p.Head()
 	if err == nil && head.Ref.Name == "" {
 		err = errors.New("it has no name")
@@ -212,8 +212,8 @@ func (d *driver) take(in input, ev Event) (output, error) {
 	}
 	d.state = next
 	if err := out.trouble; err != nil {
-		if err != in.err { // the source's own say what they are about
-			err = fmt.Errorf("watch %s: %w", d.src.Resource(), err)
+		if f, ok := errors.AsType[fault](err); ok {
+			err = fmt.Errorf("watch %s: %w", d.src.Resource(), f)
 		}
 		d.trouble(err)
 	}

@@ -86,10 +86,15 @@ type output struct {
 	fatal   error         // stop: it will never work
 }
 
-var (
-	errNoVersion = errors.New("the server sent no resource version, so that it can't be watched from there")
-	errNoStart   = errors.New("the server ended a streaming list before its end; going on with paged lists")
-	errShort     = errors.New("the server ended the watch at once")
+// fault is a trouble that the step has found, rather than the source.
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+const (
+	errNoVersion fault = "the server sent no resource version, so that it can't be watched from there"
+	errNoStart   fault = "the server ended a streaming list before its end; going on with paged lists"
+	errShort     fault = "the server ended the watch at once"
 )
 
 // step returns the state after an input, and what to do about the input.

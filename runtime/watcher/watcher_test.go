@@ -463,7 +463,7 @@ func TestCancelledWithinTheLoop(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		var got []string
-		for ev, err := range watcher.Events(ctx, newServer(t, "a", "b"), &watcher.Config{Paged: paged}) {
+		for ev, err := range watcher.Events(ctx, deafSource{newServer(t, "a", "b")}, &watcher.Config{Paged: paged}) {
 			stop(errStop)
 			got = append(got, fmt.Sprintf("%v %v", ev.Type, err))
 		}
@@ -549,6 +549,17 @@ func statusOf(t *testing.T, target error) *core.StatusError {
 	return nil
 }
 
+// deafSource sends what it has, whatever becomes of the request's context.
+type deafSource struct{ *fakesource.Server }
+
+func (s deafSource) List(_ context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
+	return s.Server.List(context.Background(), o, each)
+}
+
+func (s deafSource) Watch(_ context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
+	return s.Server.Watch(context.Background(), o)
+}
+
 // stuckSource has a server that takes requests and never answers, and notes their contexts.
 type stuckSource struct {
 	*fakesource.Server
@@ -595,4 +606,19 @@ func TestRequestsAreReleased(t *testing.T) {
 	if len(src.requests) != 1 || src.requests[0].Err() == nil {
 		t.Error("the context of the request goes on after the loop")
 	}
+}
+
+// manyErrors can't be compared, as the aggregates of some libraries can't.
+type manyErrors []error
+
+func (m manyErrors) Error() string { return fmt.Sprint([]error(m)) }
+
+func TestErrorsOfAnyTypeAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return manyErrors{io.EOF} }})
+		r := record(t, server, watcher.Config{})
+		r.want("", "stream")
+		r.wantErrors("[EOF]")
+	})
 }
