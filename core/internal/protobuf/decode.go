@@ -10,7 +10,6 @@ import (
 	"io"
 	"reflect"
 	"strings"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -40,14 +39,14 @@ func Unmarshal(data []byte, obj any) error {
 	if err != nil {
 		return err
 	}
-	if err := p.decode(data, v.UnsafePointer(), maxDepth); err != nil {
+	if err := p.decode(data, address(v.UnsafePointer()), maxDepth); err != nil {
 		return fmt.Errorf("protobuf: %v: %w", v.Type().Elem(), err)
 	}
 	return nil
 }
 
 // decode decodes a message into the value at obj.
-func (p *plan) decode(data []byte, obj unsafe.Pointer, depth int) error {
+func (p *plan) decode(data []byte, obj address, depth int) error {
 	if depth == 0 {
 		return errDepth
 	}
@@ -68,15 +67,15 @@ func (p *plan) decode(data []byte, obj unsafe.Pointer, depth int) error {
 			if value, next, err = bytes(data, next); err != nil {
 				break
 			}
-			switch v := unsafe.Add(obj, f.offset); f.shape {
+			switch v := f.in(obj); f.shape {
 			case single:
 				if f.kind == text { // the most common by far
-					*(*string)(v) = string(value)
+					*as[string](v) = string(value)
 				} else {
 					err = f.decodeValue(value, v, depth)
 				}
 			case list, pointers:
-				if s := (*slice)(v); s.len == s.cap {
+				if s := as[slice](v); s.len == s.cap {
 					f.reserve(v, 1+f.repeats(data[next:]))
 					grown = f
 				}
@@ -84,12 +83,12 @@ func (p *plan) decode(data []byte, obj unsafe.Pointer, depth int) error {
 			case dict:
 				err = f.decodeEntry(value, data[next:], v, depth)
 			default:
-				err = f.decodeValue(value, f.make(v), depth)
+				err = f.decodeValue(value, f.ensure(v), depth)
 			}
 		default:
 			var v uint64
 			if v, next, err = number(data, next, tag); err == nil {
-				f.decodeNumber(v, unsafe.Add(obj, f.offset))
+				f.decodeNumber(v, f.in(obj))
 			}
 		}
 		if err != nil && f != nil {
@@ -103,15 +102,15 @@ func (p *plan) decode(data []byte, obj unsafe.Pointer, depth int) error {
 	return nil
 }
 
-// make returns where the value of a nullable or optional field at p is, which it is given if it has none.
-func (f *field) make(p unsafe.Pointer) unsafe.Pointer {
+// ensure gives the nullable or optional field at p a value if it has none, and returns where that is.
+func (f *field) ensure(p address) address {
 	if f.shape == nullable {
-		if s := (*[]struct{})(p); *s == nil {
+		if s := as[[]struct{}](p); *s == nil {
 			*s = []struct{}{}
 		}
 		return p
 	}
-	ref := (*unsafe.Pointer)(p)
+	ref := as[address](p)
 	if *ref == nil || f.kind < message { // scalars are replaced, messages merged
 		*ref = f.allocate()
 	}
@@ -119,16 +118,16 @@ func (f *field) make(p unsafe.Pointer) unsafe.Pointer {
 }
 
 // decodeElement appends a length-delimited value to the list at p, which has room, zeroed or not.
-func (f *field) decodeElement(data []byte, p unsafe.Pointer, depth int, zeroed bool) error {
-	s := (*slice)(p)
+func (f *field) decodeElement(data []byte, p address, depth int, zeroed bool) error {
+	s := as[slice](p)
 	i := s.len
 	s.len++
 	elem := f.at(s, i)
 	if f.kind >= message && !zeroed { // the caller's slice may have leftovers where it has room
-		value(f.typ.Elem(), elem).SetZero()
+		reflected(f.typ.Elem(), elem).SetZero()
 	}
 	if f.shape == pointers {
-		elem = f.make(elem)
+		elem = f.ensure(elem)
 	}
 	if err := f.decodeValue(data, elem, depth); err != nil {
 		return within(fmt.Sprintf("[%d]", i), err)
@@ -137,22 +136,23 @@ func (f *field) decodeElement(data []byte, p unsafe.Pointer, depth int, zeroed b
 }
 
 // decodeValue decodes a single length-delimited value to p.
-func (f *field) decodeValue(data []byte, p unsafe.Pointer, depth int) error {
+func (f *field) decodeValue(data []byte, p address, depth int) error {
 	switch f.kind {
 	case text:
-		*(*string)(p) = string(data)
+		*as[string](p) = string(data)
 	case blob:
-		*(*[]byte)(p) = clone(data)
+		*as[[]byte](p) = clone(data)
 	case message:
 		return f.elem.decode(data, p, depth-1)
 	case instant:
-		return (*metav1.Time)(p).Unmarshal(data)
+		return as[metav1.Time](p).Unmarshal(data)
 	case microInstant:
-		return (*metav1.MicroTime)(p).Unmarshal(data)
+		return as[metav1.MicroTime](p).Unmarshal(data)
 	case quantity:
-		return decodeQuantity(data, (*resource.Quantity)(p))
+		return decodeQuantity(data, as[resource.Quantity](p))
 	case fieldSet:
-		return (*metav1.FieldsV1)(p).Unmarshal(data)
+		return as[metav1.FieldsV1](p).Unmarshal(data)
+	default: // numbers come another way
 	}
 	return nil
 }
@@ -165,25 +165,26 @@ func clone(data []byte) []byte {
 }
 
 // decodeNumber stores a number in the field at p.
-func (f *field) decodeNumber(v uint64, p unsafe.Pointer) {
+func (f *field) decodeNumber(v uint64, p address) {
 	switch f.shape {
 	case optional:
-		p = f.make(p)
+		p = f.ensure(p)
 	case list:
-		s := (*slice)(p)
+		s := as[slice](p)
 		if s.len == s.cap {
 			f.reserve(p, 1)
 		}
 		p = f.at(s, s.len)
 		s.len++
+	default: // the number is in the field itself; of pointers and maps there are none
 	}
 	switch f.kind {
 	case boolean:
-		*(*bool)(p) = v != 0
+		*as[bool](p) = v != 0
 	case signed32, unsigned32, float32bits:
-		*(*uint32)(p) = uint32(v)
+		*as[uint32](p) = uint32(v)
 	default:
-		*(*uint64)(p) = v
+		*as[uint64](p) = v
 	}
 }
 
@@ -203,7 +204,7 @@ func (f *field) repeats(data []byte) (n int) {
 
 // decodeOther decodes a list's numbers if they are packed, fails if f has values of another wire type, and skips the
 // value if there is no f. It starts at pos and returns where it ends.
-func (f *field) decodeOther(data []byte, pos int, tag uint64, obj unsafe.Pointer) (int, error) {
+func (f *field) decodeOther(data []byte, pos int, tag uint64, obj address) (int, error) {
 	typ := protowire.Type(tag & 7)
 	switch {
 	case f == nil:
@@ -213,7 +214,7 @@ func (f *field) decodeOther(data []byte, pos int, tag uint64, obj unsafe.Pointer
 		if err != nil {
 			return 0, err
 		}
-		return next, f.decodePacked(packed, unsafe.Add(obj, f.offset))
+		return next, f.decodePacked(packed, f.in(obj))
 	}
 	return 0, fmt.Errorf("%w %d, want %d", errWireType, typ, f.tag&7)
 }
@@ -272,14 +273,14 @@ func decodeQuantity(data []byte, q *resource.Quantity) error {
 }
 
 // decodePacked appends packed numbers to the list at p.
-func (f *field) decodePacked(data []byte, p unsafe.Pointer) error {
+func (f *field) decodePacked(data []byte, p address) error {
 	count := 0 // as many varints as there are bytes that end one, or more if they are not varints
 	for _, b := range data {
 		if b < 0x80 {
 			count++
 		}
 	}
-	if s := (*slice)(p); s.cap-s.len < count {
+	if s := as[slice](p); s.cap-s.len < count {
 		f.reserve(p, count)
 	}
 	for pos := 0; pos < len(data); {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -45,30 +44,30 @@ func AppendField(dst []byte, num protowire.Number, obj any) ([]byte, error) {
 }
 
 // encode writes the message in front of what the writer has.
-func (p *plan) encode(w *writer, obj unsafe.Pointer, depth int) error {
+func (p *plan) encode(w *writer, obj address, depth int) error {
 	if depth == 0 {
 		return errDepth
 	}
 	for i := len(p.fields) - 1; i >= 0; i-- {
 		f := &p.fields[i]
-		v := unsafe.Add(obj, f.offset)
-		if f.nilable && *(*unsafe.Pointer)(v) == nil {
+		v := f.in(obj)
+		if f.nilable && *as[address](v) == nil {
 			continue
 		}
 		var err error
 		switch f.shape {
 		case single:
 			if f.kind == text {
-				w.string(*(*string)(v), f.tag)
+				w.string(*as[string](v), f.tag)
 				continue
 			}
 			err = f.encodeValue(w, v, f.tag, depth)
 		case nullable:
 			err = f.encodeValue(w, v, f.tag, depth)
 		case optional:
-			err = f.encodeValue(w, *(*unsafe.Pointer)(v), f.tag, depth)
+			err = f.encodeValue(w, *as[address](v), f.tag, depth)
 		case list, pointers:
-			err = f.encodeList(w, (*slice)(v), depth)
+			err = f.encodeList(w, as[slice](v), depth)
 		case dict:
 			err = f.encodeMap(w, v, depth)
 		}
@@ -83,7 +82,7 @@ func (f *field) encodeList(w *writer, s *slice, depth int) (err error) {
 	for i := s.len - 1; i >= 0; i-- {
 		p := f.at(s, i)
 		if f.shape == pointers {
-			p = *(*unsafe.Pointer)(p)
+			p = *as[address](p)
 		}
 		if p == nil {
 			err = errNil
@@ -98,34 +97,34 @@ func (f *field) encodeList(w *writer, s *slice, depth int) (err error) {
 }
 
 // encodeValue writes the value at p, and the tag.
-func (f *field) encodeValue(w *writer, p unsafe.Pointer, tag uint16, depth int) error {
+func (f *field) encodeValue(w *writer, p address, tag uint16, depth int) error {
 	switch f.kind {
 	case boolean:
 		var v uint64
-		if *(*bool)(p) {
+		if *as[bool](p) {
 			v = 1
 		}
 		w.number(v, tag)
 	case signed32:
-		w.number(uint64(*(*int32)(p)), tag)
+		w.number(uint64(*as[int32](p)), tag)
 	case unsigned32:
-		w.number(uint64(*(*uint32)(p)), tag)
+		w.number(uint64(*as[uint32](p)), tag)
 	case bits64:
-		w.number(*(*uint64)(p), tag)
+		w.number(*as[uint64](p), tag)
 	case float32bits:
 		w.reserve(4)
 		w.pos -= 4
-		binary.LittleEndian.PutUint32(w.buf[w.pos:], *(*uint32)(p))
+		binary.LittleEndian.PutUint32(w.buf[w.pos:], *as[uint32](p))
 		w.tag(tag)
 	case float64bits:
 		w.reserve(8)
 		w.pos -= 8
-		binary.LittleEndian.PutUint64(w.buf[w.pos:], *(*uint64)(p))
+		binary.LittleEndian.PutUint64(w.buf[w.pos:], *as[uint64](p))
 		w.tag(tag)
 	case text:
-		w.string(*(*string)(p), tag)
+		w.string(*as[string](p), tag)
 	case blob:
-		w.bytes(*(*[]byte)(p), tag)
+		w.bytes(*as[[]byte](p), tag)
 	case message:
 		end := w.end()
 		if err := f.elem.encode(w, p, depth-1); err != nil {
@@ -133,15 +132,15 @@ func (f *field) encodeValue(w *writer, p unsafe.Pointer, tag uint16, depth int) 
 		}
 		w.head(end, tag)
 	case instant:
-		w.timestamp((*metav1.Time)(p).Time, 0, tag)
+		w.timestamp(as[metav1.Time](p).Time, 0, tag)
 	case microInstant:
-		t := (*metav1.MicroTime)(p).Time
+		t := as[metav1.MicroTime](p).Time
 		w.timestamp(t, t.Nanosecond()/1000*1000, tag)
 	case quantity:
-		w.quantity((*resource.Quantity)(p), tag)
+		w.quantity(as[resource.Quantity](p), tag)
 	case fieldSet:
 		end := w.end()
-		if raw := (*metav1.FieldsV1)(p).GetRawBytes(); len(raw) > 0 {
+		if raw := as[metav1.FieldsV1](p).GetRawBytes(); len(raw) > 0 {
 			w.bytes(raw, 1<<3|uint16(protowire.BytesType))
 		}
 		w.head(end, tag)
@@ -174,7 +173,7 @@ func (w *writer) encode(obj any) error {
 		return err
 	}
 	w.pos = len(w.buf)
-	if err := p.encode(w, v.UnsafePointer(), maxDepth); err != nil {
+	if err := p.encode(w, address(v.UnsafePointer()), maxDepth); err != nil {
 		return fmt.Errorf("protobuf: %v: %w", v.Type().Elem(), err)
 	}
 	return nil

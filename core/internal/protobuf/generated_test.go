@@ -59,9 +59,20 @@ func generatedTypes(t testing.TB) []reflect.Type {
 		visit(k.Type)
 	}
 	for _, v := range []any{ // what is no object
-		admissionv1.AdmissionReview{}, apidiscoveryv2.APIGroupDiscoveryList{}, corev1.PodList{}, corev1.PodLogOptions{},
-		corev1.List{}, metav1.APIGroupList{}, metav1.APIResourceList{}, metav1.DeleteOptions{}, metav1.ListOptions{},
-		metav1.PartialObjectMetadataList{}, metav1.Status{}, metav1.WatchEvent{}, metav1.Timestamp{}, runtime.Unknown{},
+		admissionv1.AdmissionReview{},
+		apidiscoveryv2.APIGroupDiscoveryList{},
+		corev1.PodList{},
+		corev1.PodLogOptions{},
+		corev1.List{},
+		metav1.APIGroupList{},
+		metav1.APIResourceList{},
+		metav1.DeleteOptions{},
+		metav1.ListOptions{},
+		metav1.PartialObjectMetadataList{},
+		metav1.Status{},
+		metav1.WatchEvent{},
+		metav1.Timestamp{},
+		runtime.Unknown{},
 	} {
 		visit(reflect.TypeOf(v))
 	}

@@ -6,7 +6,6 @@ package protobuf
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,18 +21,24 @@ const (
 )
 
 // decodeEntry decodes an entry into the map at p. After the entry comes rest.
-func (f *field) decodeEntry(data, rest []byte, p unsafe.Pointer, depth int) error {
-	if *(*unsafe.Pointer)(p) == nil {
+func (f *field) decodeEntry(data, rest []byte, p address, depth int) error {
+	if *as[address](p) == nil {
 		f.makeMap(p, 1+f.repeats(rest))
 	}
 	switch f.kind {
 	case text:
-		return decodeEntry(*(*map[string]string)(p), data, "")
+		return decodeEntry(*as[map[string]string](p), data, "")
 	case blob:
-		return decodeEntry(*(*map[string][]byte)(p), data, []byte{})
+		return decodeEntry(*as[map[string][]byte](p), data, []byte{})
 	case quantity:
-		return decodeEntry(*(*map[string]resource.Quantity)(p), data, resource.Quantity{})
+		return decodeEntry(*as[map[string]resource.Quantity](p), data, resource.Quantity{})
+	default:
+		return f.decodeAnyEntry(data, p, depth)
 	}
+}
+
+// decodeAnyEntry is decodeEntry for maps of unusual values.
+func (f *field) decodeAnyEntry(data []byte, p address, depth int) error {
 	v := reflect.New(f.elemType)
 	absent := reflect.Zero(f.elemType)
 	if f.elemType.Kind() == reflect.Slice {
@@ -47,28 +52,28 @@ func (f *field) decodeEntry(data, rest []byte, p unsafe.Pointer, depth int) erro
 			return nil
 		}
 		v.Elem().Set(absent)
-		return inEntry(key, f.decodeValue(part, v.UnsafePointer(), depth))
+		return inEntry(key, f.decodeValue(part, address(v.UnsafePointer()), depth))
 	})
 	if err != nil {
 		return err
 	}
 	k := reflect.New(f.typ.Key()).Elem()
 	k.SetString(string(key))
-	value(f.typ, p).SetMapIndex(k, v.Elem())
+	reflected(f.typ, p).SetMapIndex(k, v.Elem())
 	return nil
 }
 
 // makeMap makes the map at p, for about n entries.
-func (f *field) makeMap(p unsafe.Pointer, n int) {
+func (f *field) makeMap(p address, n int) {
 	switch f.kind {
 	case text:
-		*(*map[string]string)(p) = make(map[string]string, n)
+		*as[map[string]string](p) = make(map[string]string, n)
 	case blob:
-		*(*map[string][]byte)(p) = make(map[string][]byte, n)
+		*as[map[string][]byte](p) = make(map[string][]byte, n)
 	case quantity:
-		*(*map[string]resource.Quantity)(p) = make(map[string]resource.Quantity, n)
+		*as[map[string]resource.Quantity](p) = make(map[string]resource.Quantity, n)
 	default:
-		value(f.typ, p).Set(reflect.MakeMapWithSize(f.typ, n))
+		reflected(f.typ, p).Set(reflect.MakeMapWithSize(f.typ, n))
 	}
 }
 
@@ -107,19 +112,23 @@ func inEntry(key []byte, err error) error {
 }
 
 // encodeMap writes the entries of the map at p.
-func (f *field) encodeMap(w *writer, p unsafe.Pointer, depth int) error {
+func (f *field) encodeMap(w *writer, p address, depth int) error {
 	switch f.kind {
 	case text:
-		encodeMap(w, f.tag, *(*map[string]string)(p))
-		return nil
+		encodeMap(w, f.tag, *as[map[string]string](p))
 	case blob:
-		encodeMap(w, f.tag, *(*map[string][]byte)(p))
-		return nil
+		encodeMap(w, f.tag, *as[map[string][]byte](p))
 	case quantity:
-		encodeMap(w, f.tag, *(*map[string]resource.Quantity)(p))
-		return nil
+		encodeMap(w, f.tag, *as[map[string]resource.Quantity](p))
+	default:
+		return f.encodeAnyMap(w, p, depth)
 	}
-	m := value(f.typ, p)
+	return nil
+}
+
+// encodeAnyMap is encodeMap for maps of unusual values.
+func (f *field) encodeAnyMap(w *writer, p address, depth int) error {
+	m := reflected(f.typ, p)
 	first := len(w.keys)
 	for iter := m.MapRange(); iter.Next(); {
 		w.keys = append(w.keys, iter.Key().String())
@@ -129,7 +138,7 @@ func (f *field) encodeMap(w *writer, p unsafe.Pointer, depth int) error {
 		k.SetString(key)
 		v.Elem().Set(m.MapIndex(k))
 		end := w.end()
-		if err := f.encodeValue(w, v.UnsafePointer(), valueTag, depth); err != nil {
+		if err := f.encodeValue(w, address(v.UnsafePointer()), valueTag, depth); err != nil {
 			return inEntry([]byte(key), err)
 		}
 		w.string(key, keyTag)

@@ -180,11 +180,13 @@ func (c compiler) message(t reflect.Type) (*plan, error) {
 	c[t] = p
 	if t.Kind() == reflect.Slice {
 		f, err := c.list(t)
+		if err != nil {
+			return nil, err
+		}
 		p.add(f, 1, "items")
-		return p, errors.Join(err, p.index())
+		return p, p.index()
 	}
-	for i := range t.NumField() {
-		sf := t.Field(i)
+	for sf := range t.Fields() {
 		num, name, err := parseTag(sf)
 		if num == 0 && err == nil {
 			continue
