@@ -155,7 +155,7 @@ func (a *API[K]) one(ctx context.Context, verb string, t request.Target, b build
 		return nil, wrap(verb, t, err)
 	}
 	if stored {
-		observeWrite(ctx, t.Resource, asObject(obj))
+		a.client.tellObserver(ctx, t.Resource, asObject(obj))
 	}
 	return obj, nil
 }

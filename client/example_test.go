@@ -313,8 +313,8 @@ func ExampleFeed_Watch() {
 }
 
 func ExampleWithWriteObserver() {
-	ctx := client.WithWriteObserver(context.Background(), func(res core.Resource, obj core.Object) {
-		fmt.Println("wrote", res, core.RefOf(obj), "version", obj.GetResourceVersion())
+	ctx := client.WithWriteObserver(context.Background(), func(w client.Write) {
+		fmt.Println("wrote", w.Resource, core.RefOf(w.Object), "version", w.Object.GetResourceVersion())
 	})
 	patch := request.MergePatch([]byte(`{"metadata":{"labels":{"tier":"front"}}}`))
 	_, err := client.Namespaced[corev1.Pod](connect(), "prod").Patch(ctx, "web-0", patch, nil)

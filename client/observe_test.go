@@ -62,8 +62,11 @@ func TestWriteObserver(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var told []string
-			ctx := client.WithWriteObserver(t.Context(), func(res core.Resource, obj core.Object) {
-				told = append(told, fmt.Sprint(res, " ", core.RefOf(obj), " ", obj.GetResourceVersion()))
+			ctx := client.WithWriteObserver(t.Context(), func(w client.Write) {
+				if w.Server != s.URL {
+					t.Errorf("told of the server %s, want %s", w.Server, s.URL)
+				}
+				told = append(told, fmt.Sprint(w.Resource, " ", core.RefOf(w.Object), " ", w.Object.GetResourceVersion()))
 			})
 			if err := tc.do(ctx); err != nil {
 				t.Fatal(err)
@@ -76,7 +79,7 @@ func TestWriteObserver(t *testing.T) {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}
 			count := 0
-			inner := client.WithWriteObserver(ctx, func(core.Resource, core.Object) { count++ })
+			inner := client.WithWriteObserver(ctx, func(client.Write) { count++ })
 			if err := tc.do(inner); err != nil {
 				t.Fatal(err)
 			}

@@ -22,6 +22,7 @@ import (
 
 // View is one kind of object in a [Cache]. Make one with [Of].
 type View[K any] struct {
+	server    string
 	resource  core.Resource
 	selection Selection
 	labels    labels.Selector // parsed from the selection
@@ -50,6 +51,7 @@ func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selectio
 	}
 	feed := client.Of[K, P](c.client, res, s.Namespace).Feed()
 	v := &View[K]{
+		server:    c.client.Server(),
 		resource:  res,
 		selection: s,
 		reflector: reflector.New[K, P](feed, &reflector.Options{Watch: config}),
@@ -70,6 +72,9 @@ func (s Selection) parse() (labels.Selector, error) {
 	}
 	return selector, nil
 }
+
+// Server returns the URL of the server whose objects these are.
+func (v *View[K]) Server() string { return v.server }
 
 // Resource returns what the kind is called on the wire.
 func (v *View[K]) Resource() core.Resource { return v.resource }
@@ -140,7 +145,7 @@ func (v *View[K]) join() *watch {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	before := v.watch
-	if before != nil && before.users > 0 && !before.over() {
+	if before != nil && before.users > 0 {
 		before.users++
 		return before
 	}
@@ -166,15 +171,5 @@ func (v *View[K]) leave(w *watch) {
 	if last {
 		w.stop()
 		<-w.ended
-	}
-}
-
-// over reports whether the watch has ended.
-func (w *watch) over() bool {
-	select {
-	case <-w.ended:
-		return true
-	default:
-		return false
 	}
 }

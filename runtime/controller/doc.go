@@ -17,9 +17,11 @@
 //   - It gets the newest state that the cache has when the run begins, as a value of its own.
 //   - No two runs of one object overlap. Changes during a run bring exactly one more.
 //   - Every object is reconciled once after the start, behind the changes that happen meanwhile.
+//   - A run sees what the one before has written under its context, in the object and in the kinds that are sources: the
+//     object is held back until the cache has seen it, for [Options.HoldTimeout] at most. Deletes are not waited for.
 //   - A failed run is tried again with a delay that grows from 5 ms to 1000 s and starts afresh after a success; when the
 //     server asked to wait longer, for longer. A [Terminal] error is not tried again.
-//   - A panic is an error of that one run.
+//   - A panic, and a call of runtime.Goexit, is an error of that one run.
 //   - It does not run before every source has delivered what was there, or has taken longer than
 //     [Options.SyncTimeout]: one forbidden kind does not stop the others.
 //
@@ -28,16 +30,19 @@
 //
 // # Errors
 //
-// A failed run reaches [Options.OnResult] and the logger, and its object is tried again. [Controller.Run] itself returns
-// only when it stops: the cause of its context, or at once when a source can't work at all.
+// A failed run reaches [Options.OnResult] and the logger, and its object is tried again. An object that can't be decoded
+// is a failed run too; it runs again when it changes. [Controller.Run] itself returns only when it stops: the cause of
+// its context, or at once when a source can't work at all. [Controller.Health] tells of the trouble that sources get over
+// by themselves, [Controller.Stats] how much there is to do.
 //
 // # Stopping
 //
 // When the context of Run ends, no run begins any more. Those under way have [Options.StopTimeout] to finish before the
-// context they were given ends too. Run returns when all of them have.
+// context they were given ends too, for the same cause. Run returns when all of them have: a reconcile that pays no heed
+// to its context is waited for.
 //
 // # Concurrency
 //
-// A [Controller] is built in one goroutine and then run once at a time. Reconciles of different objects run side by
-// side, [Options.Concurrency] at most.
+// A [Controller] is built in one goroutine and then run once at a time; its other methods are safe for concurrent use.
+// Reconciles of different objects run side by side, [Options.Concurrency] at most.
 package controller

@@ -98,22 +98,22 @@ func newWorld(t testing.TB) *world {
 }
 
 // start runs a controller in the test's bubble until the test ends, and waits until it has nothing to do. The function
-// that it returns ends it before and returns the error of Run.
-func start[K any](t *testing.T, c *controller.Controller[K], reconcile controller.Reconcile[K]) (stop func() error) {
+// that it returns ends it before. Either way the end is checked: Run must return the cause.
+func start[K any](t *testing.T, c *controller.Controller[K], reconcile controller.Reconcile[K]) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	var err error
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		err = c.Run(ctx, reconcile)
+		if err := c.Run(ctx, reconcile); err != errStop {
+			t.Errorf("Run() = %v, want the cause", err)
+		}
 	}()
-	stop = func() error {
+	stop = func() {
 		cancel(errStop)
 		<-ended
-		return err
 	}
-	t.Cleanup(func() { stop() })
+	t.Cleanup(stop)
 	synctest.Wait()
 	return stop
 }

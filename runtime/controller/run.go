@@ -20,7 +20,8 @@ var errRunning = errors.New("controller: Run was called while it was running")
 
 // Run runs the reconcile for every object, and again for each that something has changed about, until the context ends.
 // It returns when all that it began has ended: the context's cause, or why a source can't work. It may be called again
-// afterwards. It panics if [Options.Retry] is not valid, see [queue.New].
+// afterwards; it then begins with what the cache has, while that is brought up to date. It panics if [Options.Retry] is
+// not valid, see [queue.New].
 func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
 	q := queue.New[core.ObjectRef](c.opts.Retry)
 	if !c.queue.CompareAndSwap(nil, q) {
@@ -89,8 +90,15 @@ func (c *Controller[K]) work(take context.Context, q *queue.Queue[core.ObjectRef
 			get:       c.view.Store().Get,
 			reconcile: reconcile,
 			report:    c.report,
-			hold:      func(key core.ObjectRef, w []write) { c.hold(take, &wg, q, key, w) },
 			restart:   wg.Go,
+			hold: func(key core.ObjectRef, list []write) { // in a goroutine of its own; there is at most one for each key
+				c.holds.held.Add(1)
+				wg.Go(func() {
+					defer q.Done(key)
+					defer c.holds.held.Add(-1)
+					c.awaitSeen(take, list)
+				})
+			},
 		}
 		if c.opts.HoldTimeout > 0 {
 			w.writes.sources = c.sources

@@ -72,12 +72,17 @@ func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
 
 // feed is what a controller needs of a view, whatever its kind.
 type feed interface {
+	identity
 	changes
 	progress
 }
 
-type changes interface {
+type identity interface {
+	Server() string
 	Resource() core.Resource
+}
+
+type changes interface {
 	Run(ctx context.Context) error
 	Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error]
 }

@@ -287,9 +287,7 @@ func TestRunEndsAtOnceWhileItWaitsForTheSources(t *testing.T) {
 					Owns(controller.Source[page](w.cache))
 				stop := start(t, c, runs.note)
 				began := time.Now()
-				if err := stop(); err != errStop {
-					t.Errorf("Run() = %v, want the cause", err)
-				}
+				stop()
 				if took := time.Since(began); took > 0 {
 					t.Errorf("it took %v", took)
 				}
@@ -306,25 +304,71 @@ func TestASourceThatCanNeverWorkEndsRunAtOnce(t *testing.T) {
 		metav1.TypeMeta
 		metav1.ObjectMeta
 	}
+	tests := []struct {
+		name   string
+		source func(*cache.Cache) controller.Owned
+		want   string
+	}{
+		{"of a kind that nothing describes", func(c *cache.Cache) controller.Owned {
+			return controller.Source[unknown](c)
+		}, "not a known kind"},
+		{"with a selector that is none", func(c *cache.Cache) controller.Owned {
+			return controller.SourceView(cache.Of[page](c, &cache.Selection{LabelSelector: "a in"}))
+		}, `source pages.docs.example.com: label selector "a in"`},
+		{"in a namespace that its kind can't have", func(c *cache.Cache) controller.Owned {
+			return controller.SourceView(cache.Of[shelf](c, &cache.Selection{Namespace: "prod"}))
+		}, "shelves.docs.example.com are cluster-scoped"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				var runs journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+					Owns(tt.source(w.cache))
+				began := time.Now()
+				err := c.Run(t.Context(), runs.note)
+				if err == nil || !strings.Contains(err.Error(), tt.want) || time.Since(began) > 0 {
+					t.Errorf("Run() = %v after %v, want at once: %s", err, time.Since(began), tt.want)
+				}
+				runs.want(t)
+				if log := w.log.String(); log != "" {
+					t.Errorf("what Run returns was logged too:\n%s", log)
+				}
+				if err := c.Health()[1].Err; err == nil {
+					t.Error("Health() tells nothing of it")
+				}
+			})
+		})
+	}
+}
+
+func TestRunAgainAfterASourceHasFailedForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
+		invalid := &request.InvalidError{Field: "test", Detail: "is on"}
+		w.Kind(pages).Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return invalid }})
 		var runs journal
-		c := controller.New(controller.For[document](w.cache), nil).Owns(controller.Source[unknown](w.cache))
-		err := c.Run(t.Context(), runs.note)
-		if _, ok := errors.AsType[*core.UnknownKindError](err); !ok {
-			t.Errorf("Run() = %v, want that the kind is not known", err)
+		c := controller.New(controller.For[document](w.cache), nil).Owns(controller.Source[page](w.cache))
+		if err := c.Run(t.Context(), runs.note); !errors.Is(err, invalid) {
+			t.Errorf("Run() = %v, want %v", err, invalid)
 		}
-		runs.want(t)
+		w.Kind(pages).Behave(fakesource.Behaviour{})
+		runs.take()
 
-		c = controller.New(controller.ForView(cache.Of[document](w.cache, &cache.Selection{LabelSelector: "a in"})), nil)
-		if err := c.Run(t.Context(), runs.note); err == nil || !strings.Contains(err.Error(), `label selector "a in"`) {
-			t.Errorf("Run() = %v, want that the selector is none", err)
-		}
-		shelf := cache.Of[shelf](w.cache, &cache.Selection{Namespace: "prod"})
-		c = controller.New(controller.For[document](w.cache), nil).Owns(controller.SourceView(shelf))
-		if err := c.Run(t.Context(), runs.note); err == nil || !strings.Contains(err.Error(), "cluster-scoped") {
-			t.Errorf("Run() = %v, want that shelves have no namespace", err)
+		// Whether it is in time to be told of the old failure or not, it must not half work.
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx, runs.note) }()
+		synctest.Wait()
+		w.Put(pages, pageOf("prod/p", owner("docs.example.com/v1", "Document", "a", true)))
+		synctest.Wait()
+		ran := runs.take()
+		cancel(errStop)
+		if err := <-ended; !errors.Is(err, invalid) && !slices.Equal(ran, []string{"a=1", "a=1"}) {
+			t.Errorf("Run() = %v after the runs %q", err, ran)
 		}
 	})
 }

@@ -30,8 +30,8 @@ type worker[K any] struct {
 	reconcile Reconcile[K]
 	report    func(context.Context, Result)
 	writes    writes
-	hold      func(core.ObjectRef, []write) // calls Done once the writes were seen
 	restart   func(func())                  // goes on in another goroutine
+	hold      func(core.ObjectRef, []write) // calls Done once the writes were seen
 }
 
 // run takes keys until take ends. A run that has begun goes on under running, which may last longer.

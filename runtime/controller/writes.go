@@ -12,8 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/runtime/queue"
 )
 
 // write is an object that a run has written, and the source that is to see it.
@@ -31,22 +31,27 @@ type writes struct {
 }
 
 // observe is told of each object that was written. It keeps what tells whether a source is going to see it.
-func (w *writes) observe(res core.Resource, obj core.Object) {
+func (w *writes) observe(done client.Write) {
 	for _, s := range w.sources {
-		// The version of the API may differ; versions of objects are the same in all of them.
-		if to := s.feed.Resource(); to.Group != res.Group || to.Plural != res.Plural {
+		if !isOf(done, s.feed) {
 			continue
 		}
 		kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			Namespace:       obj.GetNamespace(),
-			Name:            obj.GetName(),
-			Labels:          maps.Clone(obj.GetLabels()),
-			ResourceVersion: obj.GetResourceVersion(),
+			Namespace:       done.Object.GetNamespace(),
+			Name:            done.Object.GetName(),
+			Labels:          maps.Clone(done.Object.GetLabels()),
+			ResourceVersion: done.Object.GetResourceVersion(),
 		}}
 		w.mu.Lock()
 		w.list = append(w.list, write{s.feed, kept})
 		w.mu.Unlock()
 	}
+}
+
+// isOf reports whether a write is of a kind. The version of the API may differ; those of the objects are the same in all.
+func isOf(w client.Write, of identity) bool {
+	res := of.Resource()
+	return w.Server == of.Server() && w.Resource.Group == res.Group && w.Resource.Plural == res.Plural
 }
 
 // unseen ends a run. It returns what the run has written and its source has not seen yet. A source that was never in
@@ -75,27 +80,21 @@ type holds struct {
 	overdue atomic.Uint64
 }
 
-// hold calls Done for a key once the sources have seen the writes of its last run, or after [Options.HoldTimeout]. Until
-// then it runs in a goroutine of wg. There is at most one for each key.
-func (c *Controller[K]) hold(take context.Context, wg *sync.WaitGroup, q *queue.Queue[core.ObjectRef], key core.ObjectRef, list []write) {
-	c.holds.held.Add(1)
-	wg.Go(func() {
-		defer q.Done(key)
-		defer c.holds.held.Add(-1)
-		ctx, cancel := context.WithTimeout(take, c.opts.HoldTimeout)
-		defer cancel()
-		for _, w := range list {
-			err := w.feed.WaitFor(ctx, w.obj)
-			switch {
-			case take.Err() != nil:
-				return
-			case ctx.Err() != nil && err != nil:
-				c.holds.overdue.Add(1)
-				c.opts.Logger.LogAttrs(take, slog.LevelWarn, "a cache is late to see a write",
-					describe(w.feed.Resource(), core.RefOf(w.obj), err)...)
-				return
-			}
-			// Another error means that the version can't be waited for, because it is none.
+// awaitSeen waits until the sources have seen some writes, for [Options.HoldTimeout] at most.
+func (c *Controller[K]) awaitSeen(take context.Context, list []write) {
+	ctx, cancel := context.WithTimeout(take, c.opts.HoldTimeout)
+	defer cancel()
+	for _, w := range list {
+		err := w.feed.WaitFor(ctx, w.obj)
+		switch {
+		case take.Err() != nil:
+			return
+		case ctx.Err() != nil && err != nil:
+			c.holds.overdue.Add(1)
+			c.opts.Logger.LogAttrs(take, slog.LevelWarn, "a cache is late to see a write",
+				describe(w.feed.Resource(), core.RefOf(w.obj), err)...)
+			return
 		}
-	})
+		// Another error means that the version can't be waited for, because it is none.
+	}
 }

@@ -11,10 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
 const lag = 100 * time.Millisecond
@@ -97,6 +100,20 @@ func TestAnObjectIsHeldBackUntilEachWriteWasSeen(t *testing.T) {
 			s := &shelf{}
 			s.Name = "s"
 			_, err := clusterWide[shelf](w).Create(ctx, s, nil)
+			return err
+		}, false},
+		{"the same kind on another server", func(ctx context.Context, _ *world, _ *document) error {
+			other := fakeapi.New(pages)
+			for i := range 100 { // its versions are far ahead
+				other.Put(pages, pageOf(fmt.Sprint("prod/", i)))
+			}
+			c, err := client.New(ctx, &client.Options{
+				Config: &config.Config{Server: "https://other.test"}, Transport: other,
+			})
+			if err != nil {
+				return err
+			}
+			_, err = client.ClusterWide[page](c).Create(ctx, pageOf("prod/p"), nil)
 			return err
 		}, false},
 		{"what another has written", func(_ context.Context, w *world, _ *document) error {

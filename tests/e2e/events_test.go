@@ -15,7 +15,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/controller"
 )
 
 // TestEvents promises that people see what a controller did, and that what happens again and again is told once, with a
@@ -103,7 +102,7 @@ func TestForbiddenEvents(t *testing.T) {
 	view := kube.ViewOf[corev1.ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: ns})
 	done := make(chan string, 100)
 	background(t, func(ctx context.Context) error {
-		return controller.New(controller.ForView(view), nil).Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+		return kube.NewController(kube.ForView(view), nil).Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 			rec.Event(cm, kube.Event{Reason: "Seen"})
 			done <- cm.Name
 			return kube.AwaitChange(), nil

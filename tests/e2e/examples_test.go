@@ -17,11 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/wait"
 )
 
 // TestExamples promises that the examples do what they say.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	_, err := kube.Namespaced[corev1.Pod](c, ns).Create(limit(t), &corev1.Pod{
@@ -125,7 +125,7 @@ func TestDocumentController(t *testing.T) {
 	if err := l.docs.Delete(limit(t), "doc", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := wait.Gone(limit(t), l.docs, "doc", "", nil); err != nil {
+	if err := kube.AwaitGone(limit(t), l.docs, "doc", "", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {

@@ -16,8 +16,6 @@ import (
 	"github.com/kube-go/sdk/core"
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/controller"
-	"github.com/kube-go/sdk/runtime/wait"
 )
 
 // TestFinalizer promises that what was built for an object outside the cluster is torn down before the object goes, for a
@@ -61,7 +59,7 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 	}
 	awaitGone := func(t *testing.T, obj P) {
 		t.Helper()
-		if err := wait.Gone[K, P](limit(t), api, obj.GetName(), obj.GetUID(), nil); err != nil {
+		if err := kube.AwaitGone[K, P](limit(t), api, obj.GetName(), obj.GetUID(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,7 +95,7 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 		for _, obj := range objects[1:] {
 			awaitGone(t, obj)
 		}
-		held, err := wait.Await[K, P](limit(t), api, "held", func(obj *K) error {
+		held, err := kube.Await[K, P](limit(t), api, "held", func(obj *K) error {
 			if f := P(obj).GetFinalizers(); !slices.Equal(f, []string{foreign}) {
 				return fmt.Errorf("its finalizers are %q", f)
 			}
@@ -148,7 +146,7 @@ func tend[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, api *kube.AP
 		},
 	}
 	return background(t, func(ctx context.Context) error {
-		return controller.New(controller.ForView(view), nil).Run(ctx, func(ctx context.Context, obj *K) (kube.Action, error) {
+		return kube.NewController(kube.ForView(view), nil).Run(ctx, func(ctx context.Context, obj *K) (kube.Action, error) {
 			return kube.Finalize[K, P](ctx, api, finalizer, obj, funcs)
 		})
 	})

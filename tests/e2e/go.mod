@@ -4,11 +4,15 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
+	github.com/kube-go/sdk/core v0.0.0
+	github.com/kube-go/sdk/examples v0.0.0
 	github.com/kube-go/sdk/kube v0.0.0
+	github.com/kube-go/sdk/runtime v0.0.0
 	github.com/kube-go/sdk/tests/cluster v0.0.0
 	golang.org/x/mod v0.42.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
+	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -17,15 +21,14 @@ require (
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/kube-go/sdk/client v0.0.0 // indirect
-	github.com/kube-go/sdk/core v0.0.0 // indirect
 	github.com/kube-go/sdk/derive v0.0.0 // indirect
-	github.com/kube-go/sdk/runtime v0.0.0 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	golang.org/x/net v0.57.0 // indirect
-	golang.org/x/text v0.40.0 // indirect
+	golang.org/x/net v0.61.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
@@ -34,13 +37,13 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
-	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
 replace (
 	github.com/kube-go/sdk/client => ../../client
 	github.com/kube-go/sdk/core => ../../core
 	github.com/kube-go/sdk/derive => ../../derive
+	github.com/kube-go/sdk/examples => ../../examples
 	github.com/kube-go/sdk/kube => ../../kube
 	github.com/kube-go/sdk/runtime => ../../runtime
 	github.com/kube-go/sdk/tests/cluster => ../cluster

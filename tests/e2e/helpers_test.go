@@ -6,7 +6,6 @@ package e2e_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,15 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/core"
-	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
-	"github.com/kube-go/sdk/examples/document-controller/documents"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/wait"
 )
 
 // limit returns a context for one step of a test, which no step should need the whole of.
@@ -87,17 +83,13 @@ type requests struct {
 
 // layer is the middleware.
 func (r *requests) layer(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
+	return middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		r.mu.Lock()
 		r.sent = append(r.sent, req.Method+" "+req.URL.RequestURI())
 		r.mu.Unlock()
 		return next.RoundTrip(req)
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // count returns how many request lines have all these parts in them.
 func (r *requests) count(parts ...string) int {
@@ -148,108 +140,23 @@ func (g *guarded[T]) set(value T) {
 	g.value = value
 }
 
-// follower keeps up with the ConfigMaps of a namespace by one healing watch, and notes what it is told.
-type follower struct {
-	changes chan string // such as "ADDED a=1"; DELETED has no value, since nobody may have seen the end
-	listed  chan int    // how many changes there were before the end of each list
-	trouble troubles
-}
-
-// follow starts a follower. The configuration's OnError is its own.
-func follow(t *testing.T, api *kube.API[corev1.ConfigMap], c kube.WatchConfig) *follower {
+// grant lets a user see the objects of some kinds in a namespace.
+func grant(t *testing.T, admin *kube.Client, ns, user string, resources ...string) {
 	t.Helper()
-	f := &follower{changes: make(chan string, 1000), listed: make(chan int, 100)}
-	c.OnError = f.trouble.add
-	background(t, func(ctx context.Context) error {
-		n := 0
-		for ev, err := range kube.Watch[corev1.ConfigMap](ctx, api.Feed(), &c) {
-			switch {
-			case err != nil:
-				return err
-			case ev.Type == kube.Bookmark && core.InitialEventsEnd(ev.Object):
-				f.listed <- n
-			case ev.Type == kube.Bookmark, ev.Object.Name == "kube-root-ca.crt": // which Kubernetes makes in every namespace
-			case ev.Type == kube.Deleted:
-				n++
-				f.changes <- "DELETED " + ev.Object.Name
-			default:
-				n++
-				f.changes <- fmt.Sprintf("%s %s=%s", ev.Type, ev.Object.Name, ev.Object.Data["v"])
-			}
-		}
-		return errors.New("the watch has ended without an error")
-	})
-	return f
-}
-
-// expect waits for as many changes as are wanted and compares them. Changes of different objects may come in any order.
-func (f *follower) expect(t *testing.T, want ...string) {
-	t.Helper()
-	ctx := limit(t)
-	var got []string
-	for range want {
-		select {
-		case change := <-f.changes:
-			got = append(got, change)
-		case <-ctx.Done():
-			t.Fatalf("told only %q, want %q; trouble: %v", got, want, f.trouble.all())
-		}
+	name := user + "-" + strings.Join(resources, "-")
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch"}}},
 	}
-	byName := func(a, b string) int { return strings.Compare(nameOf(a), nameOf(b)) }
-	slices.SortStableFunc(got, byName)
-	slices.SortStableFunc(want, byName)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("changes (-want +got):\n%s", diff)
-	}
-}
-
-// nameOf returns the name in a change.
-func nameOf(change string) string {
-	_, object, _ := strings.Cut(change, " ")
-	name, _, _ := strings.Cut(object, "=")
-	return name
-}
-
-// inStep waits for the end of a list and returns how many changes were told before it.
-func (f *follower) inStep(t *testing.T) int {
-	t.Helper()
-	select {
-	case n := <-f.listed:
-		return n
-	case <-limit(t).Done():
-		t.Fatalf("the list has no end; trouble: %v", f.trouble.all())
-		return 0
-	}
-}
-
-// installDocuments installs the Document kind until the test ends.
-func installDocuments(t *testing.T, c *kube.Client) {
-	t.Helper()
-	keepDocumentsAway(t, c)
-	if err := documents.Install(limit(t), c); err != nil {
+	if _, err := kube.Namespaced[rbacv1.Role](admin, ns).Create(limit(t), role, nil); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// keepDocumentsAway removes the Document kind when the test ends, unless it is there already.
-func keepDocumentsAway(t *testing.T, c *kube.Client) {
-	t.Helper()
-	crd, err := kube.CRD[v1.Document]()
-	if err != nil {
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	if _, err := kube.Namespaced[rbacv1.RoleBinding](admin, ns).Create(limit(t), binding, nil); err != nil {
 		t.Fatal(err)
 	}
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
-	if _, err = crds.Get(limit(t), crd.GetName(), nil); !errors.Is(err, kube.ErrNotFound) {
-		return
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := crds.Delete(ctx, crd.GetName(), nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
-			t.Error(err)
-		}
-		if err := wait.Gone(ctx, crds, crd.GetName(), "", nil); err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -92,9 +93,10 @@ func loadConfig(t *testing.T, kubeContext string) *kube.Config {
 func newNamespace(t *testing.T, c *kube.Client) string {
 	t.Helper()
 	namespaces := kube.ClusterWide[corev1.Namespace](c)
-	prefix := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())) + "-"
+	name := regexp.MustCompile("[^a-z0-9]+").ReplaceAllString(strings.ToLower(t.Name()), "-")
+	name = strings.TrimLeft(name[max(0, len(name)-40):], "-")
 	ns, err := namespaces.Create(t.Context(), &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: prefix[max(0, len(prefix)-40):]},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

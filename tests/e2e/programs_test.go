@@ -33,22 +33,25 @@ func (b *builder) build() {
 	if b.dir, b.err = os.MkdirTemp("", "e2e-programs-"); b.err != nil {
 		return
 	}
-	args := []string{"build", "-o", b.dir + string(filepath.Separator)}
+	var race []string
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		args = append(args, "-race") // as these tests
+		race = []string{"-race"} // as these tests, for what runs side by side
 	}
-	for _, program := range []string{
-		"derive/cmd/kube-derive",
-		"examples/document-controller",
-		"examples/document-controller/demo",
-		"examples/dynamic-get",
-		"examples/list-pods",
-	} {
-		args = append(args, "github.com/kube-go/sdk/"+program)
+	b.err = errors.Join(
+		b.compile("../../examples", race, "./document-controller", "./document-controller/demo"),
+		b.compile("../../examples", nil, "./dynamic-get", "./list-pods"),
+		b.compile("../../derive", nil, "./cmd/kube-derive"),
+	)
+}
+
+func (b *builder) compile(module string, flags []string, packages ...string) error {
+	args := slices.Concat([]string{"build", "-o", b.dir + string(filepath.Separator)}, flags, packages)
+	cmd := exec.Command("go", args...) //nolint:noctx // it is every test's
+	cmd.Dir = module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // it is every test's
-		b.err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
-	}
+	return nil
 }
 
 // remove removes what was built.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kube"
@@ -89,36 +90,55 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestWatchTimeout promises that its timeout ends a watch in good order, and that bookmarks come unless they are declined.
+// TestWatchTimeout promises that its timeout ends a watch in good order, and that bookmarks tell meanwhile how far it has
+// come, unless they are declined.
 func TestWatchTimeout(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
-	made := create(t, maps, "made", "1")
-	for _, tc := range []struct {
-		name        string
-		noBookmarks bool
-	}{
-		{name: "with bookmarks"},
-		{name: "without bookmarks", noBookmarks: true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			bookmarks := 0
-			o := &kube.WatchOptions{ResourceVersion: made.ResourceVersion, Timeout: 5 * time.Second, NoBookmarks: tc.noBookmarks}
+	elsewhere := maps.In(newNamespace(t, c))
+	before, err := maps.List(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, maps, "seen", "1")
+	var watches sync.WaitGroup
+	for _, noBookmarks := range []bool{false, true} {
+		watches.Go(func() {
+			o := &kube.WatchOptions{ResourceVersion: before.ResourceVersion, Timeout: 5 * time.Second, NoBookmarks: noBookmarks}
+			var unseen string // a version that only a bookmark can tell of
+			told := false
 			for ev, err := range maps.Watch(limit(t), o) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if ev.Type == kube.Bookmark && ev.Object.ResourceVersion != "" {
-					bookmarks++
+				switch {
+				case err != nil:
+					t.Error(err)
+				case ev.Type == kube.Bookmark:
+					told = told || unseen != "" && !older(t, ev.Object.ResourceVersion, unseen)
+				case ev.Object.Name == "seen":
+					cm, err := elsewhere.Create(limit(t), configMap(fmt.Sprintf("unseen-%t", noBookmarks), "1"), nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					unseen = cm.ResourceVersion
 				}
 			}
-			if (bookmarks == 0) != tc.noBookmarks {
-				t.Errorf("%d bookmarks, want none: %t", bookmarks, tc.noBookmarks)
+			if told == noBookmarks {
+				t.Errorf("bookmarks declined: %t; told that the watch has come to version %q: %t", noBookmarks, unseen, told)
 			}
 		})
 	}
+	watches.Wait()
+}
+
+// older reports whether a version is older than another.
+func older(t *testing.T, version, than string) bool {
+	t.Helper()
+	c, err := resourceversion.CompareResourceVersion(version, than)
+	if err != nil {
+		t.Error(err)
+	}
+	return c < 0
 }
 
 // TestHealingWatch promises that a watch goes on whatever happens to the server or to the connection, and that it tells
@@ -238,7 +258,7 @@ func TestHealingWatch(t *testing.T) {
 		must(t, apiserver.Resume())
 		writing.Wait()
 		f.expect(t, "ADDED late=1")
-		if n := sent.count("watch=true"); n > 2 || f.trouble.all() != nil { // the list, and what follows it
+		if n := sent.count("watch=true"); n != 1 || f.trouble.all() != nil {
 			t.Errorf("%d watches; trouble: %v", n, f.trouble.all())
 		}
 	})

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -99,8 +100,6 @@ func (e event) report(out io.Writer, printed map[test]string, skipped map[string
 var noise = regexp.MustCompile(`(?m)^(=== .*|\s*--- SKIP: .*)$|^\s+[^ :]+\.go:\d+: `)
 
 func reason(printed string) string {
-	if why := strings.Join(strings.Fields(noise.ReplaceAllString(printed, "")), " "); why != "" {
-		return why
-	}
-	return "no reason is given"
+	why := strings.Join(strings.Fields(noise.ReplaceAllString(printed, "")), " ")
+	return cmp.Or(strings.TrimPrefix(why, "not run: "), "no reason is given")
 }

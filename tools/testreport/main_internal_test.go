@@ -22,7 +22,7 @@ func TestAReportSaysWhatGoTestDoesAndWhatDidNotRun(t *testing.T) {
 			ok  	x	0s
 		`},
 		{"tests that did not run, by reason", `
-			func TestA(t *testing.T) { t.Skip("not here:\na reason of\ntwo lines") }
+			func TestA(t *testing.T) { t.Skip("not run: not here:\na reason of\ntwo lines") }
 			func TestB(t *testing.T) { t.Run("c", func(t *testing.T) { t.Skip("not now") }) }
 			func TestD(t *testing.T) { t.Skip("not now") }
 			func TestE(t *testing.T) { t.SkipNow() }`, `

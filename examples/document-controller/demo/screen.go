@@ -18,7 +18,6 @@ type screen struct {
 	mu    sync.Mutex // guards what follows
 	out   io.Writer
 	steps int
-	lines int // in the current step
 }
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, start: time.Now()} }

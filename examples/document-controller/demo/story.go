@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,8 +75,8 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
 		var errs []error
-		for i := len(undos) - 1; i >= 0; i-- {
-			errs = append(errs, undos[i](ctx))
+		for _, undo := range slices.Backward(undos) {
+			errs = append(errs, undo(ctx))
 		}
 		return errors.Join(errs...)
 	}
@@ -86,7 +87,12 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 		return undo, err
 	}
 	if _, err := crds.Get(ctx, crd.GetName(), nil); errors.Is(err, kube.ErrNotFound) { // else it is not ours to remove
-		undos = append(undos, func(ctx context.Context) error { return crds.Delete(ctx, crd.GetName(), nil) })
+		undos = append(undos, func(ctx context.Context) error {
+			if err := crds.Delete(ctx, crd.GetName(), nil); err != nil {
+				return err
+			}
+			return wait.Gone(ctx, crds, crd.GetName(), "", nil)
+		})
 	}
 	if err := documents.Install(ctx, st.client); err != nil {
 		return undo, err

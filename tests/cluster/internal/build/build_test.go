@@ -33,7 +33,7 @@ func hello(text string) build.Target {
 
 func output(t *testing.T, dir string) string {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(dir, "hello")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "hello")).CombinedOutput()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestTheEndOfTheOwnerEndsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-ended:
+	case <-ended: //nolint:errcheck // it was killed
 	case <-time.After(5 * time.Second):
 		t.Error("the marked process lives on")
 	}

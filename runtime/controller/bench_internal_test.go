@@ -1,0 +1,196 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/queue"
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+// benchObjects is how many objects the benchmarks have.
+const benchObjects = 10_000
+
+// BenchmarkRun reports what a reconcile that does nothing costs, from Add to Done: of the queue and the worker alone,
+// with objects that are at hand, and with objects that are decoded from the store, as it is in a controller.
+func BenchmarkRun(b *testing.B) {
+	atHand := new(corev1.ConfigMap)
+	for _, bb := range []struct {
+		name string
+		get  func(core.ObjectRef) (*corev1.ConfigMap, error)
+	}{
+		{"at hand", func(core.ObjectRef) (*corev1.ConfigMap, error) { return atHand, nil }},
+		{"from the store, protobuf", benchStore(b, wire.Protobuf).Get},
+		{"from the store, JSON", benchStore(b, wire.JSON).Get},
+	} {
+		for _, workers := range []int{1, (*Options)(nil).withDefaults().Concurrency} {
+			b.Run(fmt.Sprintf("%s/workers=%d", bb.name, workers), func(b *testing.B) { benchmarkRun(b, workers, bb.get) })
+		}
+	}
+}
+
+func benchmarkRun(b *testing.B, workers int, get func(core.ObjectRef) (*corev1.ConfigMap, error)) {
+	keys := make([]core.ObjectRef, benchObjects)
+	for i := range keys {
+		keys[i] = benchRef(i)
+	}
+	q := queue.New[core.ObjectRef](nil)
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg, runs sync.WaitGroup
+	for range workers {
+		w := &worker[corev1.ConfigMap]{
+			queue: q,
+			get:   get,
+			reconcile: func(context.Context, *corev1.ConfigMap) (Action, error) {
+				runs.Done()
+				return AwaitChange(), nil
+			},
+			report: func(context.Context, Result) {},
+		}
+		wg.Go(func() { w.run(ctx, ctx) })
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := b.N; n > 0; n -= len(keys) {
+		batch := keys[:min(n, len(keys))]
+		runs.Add(len(batch))
+		for _, key := range batch {
+			q.Add(key, queue.Normal)
+		}
+		runs.Wait()
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+	cancel()
+	wg.Wait()
+}
+
+func benchRef(i int) core.ObjectRef {
+	return core.ObjectRef{Namespace: "prod", Name: "web-" + strconv.Itoa(i)}
+}
+
+func benchConfigMap(i int) *corev1.ConfigMap {
+	r := benchRef(i)
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, UID: "1", Labels: map[string]string{"app": "web"}},
+		Data:       map[string]string{"greeting": "hello, " + r.Name},
+	}
+}
+
+// benchStore returns a store with the objects.
+func benchStore(b *testing.B, encoding wire.Encoding) *reflector.Store[corev1.ConfigMap] {
+	b.Helper()
+	res, _ := core.ResourceOf[corev1.ConfigMap]()
+	server := fakesource.New(res, encoding)
+	for i := range benchObjects {
+		server.Put(benchConfigMap(i))
+	}
+	r := reflector.New[corev1.ConfigMap](server, nil)
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = r.Run(ctx) })
+	b.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+	if err := r.Store().Ready(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return r.Store()
+}
+
+// frames is a server whose only answer is one watch.
+type frames struct{ body io.ReadCloser }
+
+func (f frames) RoundTrip(r *http.Request) (*http.Response, error) {
+	context.AfterFunc(r.Context(), func() { _ = f.body.Close() })
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {wire.MediaTypeJSON}}, Body: f.body}, nil
+}
+
+func frame(b *testing.B, kind core.EventType, obj any) []byte {
+	b.Helper()
+	line, err := json.Marshal(map[string]any{"type": kind, "object": obj})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return append(line, '\n')
+}
+
+// BenchmarkLatency reports how long after an event of a watch the reconcile of its object begins, with 10 000 objects
+// and nothing else to do: through the client, the decoding of the stream, the store, the queue and a worker.
+func BenchmarkLatency(b *testing.B) {
+	r, w := io.Pipe()
+	c, err := client.New(b.Context(), &client.Options{
+		Config:    &config.Config{Server: "https://cluster.test"},
+		Transport: frames{r},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	begun := make(chan time.Time, benchObjects)
+	ctl := New(For[corev1.ConfigMap](cache.New(c, nil)), nil)
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = ctl.Run(ctx, func(context.Context, *corev1.ConfigMap) (Action, error) {
+			begun <- time.Now()
+			return AwaitChange(), nil
+		})
+	})
+	defer wg.Wait()
+	defer cancel()
+
+	var initial bytes.Buffer
+	for i := range benchObjects {
+		obj := benchConfigMap(i)
+		obj.ResourceVersion = strconv.Itoa(i + 1)
+		initial.Write(frame(b, core.Added, obj))
+	}
+	end := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: strconv.Itoa(benchObjects), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}}
+	initial.Write(frame(b, core.Bookmark, end))
+	if _, err := w.Write(initial.Bytes()); err != nil {
+		b.Fatal(err)
+	}
+	for range benchObjects {
+		<-begun
+	}
+	var took []time.Duration
+	version := benchObjects
+	for b.Loop() {
+		version++
+		obj := benchConfigMap(version % benchObjects)
+		obj.ResourceVersion = strconv.Itoa(version)
+		line := frame(b, core.Modified, obj)
+		start := time.Now()
+		if _, err := w.Write(line); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, (<-begun).Sub(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
+}

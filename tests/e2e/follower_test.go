@@ -1,0 +1,93 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kube"
+)
+
+// follower keeps up with the ConfigMaps of a namespace by one healing watch, and notes what it is told.
+type follower struct {
+	changes chan string // such as "ADDED a=1"; DELETED has no value, since nobody may have seen the end
+	listed  chan int    // how many changes there were before the end of each list
+	trouble troubles
+}
+
+// follow starts a follower. The configuration's OnError is its own.
+func follow(t *testing.T, api *kube.API[corev1.ConfigMap], c kube.WatchConfig) *follower {
+	t.Helper()
+	f := &follower{changes: make(chan string, 1000), listed: make(chan int, 100)}
+	c.OnError = f.trouble.add
+	background(t, func(ctx context.Context) error {
+		n := 0
+		for ev, err := range kube.Watch[corev1.ConfigMap](ctx, api.Feed(), &c) {
+			switch {
+			case err != nil:
+				return err
+			case ev.Type == kube.Bookmark && core.InitialEventsEnd(ev.Object):
+				f.listed <- n
+			case ev.Type == kube.Bookmark, ev.Object.Name == "kube-root-ca.crt": // which Kubernetes makes in every namespace
+			case ev.Type == kube.Deleted:
+				n++
+				f.changes <- "DELETED " + ev.Object.Name
+			default:
+				n++
+				f.changes <- fmt.Sprintf("%s %s=%s", ev.Type, ev.Object.Name, ev.Object.Data["v"])
+			}
+		}
+		return errors.New("the watch has ended without an error")
+	})
+	return f
+}
+
+// expect waits for as many changes as are wanted and compares them. Changes of different objects may come in any order.
+func (f *follower) expect(t *testing.T, want ...string) {
+	t.Helper()
+	ctx := limit(t)
+	var got []string
+	for range want {
+		select {
+		case change := <-f.changes:
+			got = append(got, change)
+		case <-ctx.Done():
+			t.Fatalf("told only %q, want %q; trouble: %v", got, want, f.trouble.all())
+		}
+	}
+	byName := func(a, b string) int { return strings.Compare(nameOf(a), nameOf(b)) }
+	slices.SortStableFunc(got, byName)
+	slices.SortStableFunc(want, byName)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("changes (-want +got):\n%s", diff)
+	}
+}
+
+// nameOf returns the name in a change.
+func nameOf(change string) string {
+	_, object, _ := strings.Cut(change, " ")
+	name, _, _ := strings.Cut(object, "=")
+	return name
+}
+
+// inStep waits for the end of a list and returns how many changes were told before it.
+func (f *follower) inStep(t *testing.T) int {
+	t.Helper()
+	select {
+	case n := <-f.listed:
+		return n
+	case <-limit(t).Done():
+		t.Fatalf("the list has no end; trouble: %v", f.trouble.all())
+		return 0
+	}
+}

@@ -1,0 +1,228 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kube"
+)
+
+// kind is a kind of k8s.io/api.
+type kind struct {
+	resource kube.Resource
+	err      error // why there is no resource
+	// create creates an object, if there is a sample. Remove removes it.
+	create func(ctx context.Context, c *kube.Client, namespace, name string) (created bool, err error)
+	remove func(ctx context.Context, c *kube.Client, name string) error
+	// list lists the objects of the whole cluster, at a version if it is not empty.
+	list func(ctx context.Context, c *kube.Client, version string) (objects any, n int, at string, err error)
+}
+
+// kindOf returns a kind. The sample has all but a name; nil if the cluster has some objects, or takes none.
+func kindOf[K any, P core.ObjectPtr[K]](sample *K) kind {
+	res, err := kube.ResourceOf[K, P]()
+	return kind{
+		resource: res,
+		err:      err,
+		create: func(ctx context.Context, c *kube.Client, namespace, name string) (bool, error) {
+			if sample == nil {
+				return false, nil
+			}
+			obj := P(sample)
+			obj.SetName(name)
+			if res.Namespaced {
+				obj.SetNamespace(namespace)
+			}
+			_, err := kube.ClusterWide[K, P](c).Create(ctx, sample, nil)
+			return true, err
+		},
+		remove: func(ctx context.Context, c *kube.Client, name string) error {
+			return kube.ClusterWide[K, P](c).Delete(ctx, name, nil)
+		},
+		list: func(ctx context.Context, c *kube.Client, version string) (any, int, string, error) {
+			o := &kube.ListOptions{ResourceVersion: version}
+			if version != "" {
+				o.ResourceVersionMatch = kube.Exact
+			}
+			list, err := kube.ClusterWide[K, P](c).List(ctx, o)
+			if err != nil {
+				return nil, 0, "", err
+			}
+			return list.Items, len(list.Items), list.ResourceVersion, nil
+		},
+	}
+}
+
+// servedKinds returns the stable kinds of k8s.io/api that the server has, with samples for a namespace, and what the
+// server says of them.
+func servedKinds(t *testing.T, c *kube.Client, namespace string) (kinds []kind, served map[string]kube.Resource) {
+	t.Helper()
+	disc, err := kube.Discover(limit(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served = map[string]kube.Resource{}
+	for _, res := range disc.Resources() {
+		served[res.GroupVersionKind().String()] = res
+	}
+	for _, k := range stableKinds(t, namespace) {
+		if k.err != nil {
+			t.Error(k.err)
+		} else if _, ok := served[k.resource.GroupVersionKind().String()]; ok {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds, served
+}
+
+// TestKindsAgreeWithDiscovery promises that what the SDK knows of Kubernetes' own kinds is what the server says.
+func TestKindsAgreeWithDiscovery(t *testing.T) {
+	kinds, served := servedKinds(t, connect(t, nil), "")
+	known, versions := map[string]bool{}, map[string]bool{}
+	for _, k := range kinds {
+		gvk := k.resource.GroupVersionKind().String()
+		known[gvk], versions[k.resource.APIVersion()] = true, true
+		got, want := sorted(k.resource), sorted(served[gvk])
+		newer := func(sub string) bool { return !slices.Contains(want.Subresources, sub) }
+		got.Subresources = slices.DeleteFunc(got.Subresources, newer) // than this server
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-server +ours):\n%s", gvk, diff)
+		}
+	}
+	for gvk, res := range served {
+		if versions[res.APIVersion()] && !known[gvk] {
+			t.Errorf("the server has %s, which this test does not know", gvk)
+		}
+	}
+	if len(kinds) < 50 {
+		t.Errorf("only %d kinds were compared", len(kinds))
+	}
+}
+
+// sorted returns a resource with its lists in order.
+func sorted(r kube.Resource) kube.Resource {
+	for _, list := range []*[]string{&r.ShortNames, &r.Categories, &r.Verbs, &r.Subresources} {
+		*list = slices.Sorted(slices.Values(*list))
+	}
+	return r
+}
+
+// TestProtobufEqualsJSON promises that objects are the same whichever way they come.
+func TestProtobufEqualsJSON(t *testing.T) {
+	var asProtobuf, asJSON mediaTypes
+	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{asProtobuf.layer}})
+	inJSON := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{asJSON.layer, onlyJSON}})
+	ns := newNamespace(t, c)
+	kinds, _ := servedKinds(t, c, ns)
+	wanted := map[string]bool{}
+	for _, k := range kinds {
+		if k.resource.Kind == "Node" && builtin == nil {
+			continue // a cluster that others use does not want one that does nothing
+		}
+		name := "sample"
+		if !k.resource.Namespaced {
+			name = ns
+		}
+		created, err := k.create(limit(t), c, ns, name)
+		if err != nil {
+			t.Error(err)
+		}
+		wanted[k.resource.GroupVersionKind().String()] = created
+		if created && !k.resource.Namespaced {
+			t.Cleanup(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				defer cancel()
+				if err := k.remove(ctx, c, name); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+
+	compared := 0
+	for _, k := range kinds {
+		if !slices.Contains(k.resource.Verbs, "list") || k.resource.Kind == "ComponentStatus" {
+			continue // the latter are not stored: each list asks the components anew, in any order
+		}
+		want, n, version, err := k.list(limit(t), inJSON, "")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		got, _, _, err := k.list(limit(t), c, version)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-JSON +protobuf):\n%s", k.resource, diff)
+		}
+		gvk := k.resource.GroupVersionKind().String()
+		if n == 0 && wanted[gvk] {
+			t.Errorf("the sample of %s is not in the list", gvk)
+		}
+		if n > 0 {
+			compared++
+		}
+	}
+	if compared < 45 {
+		t.Errorf("only %d kinds with objects were compared", compared)
+	}
+	asProtobuf.only(t, "application/vnd.kubernetes.protobuf")
+	asJSON.only(t, "application/json")
+}
+
+// onlyJSON is a layer that asks for JSON.
+func onlyJSON(next http.RoundTripper) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Set("Accept", "application/json")
+		return next.RoundTrip(r)
+	})
+}
+
+// mediaTypes counts the media types of the answers to lists.
+type mediaTypes struct {
+	mu   sync.Mutex // guards seen
+	seen map[string]int
+}
+
+func (m *mediaTypes) layer(next http.RoundTripper) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil && r.Method == http.MethodGet && !strings.Contains(r.Header.Get("Accept"), "apidiscovery") {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.seen == nil {
+				m.seen = map[string]int{}
+			}
+			m.seen[resp.Header.Get("Content-Type")]++
+		}
+		return resp, err
+	})
+}
+
+// only wants one media type.
+func (m *mediaTypes) only(t *testing.T, want string) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if got := slices.Collect(maps.Keys(m.seen)); !slices.Equal(got, []string{want}) {
+		t.Errorf("lists came as %v, want %s alone", fmt.Sprint(m.seen), want)
+	}
+}
