@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
+	github.com/kube-go/sdk/client v0.0.0
 	github.com/kube-go/sdk/core v0.0.0
 	github.com/kube-go/sdk/examples v0.0.0
 	github.com/kube-go/sdk/kube v0.0.0
@@ -20,7 +21,6 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/kube-go/sdk/client v0.0.0 // indirect
 	github.com/kube-go/sdk/derive v0.0.0 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
