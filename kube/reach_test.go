@@ -45,7 +45,7 @@ func elsewhere() map[string]string {
 		"core/request.FieldValidation":     "the type of constants that are here",
 		"core/request.VersionMatch":        "the type of constants that are here",
 
-		"client.WriteObserver": caches, "client.WithWriteObserver": caches,
+		"client.Write": caches, "client.WithWriteObserver": caches,
 		"client/discovery.Options": "there are none yet",
 
 		"client/config.InCluster": "LoadConfig finds it",

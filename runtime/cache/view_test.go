@@ -6,7 +6,6 @@ package cache_test
 import (
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -80,34 +79,11 @@ func TestTheNextRunBringsTheStoreUpToDate(t *testing.T) {
 	})
 }
 
-// slowEnd delays the end of each watch.
-type slowEnd struct {
-	http.RoundTripper
-	by time.Duration
-}
-
-func (s slowEnd) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := s.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = slowBody{resp.Body, s.by}
-	}
-	return resp, err
-}
-
-type slowBody struct {
-	io.ReadCloser
-	by time.Duration
-}
-
-func (b slowBody) Close() error {
-	<-time.After(b.by)
-	return b.ReadCloser.Close()
-}
-
 func TestAWatchThatIsSlowToEndHoldsUpNobodyButTheNextWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a")
-		v := cache.Of[corev1.ConfigMap](through(t, slowEnd{s, time.Minute}), nil)
+		s.SlowEnd(time.Minute)
+		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), nil)
 		stop := start(t, v)
 		wantRequests(t, s, "stream")
 		began := time.Now()

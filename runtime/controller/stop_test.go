@@ -105,7 +105,13 @@ func TestRunLeavesNoGoroutineBehind(t *testing.T) {
 			Watches(controller.Source[shelf](w.cache).Map(nil))
 		var runs journal
 		before := bubble()
-		start(t, c, runs.note)()
+		stop := start(t, c, runs.note)
+		w.SlowEnd(time.Minute)
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("Run returned after %v, want when its watches have ended", took)
+		}
 		synctest.Wait() // those that have told of their end may not be gone yet
 		if stacks := bubble(); strings.Count(stacks, "\n\n") > strings.Count(before, "\n\n") {
 			t.Errorf("goroutines when Run has returned:\n%s\nand before it was called:\n%s", stacks, before)

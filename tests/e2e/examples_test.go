@@ -24,6 +24,7 @@ func TestExamples(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
 	_, err := kube.Namespaced[corev1.Pod](c, ns).Create(limit(t), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "waiting", Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{

@@ -140,6 +140,15 @@ func (g *guarded[T]) set(value T) {
 	g.value = value
 }
 
+// awaitPods waits until pods can be made in a new namespace, which takes a service account.
+func awaitPods(t *testing.T, c *kube.Client, ns string) {
+	t.Helper()
+	accounts := kube.Namespaced[corev1.ServiceAccount](c, ns)
+	if _, err := kube.Await(limit(t), accounts, "default", kube.Exists[corev1.ServiceAccount](), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // grant lets a user see the objects of some kinds in a namespace.
 func grant(t *testing.T, admin *kube.Client, ns, user string, resources ...string) {
 	t.Helper()

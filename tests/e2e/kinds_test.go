@@ -128,6 +128,7 @@ func TestProtobufEqualsJSON(t *testing.T) {
 	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{asProtobuf.layer}})
 	inJSON := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{asJSON.layer, onlyJSON}})
 	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
 	kinds, _ := servedKinds(t, c, ns)
 	wanted := map[string]bool{}
 	for _, k := range kinds {

@@ -33,19 +33,15 @@ func (b *builder) build() {
 	if b.dir, b.err = os.MkdirTemp("", "e2e-programs-"); b.err != nil {
 		return
 	}
-	var race []string
+	examples := []string{"./document-controller", "./document-controller/demo", "./dynamic-get", "./list-pods"}
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		race = []string{"-race"} // as these tests, for what runs side by side
+		examples = append([]string{"-race"}, examples...) // as these tests
 	}
-	b.err = errors.Join(
-		b.compile("../../examples", race, "./document-controller", "./document-controller/demo"),
-		b.compile("../../examples", nil, "./dynamic-get", "./list-pods"),
-		b.compile("../../derive", nil, "./cmd/kube-derive"),
-	)
+	b.err = errors.Join(b.compile("../../examples", examples...), b.compile("../../derive", "./cmd/kube-derive"))
 }
 
-func (b *builder) compile(module string, flags []string, packages ...string) error {
-	args := slices.Concat([]string{"build", "-o", b.dir + string(filepath.Separator)}, flags, packages)
+func (b *builder) compile(module string, args ...string) error {
+	args = append([]string{"build", "-o", b.dir + string(filepath.Separator)}, args...)
 	cmd := exec.Command("go", args...) //nolint:noctx // it is every test's
 	cmd.Dir = module
 	if out, err := cmd.CombinedOutput(); err != nil {

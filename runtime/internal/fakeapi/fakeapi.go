@@ -31,6 +31,7 @@ import (
 type Server struct {
 	kinds map[string]*kind // by the path of the collection, such as "/apis/apps/v1/deployments"; never changed
 	lag   atomic.Int64
+	end   atomic.Int64
 }
 
 // kind is the objects of a kind: what lists and watches tell of them, and what they are.
@@ -59,6 +60,9 @@ func (s *Server) Kind(res core.Resource) *fakesource.Server { return s.kinds[roo
 
 // Lag makes each event of a watch come so late.
 func (s *Server) Lag(d time.Duration) { s.lag.Store(int64(d)) }
+
+// SlowEnd makes it take so long to close a watch.
+func (s *Server) SlowEnd(d time.Duration) { s.end.Store(int64(d)) }
 
 // Put creates or replaces an object. It returns the version.
 func (s *Server) Put(res core.Resource, obj core.Object) string {

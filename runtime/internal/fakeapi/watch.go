@@ -61,8 +61,11 @@ func (s *Server) watch(r *http.Request, t target) (*http.Response, error) {
 	}
 	next, stop := iter.Pull2(t.Watch(r.Context(), watchOptions(r)))
 	return response(http.StatusOK, &stream{
-		next:     next,
-		stop:     stop,
+		next: next,
+		stop: func() {
+			<-time.After(time.Duration(s.end.Load()))
+			stop()
+		},
 		selected: selected,
 		told:     make(map[core.ObjectRef]bool),
 		pause: func() {
