@@ -76,11 +76,6 @@ func TestBadInput(t *testing.T) {
 			},
 		},
 		{
-			name: "a server's name that does not exist",
-			call: call{program: "list-pods", args: pod, env: kubeconfig(t, "https://nowhere.invalid", map[string]any{"token": "x"}, "here")},
-			want: []string{"reach https://nowhere.invalid", "correct the host name, or the resolver"},
-		},
-		{
 			name: "a server of which nothing vouches",
 			call: call{program: "list-pods", args: pod, env: kubeconfig(t, loadConfig(t, "").Server, map[string]any{"token": "x"}, "here")},
 			want: []string{"not signed by the configured certificate-authority: take the cluster's current one"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kube-go/sdk/core"
@@ -209,6 +210,8 @@ func TestHealingWatch(t *testing.T) {
 			f := follow(t, kube.Namespaced[corev1.ConfigMap](c, ns), kube.WatchConfig{})
 			f.expect(t, "ADDED deleted=1", "ADDED replaced=1", "ADDED same=1", "ADDED updated=1")
 			f.inStep(t)
+			page, err := maps.List(limit(t), &kube.ListOptions{Limit: 1})
+			must(t, err)
 
 			tc.fault(t, link, func() {
 				remove(t, maps, "deleted")
@@ -229,6 +232,9 @@ func TestHealingWatch(t *testing.T) {
 			}
 			if lists := sent.count("sendInitialEvents=true"); tc.relists && lists < 2 || tc.resumes && lists > 1 {
 				t.Errorf("%d lists; should the watch list anew: %t; trouble: %v", lists, tc.relists, trouble)
+			}
+			if tc.relists {
+				wantForgotten(t, maps, page.ListMeta)
 			}
 		})
 	}
@@ -262,6 +268,25 @@ func TestHealingWatch(t *testing.T) {
 			t.Errorf("%d watches; trouble: %v", n, f.trouble.all())
 		}
 	})
+}
+
+// wantForgotten wants the server to say that it has forgotten an old version, whatever is asked about it.
+func wantForgotten(t *testing.T, maps *kube.API[corev1.ConfigMap], old metav1.ListMeta) {
+	t.Helper()
+	for ev, err := range maps.Watch(limit(t), &kube.WatchOptions{ResourceVersion: old.ResourceVersion}) {
+		if !errors.Is(err, kube.ErrExpired) {
+			t.Errorf("a watch from version %s: %v, %v; want ErrExpired", old.ResourceVersion, ev, err)
+		}
+		break
+	}
+	for _, o := range []kube.ListOptions{
+		{Continue: old.Continue, Limit: 1},
+		{ResourceVersion: old.ResourceVersion, ResourceVersionMatch: kube.Exact},
+	} {
+		if _, err := maps.List(limit(t), &o); !errors.Is(err, kube.ErrExpired) {
+			t.Errorf("a list with %+v: %v, want ErrExpired", o, err)
+		}
+	}
 }
 
 // TestSilentConnection promises that a watch whose connection has died without a word is taken up again in 45 seconds.
