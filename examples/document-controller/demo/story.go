@@ -72,7 +72,7 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 		if st.cluster != nil {
 			return nil // it goes as a whole
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
 		defer cancel()
 		var errs []error
 		for _, undo := range slices.Backward(undos) {
