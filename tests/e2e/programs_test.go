@@ -17,6 +17,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // programs are the programs of this repository that users run, built when the first of them is called.
@@ -100,7 +101,9 @@ func (c call) command(ctx context.Context, t *testing.T) *exec.Cmd {
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := c.command(limit(t), t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a busy cluster takes its time to delete a namespace
+	defer cancel()
+	cmd := c.command(ctx, t)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
