@@ -27,7 +27,7 @@ STEPS := MAKE='$(MAKE)' scripts/steps
 # What none of them does, and why.
 ALSO := ; code=$$?; echo "  e2e-k3d      NOT RUN: it needs Docker and k3d"; exit $$code
 
-# go vet's opinion of omitempty on a struct is right, and Kubernetes' types have it all over: ours have the same tags.
+# It is right that omitempty does nothing for a struct. But Kubernetes' types have it all over, and ours have their tags.
 FIX := $(GO) fix -omitzero=false
 
 .PHONY: help demo test unit race cluster-build cluster-test e2e e2e-k3d node-deps cluster-up cluster-down go-get weight \
