@@ -82,8 +82,9 @@ func (v *View[K]) Resource() core.Resource { return v.resource }
 // Store returns the objects. It is filled while the view runs.
 func (v *View[K]) Store() *reflector.Store[K] { return v.reflector.Store() }
 
-// Ready waits until the store has been in step with the server once, see [reflector.Store.Ready].
-func (v *View[K]) Ready(ctx context.Context) error { return v.Store().Ready(ctx) }
+// Ready waits until the watch that runs, or else the next, has brought the store in step with the server, see
+// [reflector.Reflector.Ready].
+func (v *View[K]) Ready(ctx context.Context) error { return v.reflector.Ready(ctx) }
 
 // Subscribe tells what is there, then each change, see [reflector.Store.Subscribe].
 func (v *View[K]) Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error] {

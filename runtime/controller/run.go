@@ -20,7 +20,7 @@ var errRunning = errors.New("controller: Run was called while it was running")
 
 // Run runs the reconcile for every object, and again for each that something has changed about, until the context ends.
 // It returns when all that it began has ended: the context's cause, or why a source can't work. It may be called again
-// afterwards; it then begins with what the cache has, while that is brought up to date. It panics if [Options.Retry] is
+// afterwards; it then begins when what the cache has was brought up to date. It panics if [Options.Retry] is
 // not valid, see [queue.New].
 func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
 	q := queue.New[core.ObjectRef](c.opts.Retry)

@@ -58,6 +58,13 @@ func (r *Reflector[K]) Health() error {
 	return t.trouble
 }
 
+// Ready waits until the present run, or else the next, has brought the store in step with the server: what the store
+// holds is then no older than that run. The error says what the trouble was.
+func (r *Reflector[K]) Ready(ctx context.Context) error {
+	t := r.store.table
+	return r.store.awaitAll(ctx, func() bool { return t.current })
+}
+
 // errRunning is a mistake of the caller.
 var errRunning = errors.New("reflector: Run was called while it was running")
 
@@ -71,6 +78,7 @@ func (r *Reflector[K]) Run(ctx context.Context) error {
 	defer r.running.Unlock()
 	t := r.store.table
 	t.setFailed(nil)
+	defer t.endRun()
 	config := r.watch
 	config.OnError = func(err error) {
 		t.setTrouble(err)

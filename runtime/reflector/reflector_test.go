@@ -4,6 +4,7 @@
 package reflector_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -115,6 +116,33 @@ func TestObjectThatWasListedAndDeletedInTheSameList(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantNames(t, r.Store(), nil)
+	})
+}
+
+func TestEachRunIsReadyByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		r := reflector.New[corev1.ConfigMap](server, nil)
+		look, stopLooking := context.WithCancel(t.Context())
+		stopLooking() // what waits with it only looks
+		ready := func() (run, ever bool) { return r.Ready(look) == nil, r.Store().Ready(look) == nil }
+		if run, ever := ready(); run || ever {
+			t.Errorf("ready %v, ever %v before the first run", run, ever)
+		}
+		stop := runUntilEnd(t, r)
+		if run, ever := ready(); !run || !ever {
+			t.Errorf("ready %v, ever %v in the first run", run, ever)
+		}
+		if err := stop(); err != errStop {
+			t.Errorf("Run ended with %v, want the cause", err)
+		}
+		if run, ever := ready(); run || !ever {
+			t.Errorf("ready %v, ever %v between two runs", run, ever)
+		}
+		runUntilEnd(t, r)
+		if run, ever := ready(); !run || !ever {
+			t.Errorf("ready %v, ever %v in the second run", run, ever)
+		}
 	})
 }
 

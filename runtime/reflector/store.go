@@ -129,9 +129,15 @@ func (s *Store[K]) ResourceVersion() string {
 }
 
 // Ready waits until the store has been in step with the server once. It then stays ready; what it has may become old
-// when the server can't be reached, see [Reflector.Health]. The error says what the trouble was.
+// when the server can't be reached, see [Reflector.Health], or when nothing runs, see [Reflector.Ready]. The error says
+// what the trouble was.
 func (s *Store[K]) Ready(ctx context.Context) error {
-	if err := s.table.await(ctx, func() bool { return s.table.ready }); err != nil {
+	return s.awaitAll(ctx, func() bool { return s.table.ready })
+}
+
+// awaitAll waits until cond, which is about a list that has come to its end, is true.
+func (s *Store[K]) awaitAll(ctx context.Context, cond func() bool) error {
+	if err := s.table.await(ctx, cond); err != nil {
 		return fmt.Errorf("wait for all %s: %w", s.resource, err)
 	}
 	return nil

@@ -25,6 +25,7 @@ type table struct {
 	list    uint32 // counts the lists; entries of an earlier one were not in the last
 	version string // that the table has come to
 	ready   bool   // a list has come to its end once
+	current bool   // a list of the present run has come to its end
 	trouble error  // why there is nothing new; nil when all is well
 	failed  error  // why there never will be
 
@@ -87,6 +88,7 @@ func (t *table) endList(version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep()
+	t.current = true
 	if !t.ready {
 		t.ready = true
 		for s := range t.subscriptions {
@@ -182,6 +184,13 @@ func (t *table) setTrouble(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trouble = err
+}
+
+// endRun notes that nothing keeps the table in step any more.
+func (t *table) endRun() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.current = false
 }
 
 // setFailed notes that there never will be anything new, or, with nil, that there may be again.

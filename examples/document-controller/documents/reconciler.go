@@ -84,9 +84,12 @@ func (r *reconciler) reconcile(ctx context.Context, doc *v1.Document) (controlle
 
 // apply renders the document into its ConfigMap and its file, and says so in the status.
 func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (controller.Action, error) {
+	fresh := doc.Status.ObservedGeneration != doc.Generation // nobody was told of this text yet
 	page, err := render(doc.Spec)
 	if err != nil {
-		r.recorder.Event(doc, events.Event{Type: events.Warning, Reason: "Invalid", Action: "Render", Note: err.Error()})
+		if fresh {
+			r.recorder.Event(doc, events.Event{Type: events.Warning, Reason: "Invalid", Action: "Render", Note: err.Error()})
+		}
 		return controller.AwaitChange(), r.report(ctx, doc, page, metav1.Condition{
 			Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Invalid", Message: err.Error(),
 		})
@@ -97,7 +100,7 @@ func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (controller.Ac
 	if err := r.writeFile(doc, page); err != nil {
 		return controller.Action{}, err
 	}
-	if doc.Status.ObservedGeneration != doc.Generation {
+	if fresh {
 		r.recorder.Event(doc, events.Event{
 			Reason: "Rendered", Action: "Render", Note: "rendered into configmap " + doc.Name,
 		})
