@@ -277,12 +277,6 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Pause stops the program's process group where it is (SIGSTOP): connections stay open and nothing answers.
-func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
-
-// Resume lets a paused program go on.
-func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
-
 // Restart ends the current run, if there is one, starts the program again from the same spec and waits until it is ready.
 func (p *Process) Restart(ctx context.Context) error {
 	p.change.Lock()
