@@ -4,11 +4,26 @@
 package kube
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/derive"
+	"github.com/kube-go/sdk/runtime/install"
 )
+
+type (
+	// InstallOptions are the options of [InstallCRDs], see [install.Options].
+	InstallOptions = install.Options
+	// DowngradeError says that a definition has less than the one that is installed, see [install.DowngradeError].
+	DowngradeError = install.DowngradeError
+)
+
+// InstallCRDs applies CustomResourceDefinitions and waits until their kinds can be used, see [install.CRDs].
+func InstallCRDs(ctx context.Context, c *Client, crds []*unstructured.Unstructured, o *InstallOptions) error {
+	return install.CRDs(ctx, c, crds, o)
+}
 
 // CRD returns the CustomResourceDefinition of a kind that kube-derive generated, see [derive.CRD].
 func CRD[K any, P core.ObjectPtr[K]]() (*unstructured.Unstructured, error) { return derive.CRD[K, P]() }

@@ -21,16 +21,18 @@ const sdk = "github.com/kube-go/sdk/"
 // vocabulary is what every package of the module may import besides the standard library, with the reason.
 func vocabulary() map[string]string {
 	return map[string]string{
-		sdk + "core":                                   "our own words",
-		sdk + "core/request":                           "options of verbs",
-		sdk + "core/wire":                              "packed objects",
-		"k8s.io/apimachinery/pkg/apis/meta/v1":         "the ecosystem's words: ObjectMeta, Condition, Time",
-		"k8s.io/apimachinery/pkg/runtime/schema":       "GroupVersionKind, which TypeMeta speaks",
-		"k8s.io/apimachinery/pkg/types":                "UID",
-		"k8s.io/apimachinery/pkg/labels":               "parses label selectors, and matches them",
-		"k8s.io/apimachinery/pkg/fields":               "writes field selectors",
-		"k8s.io/apimachinery/pkg/util/validation":      "the server's own rules for names",
-		"k8s.io/apimachinery/pkg/util/resourceversion": "the server's own rule of which version is newer",
+		sdk + "core":                           "our own words",
+		sdk + "core/request":                   "options of verbs",
+		sdk + "core/wire":                      "packed objects",
+		"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's words: ObjectMeta, Condition, Time",
+		"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
+		"k8s.io/apimachinery/pkg/runtime/schema":            "GroupVersionKind, which TypeMeta speaks",
+		"k8s.io/apimachinery/pkg/version":                   "the server's own rule of which version of an API is newer",
+		"k8s.io/apimachinery/pkg/types":                     "UID",
+		"k8s.io/apimachinery/pkg/labels":                    "parses label selectors, and matches them",
+		"k8s.io/apimachinery/pkg/fields":                    "writes field selectors",
+		"k8s.io/apimachinery/pkg/util/validation":           "the server's own rules for names",
+		"k8s.io/apimachinery/pkg/util/resourceversion":      "the server's own rule of which version is newer",
 	}
 }
 
@@ -45,6 +47,7 @@ func arrows() map[string][]string {
 		"finalizer":  {"client", "runtime/controller"},
 		"events":     {"client"},
 		"wait":       {"client", "runtime/watcher"},
+		"install":    {"client", "runtime/wait"},
 	}
 }
 

@@ -1,0 +1,203 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// DowngradeError says that a definition has less than the one that is installed.
+type DowngradeError struct {
+	Name   string   // of the definition
+	Losses []string // what the installed one has more, such as "version v1: field .spec.title"
+}
+
+// lossesShown is how many losses an error message names.
+const lossesShown = 5
+
+// Error names what would be lost, and the remedy.
+func (e *DowngradeError) Error() string {
+	shown := e.Losses[:min(len(e.Losses), lossesShown)]
+	what := strings.Join(shown, ", ")
+	if more := len(e.Losses) - len(shown); more > 0 {
+		what += fmt.Sprintf(" and %d more", more)
+	}
+	return "the installed definition has more, which a newer program may need: " + what +
+		"; run the newer program, or set AllowDowngrade if it was removed on purpose"
+}
+
+// definition is a CustomResourceDefinition, as far as it is looked at here.
+type definition struct {
+	source  *unstructured.Unstructured
+	onTopOf string // the version of the installed one that it was compared with; empty for none
+
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Group string `json:"group"`
+		Scope string `json:"scope"`
+		Names struct {
+			Kind   string `json:"kind"`
+			Plural string `json:"plural"`
+		} `json:"names"`
+		Versions []served `json:"versions"`
+	} `json:"spec"`
+	Status struct {
+		StoredVersions []string `json:"storedVersions"`
+	} `json:"status"`
+}
+
+// served is a version of a definition.
+type served struct {
+	Name    string `json:"name"`
+	Served  bool   `json:"served"`
+	Storage bool   `json:"storage"`
+	Schema  struct {
+		OpenAPIV3Schema *schema `json:"openAPIV3Schema"`
+	} `json:"schema"`
+}
+
+// schema is the part of a schema that says which fields the server keeps.
+type schema struct {
+	Properties           map[string]*schema `json:"properties"`
+	Items                *schema            `json:"items"`
+	AdditionalProperties *schema            `json:"additionalProperties"`
+	Preserve             bool               `json:"x-kubernetes-preserve-unknown-fields"`
+	Embedded             bool               `json:"x-kubernetes-embedded-resource"`
+}
+
+// read makes a definition of an object.
+func read(crd *unstructured.Unstructured) (*definition, error) {
+	if crd == nil {
+		return nil, errors.New("is nil")
+	}
+	data, err := wire.MarshalJSON(crd.Object)
+	if err != nil {
+		return nil, err
+	}
+	d := &definition{source: crd}
+	if err := wire.UnmarshalJSON(data, d); err != nil {
+		return nil, err
+	}
+	switch {
+	case d.APIVersion != definitions.APIVersion() || d.Kind != definitions.Kind:
+		return nil, fmt.Errorf("it is a %s of %s, not a %s of %s; derive.CRD makes one of a kind",
+			d.Kind, d.APIVersion, definitions.Kind, definitions.APIVersion())
+	case d.Metadata.Name == "":
+		return nil, errors.New("metadata.name is empty; it must be spec.names.plural and spec.group with a dot between")
+	}
+	return d, nil
+}
+
+// resource returns what the kind is called in a version.
+func (d *definition) resource(version string) core.Resource {
+	return core.Resource{
+		Group: d.Spec.Group, Version: version, Kind: d.Spec.Names.Kind, Plural: d.Spec.Names.Plural,
+		Namespaced: d.Spec.Scope == "Namespaced",
+	}
+}
+
+func (d *definition) version(name string) *served {
+	for i := range d.Spec.Versions {
+		if d.Spec.Versions[i].Name == name {
+			return &d.Spec.Versions[i]
+		}
+	}
+	return nil
+}
+
+func (d *definition) storage() string {
+	for _, v := range d.Spec.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+// lostIn returns what an installed definition has more than a new one.
+func (d *definition) lostIn(next *definition) []string {
+	var losses []string
+	for _, name := range d.Status.StoredVersions {
+		if next.version(name) == nil {
+			losses = append(losses, fmt.Sprintf("version %s, in which objects are stored", name))
+		}
+	}
+	for _, v := range d.Spec.Versions {
+		after := next.version(v.Name)
+		switch {
+		case after == nil && slices.Contains(d.Status.StoredVersions, v.Name): // said already
+		case v.Served && (after == nil || !after.Served):
+			losses = append(losses, "version "+v.Name)
+		case after != nil:
+			for _, field := range lostFields(v.Schema.OpenAPIV3Schema, after.Schema.OpenAPIV3Schema, "") {
+				losses = append(losses, "version "+v.Name+": "+field)
+			}
+		}
+	}
+	if before, after := d.storage(), next.storage(); after != "" && version.CompareKubeAwareVersionStrings(before, after) > 0 {
+		losses = append(losses, fmt.Sprintf("storage in version %s instead of %s", before, after))
+	}
+	return losses
+}
+
+// lostFields returns the fields of a schema that another one drops, each subtree by its root, in order of their names.
+func lostFields(before, after *schema, path string) []string {
+	if before == nil {
+		return nil
+	}
+	if after == nil {
+		after = &schema{} // keeps nothing
+	}
+	if after.Preserve {
+		return nil // it keeps all
+	}
+	var lost []string
+	if before.Preserve && !after.Preserve {
+		lost = append(lost, "fields of any name in "+root(path))
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.Properties)) {
+		field := path + "." + name
+		inside := after.Properties[name]
+		if inside == nil {
+			inside = after.AdditionalProperties // a map takes any name
+		}
+		if inside == nil {
+			lost = append(lost, "field "+field)
+			continue
+		}
+		lost = append(lost, lostFields(before.Properties[name], inside, field)...)
+	}
+	if before.AdditionalProperties != nil {
+		if after.AdditionalProperties == nil {
+			lost = append(lost, "keys of any name in "+root(path))
+		} else {
+			lost = append(lost, lostFields(before.AdditionalProperties, after.AdditionalProperties, path+"[*]")...)
+		}
+	}
+	if before.Items != nil {
+		lost = append(lost, lostFields(before.Items, after.Items, path+"[]")...)
+	}
+	return lost
+}
+
+func root(path string) string {
+	if path == "" {
+		return "the object"
+	}
+	return path
+}

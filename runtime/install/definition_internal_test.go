@@ -1,0 +1,193 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// define returns a definition with these versions, written in YAML.
+func define(t *testing.T, spec string) *definition {
+	t.Helper()
+	crd := map[string]any{}
+	text := `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: documents.docs.example.com}
+` + spec
+	if err := yaml.Unmarshal([]byte(text), &crd); err != nil {
+		t.Fatal(err)
+	}
+	d, err := read(&unstructured.Unstructured{Object: crd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// oneVersion returns a definition whose only version has a schema.
+func oneVersion(t *testing.T, schema string) *definition {
+	t.Helper()
+	return define(t, "spec: {versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: "+schema+"}}]}")
+}
+
+func TestLossesOfASchema(t *testing.T) {
+	const title = `{type: object, properties: {spec: {type: object, properties: {title: {type: string}}}}}`
+	tests := []struct {
+		name          string
+		before, after string
+		want          []string
+	}{
+		{name: "the same", before: title, after: title},
+		{
+			name:   "a new field",
+			before: title,
+			after:  `{type: object, properties: {spec: {type: object, properties: {title: {type: string}, tags: {type: array}}}}}`,
+		},
+		{
+			name:   "a field that is gone",
+			before: title,
+			after:  `{type: object, properties: {spec: {type: object, properties: {}}}}`,
+			want:   []string{"version v1: field .spec.title"},
+		},
+		{
+			name:   "a whole subtree is named by its root",
+			before: title,
+			after:  `{type: object}`,
+			want:   []string{"version v1: field .spec"},
+		},
+		{
+			name:   "fields of list items and of map values",
+			before: `{properties: {l: {items: {properties: {a: {}, b: {}}}}, m: {additionalProperties: {properties: {c: {}}}}}}`,
+			after:  `{properties: {l: {items: {properties: {b: {}}}}, m: {additionalProperties: {}}}}`,
+			want:   []string{"version v1: field .l[].a", "version v1: field .m[*].c"},
+		},
+		{
+			name:   "what keeps unknown fields keeps all",
+			before: `{properties: {spec: {properties: {title: {}}}}}`,
+			after:  `{properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}`,
+		},
+		{
+			name:   "what no longer keeps unknown fields",
+			before: `{properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}`,
+			after:  `{properties: {spec: {properties: {title: {}}}}}`,
+			want:   []string{"version v1: fields of any name in .spec"},
+		},
+		{
+			name:   "a struct that became a map keeps its fields",
+			before: `{properties: {spec: {properties: {title: {type: string}}}}}`,
+			after:  `{properties: {spec: {additionalProperties: {type: string}}}}`,
+		},
+		{
+			name:   "a map that became a struct",
+			before: `{additionalProperties: {type: string}}`,
+			after:  `{properties: {title: {}}}`,
+			want:   []string{"version v1: keys of any name in the object"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := oneVersion(t, tt.before).lostIn(oneVersion(t, tt.after))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("losses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLossesOfVersions(t *testing.T) {
+	const (
+		v1      = "{name: v1, served: true, storage: true}"
+		v1beta1 = "{name: v1beta1, served: true, storage: false}"
+		hidden  = "{name: v1beta1, served: false, storage: false}"
+		old     = "{name: v1beta1, served: true, storage: true}"
+		v1Aside = "{name: v1, served: true, storage: false}"
+	)
+	tests := []struct {
+		name          string
+		before, after string
+		want          []string
+	}{
+		{name: "a new version", before: "spec: {versions: [" + old + "]}", after: "spec: {versions: [" + v1 + "," + v1beta1 + "]}"},
+		{
+			name:   "a version that is gone",
+			before: "spec: {versions: [" + v1 + "," + v1beta1 + "]}",
+			after:  "spec: {versions: [" + v1 + "]}",
+			want:   []string{"version v1beta1"},
+		},
+		{
+			name:   "a version that is not served any more",
+			before: "spec: {versions: [" + v1 + "," + v1beta1 + "]}",
+			after:  "spec: {versions: [" + v1 + "," + hidden + "]}",
+			want:   []string{"version v1beta1"},
+		},
+		{name: "a hidden version that is gone", before: "spec: {versions: [" + v1 + "," + hidden + "]}", after: "spec: {versions: [" + v1 + "]}"},
+		{
+			name:   "a version of stored objects is named once",
+			before: "spec: {versions: [" + v1 + "," + v1beta1 + "]}\nstatus: {storedVersions: [v1, v1beta1]}",
+			after:  "spec: {versions: [" + v1 + "]}",
+			want:   []string{"version v1beta1, in which objects are stored"},
+		},
+		{
+			name:   "storage goes back to an older version",
+			before: "spec: {versions: [" + v1 + "," + v1beta1 + "]}",
+			after:  "spec: {versions: [" + v1Aside + "," + old + "]}",
+			want:   []string{"storage in version v1 instead of v1beta1"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := define(t, tt.before).lostIn(define(t, tt.after))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("losses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDowngradeErrorNamesAFewLosses(t *testing.T) {
+	err := (&DowngradeError{Losses: strings.Split("a b c d e f g", " ")}).Error()
+	if !strings.Contains(err, "a, b, c, d, e and 2 more; run the newer program, or set AllowDowngrade") {
+		t.Errorf("Error() = %s", err)
+	}
+}
+
+func TestReadRefusesWhatIsNoDefinition(t *testing.T) {
+	tests := []struct {
+		name string
+		in   *unstructured.Unstructured
+		want string
+	}{
+		{name: "nothing", want: "is nil"},
+		{
+			name: "another kind",
+			in:   &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}},
+			want: "it is a ConfigMap of v1, not a CustomResourceDefinition of apiextensions.k8s.io/v1",
+		},
+		{
+			name: "no name",
+			in: &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			}},
+			want: "metadata.name is empty",
+		},
+		{
+			name: "a field of the wrong type",
+			in:   &unstructured.Unstructured{Object: map[string]any{"kind": "CustomResourceDefinition", "spec": "none"}},
+			want: "spec",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := read(tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("read() = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}

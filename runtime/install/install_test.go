@@ -1,0 +1,245 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/install"
+)
+
+const (
+	definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	documents   = "/apis/docs.example.com/v1/documents"
+)
+
+// crd returns a definition with fields below spec, at a version.
+func crd(version string, fields ...string) *unstructured.Unstructured {
+	properties := map[string]any{}
+	for _, f := range fields {
+		properties[f] = map[string]any{"type": "string"}
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": "documents.docs.example.com"},
+		"spec": map[string]any{
+			"group": "docs.example.com",
+			"scope": "Namespaced",
+			"names": map[string]any{"kind": "Document", "plural": "documents"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"properties": properties}},
+			}},
+		},
+	}}
+	if version != "" {
+		obj.SetResourceVersion(version)
+	}
+	return obj
+}
+
+// established makes a definition one that is served.
+func established(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	obj.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
+	return obj
+}
+
+// terminating makes a definition one that is being deleted.
+func terminating(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	obj.SetDeletionTimestamp(new(metav1.Now()))
+	return obj
+}
+
+// server plays the part of an API server that has one definition. The tests use it from one goroutine at a time.
+type server struct {
+	stored    *unstructured.Unstructured // nil: not installed
+	intrude   *unstructured.Unstructured // replaces stored when the first apply comes, which then conflicts
+	refusals  int                        // how often a watch of documents is refused before it is served
+	applied   []string                   // the resource versions that applies were based on
+	forced    bool
+	manager   string
+	documents int // watches of documents
+}
+
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Context().Err() != nil {
+		return nil, context.Cause(r.Context())
+	}
+	switch path := r.URL.Path; {
+	case path == documents:
+		s.documents++
+		if s.refusals > 0 {
+			s.refusals--
+			return respond(404, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`), nil
+		}
+		return respond(200, `{"type":"BOOKMARK","object":{"kind":"Document","apiVersion":"docs.example.com/v1","metadata":{"resourceVersion":"9"}}}`), nil
+	case r.Method == http.MethodPatch:
+		return s.apply(r)
+	case path == definitions:
+		return s.watch()
+	case s.stored == nil:
+		return respond(404, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,
+			"details":{"name":"documents.docs.example.com","kind":"customresourcedefinitions"}}`), nil
+	default:
+		return respond(200, text(s.stored)), nil
+	}
+}
+
+func (s *server) apply(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(body); err != nil {
+		return nil, err
+	}
+	s.applied = append(s.applied, obj.GetResourceVersion())
+	s.manager, s.forced = r.URL.Query().Get("fieldManager"), r.URL.Query().Get("force") == "true"
+	if s.intrude != nil {
+		s.stored, s.intrude = s.intrude, nil
+		return respond(409, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`), nil
+	}
+	obj.SetResourceVersion("8")
+	s.stored = established(obj)
+	return respond(200, text(obj)), nil
+}
+
+// watch answers a streaming list of the definition with what is stored, and then nothing. By then the deletion that was
+// under way is done.
+func (s *server) watch() (*http.Response, error) {
+	const end = `{"type":"BOOKMARK","object":{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1",
+		"metadata":{"resourceVersion":"8","annotations":{"k8s.io/initial-events-end":"true"}}}}`
+	if s.stored.GetDeletionTimestamp() != nil {
+		s.stored = nil
+		return respond(200, end), nil
+	}
+	return respond(200, `{"type":"ADDED","object":`+text(s.stored)+`}`+end), nil
+}
+
+func text(obj *unstructured.Unstructured) string {
+	data, err := obj.MarshalJSON()
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+func respond(code int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: code,
+		Header:     http.Header{"Content-Type": {wire.MediaTypeJSON}},
+		Body:       io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+func (s *server) client(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCRDs(t *testing.T) {
+	tests := []struct {
+		name    string
+		server  server
+		opts    *install.Options
+		applied []string
+		losses  []string
+	}{
+		{name: "a definition that is not there", applied: []string{""}},
+		{name: "one with more fields than the installed", server: server{stored: crd("5", "title")}, applied: []string{"5"}},
+		{
+			name:   "one with fewer fields than the installed is refused",
+			server: server{stored: crd("5", "title", "body", "tags")},
+			losses: []string{"version v1: field .tags"},
+		},
+		{
+			name:    "one with fewer fields that is allowed",
+			server:  server{stored: crd("5", "title", "body", "tags")},
+			opts:    &install.Options{AllowDowngrade: true},
+			applied: []string{"5"},
+		},
+		{
+			name:    "one that somebody changes meanwhile",
+			server:  server{stored: crd("5"), intrude: crd("6", "title")},
+			applied: []string{"5", "6"},
+		},
+		{
+			name:    "one that somebody takes further meanwhile",
+			server:  server{stored: crd("5"), intrude: crd("6", "tags")},
+			applied: []string{"5"},
+			losses:  []string{"version v1: field .tags"},
+		},
+		{name: "one that is being deleted", server: server{stored: terminating(crd("5", "tags"))}, applied: []string{""}},
+		{name: "a kind that is served late", server: server{refusals: 3}, applied: []string{""}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				refusals := tt.server.refusals
+				mine := crd("", "title", "body")
+				before := mine.DeepCopy()
+				err := install.CRDs(t.Context(), tt.server.client(t), []*unstructured.Unstructured{mine}, tt.opts)
+				var losses []string
+				if down, ok := errors.AsType[*install.DowngradeError](err); ok {
+					losses = down.Losses
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tt.losses, losses); diff != "" {
+					t.Errorf("losses (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tt.applied, tt.server.applied); diff != "" {
+					t.Errorf("applied on top of (-want +got):\n%s", diff)
+				}
+				if err == nil && (!tt.server.forced || tt.server.manager != "kube-install" || tt.server.documents != refusals+1) {
+					t.Errorf("forced %v, manager %q, %d watches of the kind", tt.server.forced, tt.server.manager, tt.server.documents)
+				}
+				if diff := cmp.Diff(before, mine); diff != "" {
+					t.Errorf("the caller's object was changed:\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestCRDsGivesUpWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 1e9, cause)
+		defer cancel()
+		s := server{refusals: 1 << 30}
+		err := install.CRDs(ctx, s.client(t), []*unstructured.Unstructured{crd("")}, nil)
+		if !errors.Is(err, cause) || !errors.Is(err, core.ErrNotFound) {
+			t.Errorf("CRDs() = %v, want the cause and the last answer", err)
+		}
+	})
+}
+
+func TestCRDsLooksAtAllBeforeItWritesOne(t *testing.T) {
+	s := server{}
+	err := install.CRDs(t.Context(), s.client(t), []*unstructured.Unstructured{crd(""), nil}, nil)
+	if err == nil || !strings.Contains(err.Error(), "definition 2 of 2: is nil") || s.applied != nil {
+		t.Errorf("CRDs() = %v after %d applies", err, len(s.applied))
+	}
+}
