@@ -68,14 +68,28 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 }
 
 func deletion(t Target, verb, path string, q url.Values, o *DeleteOptions) (*Request, error) {
-	req := &Request{Verb: verb, Method: "DELETE", Path: path, Query: q, Accept: t.accept()}
+	req := &Request{Verb: verb, Method: "DELETE", Path: path, Query: q, Accept: t.accept(), Target: t}
 	if o == nil {
 		return req, nil
 	}
-	body := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
+	body, err := o.body("DeleteOptions.")
+	if err != nil {
+		return nil, err
+	}
+	data, err := wire.MarshalJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	req.Body, req.ContentType = data, wire.MediaTypeJSON
+	return req, nil
+}
+
+// body returns the options as the server reads them. Field is what an error puts before a field's name.
+func (o *DeleteOptions) body(field string) (*metav1.DeleteOptions, error) {
+	body := &metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
 	if o.GracePeriod != nil {
 		if *o.GracePeriod < 0 || *o.GracePeriod%time.Second != 0 {
-			return nil, invalid("DeleteOptions.GracePeriod", "%v is not a number of whole seconds", *o.GracePeriod)
+			return nil, invalid(field+"GracePeriod", "%v is not a number of whole seconds", *o.GracePeriod)
 		}
 		body.GracePeriodSeconds = new(int64(*o.GracePeriod / time.Second))
 	}
@@ -84,7 +98,7 @@ func deletion(t Target, verb, path string, q url.Values, o *DeleteOptions) (*Req
 	case Background, Foreground, Orphan:
 		body.PropagationPolicy = &o.Propagation
 	default:
-		return nil, invalid("DeleteOptions.Propagation", "%q is none of Background, Foreground, Orphan", o.Propagation)
+		return nil, invalid(field+"Propagation", "%q is none of Background, Foreground, Orphan", o.Propagation)
 	}
 	if o.UID != "" || o.ResourceVersion != "" {
 		body.Preconditions = &metav1.Preconditions{}
@@ -98,10 +112,5 @@ func deletion(t Target, verb, path string, q url.Values, o *DeleteOptions) (*Req
 	if o.DryRun {
 		body.DryRun = []string{metav1.DryRunAll}
 	}
-	data, err := wire.MarshalJSON(body)
-	if err != nil {
-		return nil, err
-	}
-	req.Body, req.ContentType = data, wire.MediaTypeJSON
-	return req, nil
+	return body, nil
 }

@@ -136,6 +136,6 @@ func PatchObject(t Target, p Patch, o *PatchOptions) (*Request, error) {
 	}
 	return &Request{
 		Verb: "patch", Method: "PATCH", Path: path, Query: q,
-		Accept: t.accept(), ContentType: p.contentType, Body: body,
+		Accept: t.accept(), ContentType: p.contentType, Body: body, Target: t,
 	}, nil
 }

@@ -73,7 +73,7 @@ func Get(t Target, o *GetOptions) (*Request, error) {
 	if o != nil {
 		set(q, "resourceVersion", o.ResourceVersion)
 	}
-	return &Request{Verb: "get", Method: "GET", Path: path, Query: q, Accept: t.accept()}, nil
+	return &Request{Verb: "get", Method: "GET", Path: path, Query: q, Accept: t.accept(), Target: t}, nil
 }
 
 // List builds the request for one page of a collection.
@@ -89,7 +89,7 @@ func List(t Target, o *ListOptions) (*Request, error) {
 		}
 		o.encode(q)
 	}
-	return &Request{Verb: "list", Method: "GET", Path: path, Query: q, Accept: t.accept()}, nil
+	return &Request{Verb: "list", Method: "GET", Path: path, Query: q, Accept: t.acceptList(), Target: t}, nil
 }
 
 func (o *ListOptions) check() error {
@@ -150,7 +150,7 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 		q.Set("sendInitialEvents", "true")
 		q.Set("resourceVersionMatch", string(NotOlderThan))
 	}
-	return &Request{Verb: "watch", Method: "GET", Path: path, Query: q, Accept: t.acceptStream()}, nil
+	return &Request{Verb: "watch", Method: "GET", Path: path, Query: q, Accept: t.acceptStream(), Target: t}, nil
 }
 
 func set(q url.Values, key, value string) {

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -21,6 +23,9 @@ type Request struct {
 	Accept      string // media types, best first
 	ContentType string // of Body
 	Body        []byte
+
+	// Target is what the request is about; zero for a path of no resource. It says nothing that the rest does not.
+	Target Target
 }
 
 // URI returns the path with the query, as it stands in the request line. Parameters are ordered by name.
@@ -37,6 +42,13 @@ type Target struct {
 	Namespace   string // empty for cluster-scoped kinds, and for collections over all namespaces
 	Name        string // empty for collections
 	Subresource string // such as "status"; empty for the object itself
+
+	// Kind is what is sent to a subresource, and what it answers, where that is not the resource's own kind: Scale of
+	// autoscaling/v1 for "scale". It is empty otherwise.
+	Kind schema.GroupVersionKind
+
+	// View is which part of the objects is wanted. Default: all of it.
+	View View
 
 	// Encoding is how objects are sent, and how they are asked for; JSON is always accepted as well.
 	Encoding wire.Encoding
@@ -129,21 +141,4 @@ func checkSegment(field, s string) error {
 		return invalid(field, "%q can't be a path segment: it may not be . or .., nor contain / or %%", s)
 	}
 	return nil
-}
-
-// accept lists the media types for one object or list, the wanted one first.
-func (t Target) accept() string {
-	if t.Encoding == wire.JSON {
-		return wire.MediaTypeJSON
-	}
-	return t.Encoding.MediaType() + "," + wire.MediaTypeJSON
-}
-
-// acceptStream lists the media types for a watch, the wanted one first.
-func (t Target) acceptStream() string {
-	const stream = ";stream=watch"
-	if t.Encoding == wire.JSON {
-		return wire.MediaTypeJSON + stream + "," + wire.MediaTypeJSON
-	}
-	return t.Encoding.MediaType() + stream + "," + wire.MediaTypeJSON + stream + "," + wire.MediaTypeJSON
 }

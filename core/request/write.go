@@ -106,7 +106,7 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	}
 	return &Request{
 		Verb: "apply", Method: "PATCH", Path: path, Query: q,
-		Accept: t.accept(), ContentType: "application/apply-patch+yaml", Body: body,
+		Accept: t.accept(), ContentType: "application/apply-patch+yaml", Body: body, Target: t,
 	}, nil
 }
 
@@ -124,7 +124,7 @@ func withObject(t Target, n need, verb, method string, q url.Values, obj core.Ob
 	}
 	return &Request{
 		Verb: verb, Method: method, Path: path, Query: q,
-		Accept: t.accept(), ContentType: t.Encoding.MediaType(), Body: body,
+		Accept: t.accept(), ContentType: t.Encoding.MediaType(), Body: body, Target: t,
 	}, nil
 }
 
@@ -132,6 +132,10 @@ func withObject(t Target, n need, verb, method string, q url.Values, obj core.Ob
 // own, such as scale, what the object says itself.
 func bodyResource(t Target, obj core.Object) core.Resource {
 	res := t.Resource
+	if t.Kind.Kind != "" {
+		res.Group, res.Version, res.Kind = t.Kind.Group, t.Kind.Version, t.Kind.Kind
+		return res
+	}
 	own := obj.GetObjectKind().GroupVersionKind()
 	if t.Subresource != "" && own.Kind != "" && own.Kind != res.Kind {
 		res.Group, res.Version, res.Kind = own.Group, own.Version, own.Kind

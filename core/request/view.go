@@ -1,0 +1,58 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import "github.com/kube-go/sdk/core/wire"
+
+// View is which part of objects a server is asked for, see
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources.
+type View uint8
+
+const (
+	ViewObject   View = iota // the objects as they are
+	ViewMetadata             // PartialObjectMetadata: nothing but the metadata, for any kind
+	ViewTable                // Table: what a person would want to see, as columns; JSON only
+)
+
+// parameters returns what a media type says of the view, of one object or of a list.
+func (v View) parameters(list bool) string {
+	as := ""
+	switch {
+	case v == ViewMetadata && list:
+		as = "PartialObjectMetadataList"
+	case v == ViewMetadata:
+		as = "PartialObjectMetadata"
+	case v == ViewTable:
+		as = "Table"
+	default:
+		return ""
+	}
+	return ";as=" + as + ";v=v1;g=meta.k8s.io"
+}
+
+// accept lists the media types for one object, the wanted one first.
+func (t Target) accept() string { return t.acceptView(t.View.parameters(false)) }
+
+// acceptList lists the media types for a list, the wanted one first.
+func (t Target) acceptList() string { return t.acceptView(t.View.parameters(true)) }
+
+func (t Target) acceptView(view string) string {
+	if t.Encoding == wire.JSON || t.View == ViewTable {
+		return wire.MediaTypeJSON + view
+	}
+	return t.Encoding.MediaType() + view + "," + wire.MediaTypeJSON + view
+}
+
+// acceptStream lists the media types for a watch, the wanted one first.
+func (t Target) acceptStream() string {
+	stream := ";stream=watch"
+	if t.View != ViewObject {
+		stream += t.View.parameters(false)
+	}
+	if t.Encoding == wire.JSON || t.View == ViewTable {
+		return wire.MediaTypeJSON + stream + "," + wire.MediaTypeJSON + t.View.parameters(false)
+	}
+	return t.Encoding.MediaType() + stream + "," + wire.MediaTypeJSON + stream + "," +
+		wire.MediaTypeJSON + t.View.parameters(false)
+}
