@@ -37,6 +37,11 @@ type DeleteOptions struct {
 	ResourceVersion string
 
 	DryRun bool // go through everything but the storing
+
+	// IgnoreStoreReadErrorWithClusterBreakingPotential deletes an object that the server can't read any more, without its
+	// finalizers and whatever else would have been cleaned up; see
+	// https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/delete-options/.
+	IgnoreStoreReadErrorWithClusterBreakingPotential bool
 }
 
 // Delete builds the request that deletes an object.
@@ -59,7 +64,7 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 	}
 	q := url.Values{}
 	if l != nil {
-		if err := l.check(); err != nil {
+		if err := l.check(ViewObject); err != nil {
 			return nil, err
 		}
 		l.encode(q)
@@ -111,6 +116,9 @@ func (o *DeleteOptions) body(field string) (*metav1.DeleteOptions, error) {
 	}
 	if o.DryRun {
 		body.DryRun = []string{metav1.DryRunAll}
+	}
+	if o.IgnoreStoreReadErrorWithClusterBreakingPotential {
+		body.IgnoreStoreReadErrorWithClusterBreakingPotential = new(true)
 	}
 	return body, nil
 }

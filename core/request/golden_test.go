@@ -97,6 +97,11 @@ func reads() []golden {
 		{"list one exact state", func() (*request.Request, error) {
 			return request.List(pods(), &request.ListOptions{ResourceVersion: "7", ResourceVersionMatch: request.Exact, Limit: 1})
 		}},
+		{"list a shard, soon", func() (*request.Request, error) {
+			return request.List(pods(), &request.ListOptions{
+				Timeout: 30 * time.Second, ShardSelector: "shardRange(object.metadata.uid, '0x0', '0x8000000000000000')",
+			})
+		}},
 		{"watch", func() (*request.Request, error) {
 			return request.Watch(pods(), &request.WatchOptions{Timeout: time.Minute})
 		}},
@@ -231,6 +236,9 @@ func deletes() []golden {
 		{"delete one object only, leaving orphans", func() (*request.Request, error) {
 			return request.Delete(node(), &request.DeleteOptions{UID: "u", Propagation: request.Orphan})
 		}},
+		{"delete what can't be read any more", func() (*request.Request, error) {
+			return request.Delete(pod(), &request.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: true})
+		}},
 		{"delete one version only", func() (*request.Request, error) {
 			return request.Delete(pod(), &request.DeleteOptions{ResourceVersion: "7"})
 		}},
@@ -261,7 +269,7 @@ func text(r *request.Request) string {
 }
 
 func TestRequestsGoOverTheWireAsRecorded(t *testing.T) {
-	for file, tests := range map[string][]golden{"read": reads(), "write": writes(), "patch": patches(), "delete": deletes()} {
+	for file, tests := range map[string][]golden{"read": reads(), "write": writes(), "patch": patches(), "delete": deletes(), "subresource": subresources(), "view": views()} {
 		var got strings.Builder
 		for _, tt := range tests {
 			req, err := tt.req()

@@ -253,7 +253,6 @@ func stream(t Target, field string, q url.Values, o AttachOptions) (*Request, er
 		return nil, invalid(field+"Stderr", "goes with no TTY: a terminal has one output, which is Stdout")
 	}
 	set(q, "container", o.Container)
-	// The server's default for an output is no, but that of older ones was yes.
 	for key, on := range map[string]bool{"stdin": o.Stdin, "stdout": o.Stdout, "stderr": o.Stderr, "tty": o.TTY} {
 		flag(q, key, on)
 	}

@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // GetOptions are the options of a get.
@@ -30,7 +33,29 @@ type ListOptions struct {
 	// ResourceVersion and ResourceVersionMatch say how new the answer must be. Default: the newest state.
 	ResourceVersion      string
 	ResourceVersionMatch VersionMatch
+
+	// Timeout is how long the server may take, in whole seconds. Default: the server's.
+	Timeout time.Duration
+
+	// ShardSelector asks for a part of the objects, so that several programs can share them, such as
+	// "shardRange(object.metadata.uid, '0x0', '0x8000000000000000')". Kubernetes 1.36 has it behind the feature gate
+	// ShardedListAndWatch. Other servers ignore it: only a list whose ListMeta has a ShardInfo was restricted.
+	ShardSelector string
+
+	// IncludeObject is how much of an object comes with its row of a [ViewTable]. Default: IncludeMetadata.
+	IncludeObject IncludeObject
 }
+
+// IncludeObject is how much of an object comes with its row of a table.
+type IncludeObject string
+
+// How much of an object comes with its row of a table, see
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables.
+const (
+	IncludeNone     IncludeObject = "None"
+	IncludeMetadata IncludeObject = "Metadata"
+	IncludeAll      IncludeObject = "Object"
+)
 
 // VersionMatch is how a list's ResourceVersion is meant.
 type VersionMatch string
@@ -58,6 +83,9 @@ type WatchOptions struct {
 	// NoBookmarks declines the events that only tell the newest resource version.
 	NoBookmarks bool
 
+	// ShardSelector asks for a part of the objects, see [ListOptions.ShardSelector].
+	ShardSelector string
+
 	// SendInitialEvents asks for the objects that are there first, then a bookmark that marks their end, from a state
 	// at least as new as ResourceVersion: https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists.
 	SendInitialEvents bool
@@ -84,7 +112,7 @@ func List(t Target, o *ListOptions) (*Request, error) {
 	}
 	q := url.Values{}
 	if o != nil {
-		if err := o.check(); err != nil {
+		if err := o.check(t.View); err != nil {
 			return nil, err
 		}
 		o.encode(q)
@@ -92,9 +120,18 @@ func List(t Target, o *ListOptions) (*Request, error) {
 	return &Request{Verb: "list", Method: "GET", Path: path, Query: q, Accept: t.acceptList(), Target: t}, nil
 }
 
-func (o *ListOptions) check() error {
+func (o *ListOptions) check(view View) error {
 	const field = "ListOptions."
+	if err := checkSelectors(field, o.LabelSelector, o.FieldSelector); err != nil {
+		return err
+	}
 	switch {
+	case o.Timeout < 0 || o.Timeout%time.Second != 0:
+		return invalid(field+"Timeout", "%v is not a positive number of whole seconds", o.Timeout)
+	case o.IncludeObject != "" && view != ViewTable:
+		return invalid(field+"IncludeObject", "is for tables; nothing else has rows")
+	case o.IncludeObject != "" && o.IncludeObject != IncludeNone && o.IncludeObject != IncludeMetadata && o.IncludeObject != IncludeAll:
+		return invalid(field+"IncludeObject", "%q is none of None, Metadata, Object", o.IncludeObject)
 	case o.Limit < 0:
 		return invalid(field+"Limit", "%d is negative; 0 means no limit", o.Limit)
 	case o.Continue != "" && (o.ResourceVersion != "" || o.ResourceVersionMatch != ""):
@@ -115,9 +152,25 @@ func (o *ListOptions) encode(q url.Values) {
 	set(q, "continue", o.Continue)
 	set(q, "resourceVersion", o.ResourceVersion)
 	set(q, "resourceVersionMatch", string(o.ResourceVersionMatch))
+	set(q, "shardSelector", o.ShardSelector)
+	set(q, "includeObject", string(o.IncludeObject))
 	if o.Limit > 0 {
 		q.Set("limit", strconv.FormatInt(o.Limit, 10))
 	}
+	if o.Timeout > 0 {
+		q.Set("timeoutSeconds", seconds(o.Timeout))
+	}
+}
+
+// checkSelectors refuses what the server would refuse, by the server's own parsers.
+func checkSelectors(field, label, selector string) error {
+	if _, err := labels.Parse(label); err != nil {
+		return invalid(field+"LabelSelector", "%q is no label selector, such as app=web,tier in (a,b),!old: %v", label, err)
+	}
+	if _, err := fields.ParseSelector(selector); err != nil {
+		return invalid(field+"FieldSelector", "%q is no field selector, such as metadata.name=web,status.phase!=Running: %v", selector, err)
+	}
+	return nil
 }
 
 // Watch builds the request for a stream of changes.
@@ -128,6 +181,9 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 	}
 	if o == nil {
 		o = &WatchOptions{}
+	}
+	if err := checkSelectors("WatchOptions.", o.LabelSelector, o.FieldSelector); err != nil {
+		return nil, err
 	}
 	timeout := o.Timeout
 	switch {
@@ -143,6 +199,7 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 	set(q, "labelSelector", o.LabelSelector)
 	set(q, "fieldSelector", o.FieldSelector)
 	set(q, "resourceVersion", o.ResourceVersion)
+	set(q, "shardSelector", o.ShardSelector)
 	if !o.NoBookmarks {
 		q.Set("allowWatchBookmarks", "true")
 	}

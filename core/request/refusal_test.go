@@ -49,12 +49,7 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		return t
 	}
 
-	tests := []struct {
-		name  string
-		err   error
-		field string
-		want  string
-	}{
+	checkRefusals(t, []refusal{
 		{"no name", get(pods()), "name", "is empty"},
 		{"no namespace", get(in(resource[corev1.Pod](), "", "a")), "namespace", "pods live in namespaces"},
 		{"a namespace for a cluster-scoped kind", get(in(resource[corev1.Node](), "prod", "a")), "namespace", "nodes are cluster-scoped"},
@@ -78,6 +73,10 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		{"a match without a version", list(pods(), request.ListOptions{ResourceVersionMatch: request.Exact}), "ListOptions.ResourceVersionMatch", "needs a ResourceVersion"},
 		{"an exact match of any version", list(pods(), request.ListOptions{ResourceVersion: "0", ResourceVersionMatch: request.Exact}), "ListOptions.ResourceVersionMatch", "other than 0"},
 		{"a match nobody knows", list(pods(), request.ListOptions{ResourceVersion: "1", ResourceVersionMatch: "x"}), "ListOptions.ResourceVersionMatch", `"x" is neither`},
+		{"a label selector with a typo", list(pods(), request.ListOptions{LabelSelector: "app===web"}), "ListOptions.LabelSelector", "is no label selector"},
+		{"a field selector without a value", list(pods(), request.ListOptions{FieldSelector: "metadata.name"}), "ListOptions.FieldSelector", "is no field selector"},
+		{"a watch with a label selector with a typo", watch(request.WatchOptions{LabelSelector: "app in web"}), "WatchOptions.LabelSelector", "is no label selector"},
+		{"a list that may take part of a second", list(pods(), request.ListOptions{Timeout: time.Millisecond}), "ListOptions.Timeout", "1ms"},
 		{"a watch of one name", func() error { _, err := request.Watch(pod(), nil); return err }(), "name", "whole collection"},
 		{"a negative timeout", watch(request.WatchOptions{Timeout: -time.Second}), "WatchOptions.Timeout", "-1s"},
 		{"a timeout that is not whole", watch(request.WatchOptions{Timeout: time.Millisecond}), "WatchOptions.Timeout", "1ms"},
@@ -140,7 +139,19 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{Limit: -1})
 			return err
 		}(), "ListOptions.Limit", "negative"},
-	}
+	})
+}
+
+// refusal is an error that a request must have.
+type refusal struct {
+	name  string
+	err   error
+	field string
+	want  string
+}
+
+func checkRefusals(t *testing.T, tests []refusal) {
+	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			inv, ok := errors.AsType[*request.InvalidError](tt.err)

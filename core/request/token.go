@@ -36,7 +36,7 @@ const leastExpiration = 10 * time.Minute
 type tokenRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	Spec            struct {
-		Audiences         []string  `json:"audiences"`
+		Audiences         []string  `json:"audiences,omitempty"`
 		ExpirationSeconds *int64    `json:"expirationSeconds,omitempty"`
 		BoundObjectRef    *boundRef `json:"boundObjectRef,omitempty"`
 	} `json:"spec"`

@@ -1,0 +1,316 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+func account() request.Target { return in(resource[corev1.ServiceAccount](), "prod", "robot") }
+func service() request.Target { return in(resource[corev1.Service](), "prod", "web") }
+
+func subresources() []golden {
+	scale := sub(deployment(), "scale")
+	scale.Kind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+	logs := func(o *request.LogOptions) func() (*request.Request, error) {
+		return func() (*request.Request, error) { return request.Log(pod(), o) }
+	}
+	proxy := func(t request.Target, o *request.ProxyOptions) func() (*request.Request, error) {
+		return func() (*request.Request, error) { return request.Proxy(t, o) }
+	}
+	raw := func(path string) func() (*request.Request, error) {
+		return func() (*request.Request, error) { return request.Raw(path) }
+	}
+	return []golden{
+		{"get a scale", func() (*request.Request, error) { return request.Get(scale, nil) }},
+		{"update a scale", func() (*request.Request, error) {
+			return request.Update(scale, &core.Scale{ObjectMeta: named("web"), Spec: core.ScaleSpec{Replicas: 3}}, nil)
+		}},
+		{"evict", func() (*request.Request, error) { return request.Evict(pod(), nil) }},
+		{"evict with every option", func() (*request.Request, error) {
+			return request.Evict(pod(), &request.EvictOptions{
+				GracePeriod: new(time.Duration(0)), UID: "u", ResourceVersion: "7", DryRun: true,
+			})
+		}},
+		{"bind", func() (*request.Request, error) { return request.Bind(pod(), "n1", nil) }},
+		{"bind with every option", func() (*request.Request, error) {
+			return request.Bind(pod(), "n1", &request.CreateOptions{
+				DryRun: true, FieldManager: "me", FieldValidation: request.ValidationStrict,
+			})
+		}},
+		{"token", func() (*request.Request, error) { return request.Token(account(), nil) }},
+		{"token with every option", func() (*request.Request, error) {
+			return request.Token(account(), &request.TokenOptions{
+				Audiences:   []string{"vault", "git"},
+				Expiration:  time.Hour,
+				BoundObject: &request.BoundObject{APIVersion: "v1", Kind: "Pod", Name: "web-0", UID: "u"},
+			})
+		}},
+		{"log", logs(nil)},
+		{"log with every option", logs(everyLogOption())},
+		{"log of one output since a time", logs(&request.LogOptions{
+			Stream: request.LogStderr, SinceTime: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)),
+		})},
+		{"exec", func() (*request.Request, error) {
+			return request.Exec(pod(), &request.ExecOptions{Command: []string{"sh", "-c", "echo a=b & c"}, Stdout: true, Stderr: true})
+		}},
+		{"exec with a terminal", func() (*request.Request, error) {
+			return request.Exec(pod(), &request.ExecOptions{
+				Command: []string{"sh"}, Container: "web", Stdin: true, Stdout: true, TTY: true,
+			})
+		}},
+		{"attach", func() (*request.Request, error) {
+			return request.Attach(pod(), &request.AttachOptions{Container: "web", Stdin: true, Stdout: true, Stderr: true})
+		}},
+		{"port-forward", func() (*request.Request, error) {
+			return request.PortForward(pod(), &request.PortForwardOptions{Ports: []int32{8080, 1}})
+		}},
+		{"proxy to a pod", proxy(pod(), nil)},
+		{"proxy to a pod's port", proxy(pod(), &request.ProxyOptions{
+			Port: "8080", Path: "/a b/c%2f/", Query: url.Values{"q": {"1", "2"}},
+		})},
+		{"proxy to a service by name of its port", proxy(service(), &request.ProxyOptions{
+			Method: "POST", Scheme: "https", Port: "admin", Path: "reload", Accept: "text/plain",
+			ContentType: "application/json", Body: []byte(`{"a":1}`),
+		})},
+		{"proxy to a node", proxy(node(), &request.ProxyOptions{Scheme: "https", Path: "metrics"})},
+		{"a path", raw("/version")},
+		{"a path with a query", raw("/readyz?verbose&exclude=etcd")},
+		{"a path that is escaped", raw("/openapi/v3/apis/a%20b")},
+	}
+}
+
+func everyLogOption() *request.LogOptions {
+	return &request.LogOptions{
+		Container: "web", Follow: true, Previous: true, Since: time.Minute, TailLines: new(int64(0)), LimitBytes: 1 << 20,
+		Timestamps: true, Stream: request.LogAll, InsecureSkipTLSVerifyBackend: true,
+	}
+}
+
+func views() []golden {
+	metadata := func(t request.Target) request.Target {
+		t.View = request.ViewMetadata
+		return t
+	}
+	table := func(t request.Target) request.Target {
+		t.View = request.ViewTable
+		return t
+	}
+	return []golden{
+		{"get metadata", func() (*request.Request, error) { return request.Get(metadata(pod()), nil) }},
+		{"get metadata as protobuf", func() (*request.Request, error) { return request.Get(metadata(protobuf(pod())), nil) }},
+		{"list metadata", func() (*request.Request, error) { return request.List(metadata(protobuf(pods())), nil) }},
+		{"watch metadata", func() (*request.Request, error) {
+			return request.Watch(metadata(protobuf(pods())), &request.WatchOptions{Timeout: time.Minute})
+		}},
+		{"watch metadata in JSON", func() (*request.Request, error) {
+			return request.Watch(metadata(pods()), &request.WatchOptions{Timeout: time.Minute})
+		}},
+		{"get a table", func() (*request.Request, error) { return request.Get(table(protobuf(pod())), nil) }},
+		{"list a table", func() (*request.Request, error) {
+			return request.List(table(protobuf(pods())), &request.ListOptions{IncludeObject: request.IncludeNone})
+		}},
+		{"watch a table", func() (*request.Request, error) {
+			return request.Watch(table(pods()), &request.WatchOptions{Timeout: time.Minute})
+		}},
+	}
+}
+
+// The bodies that are built here must be what the kinds of k8s.io/api say, in every field.
+func TestBodiesAreTheServersKinds(t *testing.T) {
+	tests := []struct {
+		name string
+		req  func() (*request.Request, error)
+		into any
+	}{
+		{"an eviction", func() (*request.Request, error) {
+			return request.Evict(pod(), &request.EvictOptions{GracePeriod: new(time.Second), UID: "u", ResourceVersion: "7", DryRun: true})
+		}, &policyv1.Eviction{}},
+		{"a binding", func() (*request.Request, error) { return request.Bind(pod(), "n1", nil) }, &corev1.Binding{}},
+		{"a token request", func() (*request.Request, error) {
+			return request.Token(account(), &request.TokenOptions{
+				Audiences: []string{"a"}, Expiration: time.Hour,
+				BoundObject: &request.BoundObject{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "u"},
+			})
+		}, &authenticationv1.TokenRequest{}},
+		{"delete options", func() (*request.Request, error) {
+			return request.Delete(pod(), &request.DeleteOptions{
+				GracePeriod: new(time.Second), Propagation: request.Orphan, UID: "u", ResourceVersion: "7", DryRun: true,
+				IgnoreStoreReadErrorWithClusterBreakingPotential: true,
+			})
+		}, &metav1.DeleteOptions{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := tt.req()
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := json.NewDecoder(strings.NewReader(string(r.Body)))
+			d.DisallowUnknownFields()
+			if err := d.Decode(tt.into); err != nil {
+				t.Errorf("%s: %v", r.Body, err)
+			}
+		})
+	}
+}
+
+// The server's options of a log are the fields of PodLogOptions.
+func TestLogOptionsAreTheServers(t *testing.T) {
+	r, err := request.Log(pod(), everyLogOption())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(corev1.PodLogOptions{
+		TypeMeta:  metav1.TypeMeta{},
+		Container: "c", Follow: true, Previous: true, SinceSeconds: new(int64(1)), SinceTime: new(metav1.Now()), Timestamps: true,
+		TailLines: new(int64(1)), LimitBytes: new(int64(1)), InsecureSkipTLSVerifyBackend: true, Stream: new("All"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known map[string]any
+	if err := json.Unmarshal(data, &known); err != nil {
+		t.Fatal(err)
+	}
+	for key := range r.Query {
+		if known[key] == nil {
+			t.Errorf("the server knows no option %s", key)
+		}
+		delete(known, key)
+	}
+	delete(known, "sinceTime") // goes with no sinceSeconds
+	if len(known) > 0 {
+		t.Errorf("options that can't be set: %v", known)
+	}
+}
+
+func TestRequestsSayWhatTheyAreAbout(t *testing.T) {
+	for _, tt := range slices.Concat(reads(), writes(), patches(), deletes(), subresources(), views()) {
+		r, err := tt.req()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if isPath := strings.HasPrefix(tt.name, "a path"); isPath == (r.Target.Resource.Plural != "") {
+			t.Errorf("%s: Target = %v", tt.name, r.Target)
+		}
+	}
+}
+
+func TestSubresourcesThatCanNotBeAskedForAreRefused(t *testing.T) {
+	exec := func(o request.ExecOptions) error { _, err := request.Exec(pod(), &o); return err }
+	logs := func(o request.LogOptions) error { _, err := request.Log(pod(), &o); return err }
+	ports := func(p ...int32) error {
+		_, err := request.PortForward(pod(), &request.PortForwardOptions{Ports: p})
+		return err
+	}
+	token := func(o request.TokenOptions) error { _, err := request.Token(account(), &o); return err }
+	proxy := func(t request.Target, o request.ProxyOptions) error { _, err := request.Proxy(t, &o); return err }
+	raw := func(path string) error { _, err := request.Raw(path); return err }
+	sh := []string{"sh"}
+	checkRefusals(t, []refusal{
+		{"an eviction of a collection", func() error { _, err := request.Evict(pods(), nil); return err }(), "name", "is empty"},
+		{"an eviction with part of a second", func() error {
+			_, err := request.Evict(pod(), &request.EvictOptions{GracePeriod: new(time.Millisecond)})
+			return err
+		}(), "EvictOptions.GracePeriod", "1ms"},
+		{"a binding to nothing", func() error { _, err := request.Bind(pod(), "", nil); return err }(), "node", "is empty"},
+		{"a binding by a manager that does not print", func() error {
+			_, err := request.Bind(pod(), "n1", &request.CreateOptions{FieldManager: "\t"})
+			return err
+		}(), "CreateOptions.FieldManager", "printable"},
+		{"a token for a moment", token(request.TokenOptions{Expiration: time.Minute}), "TokenOptions.Expiration", "1m0s"},
+		{"a token for part of a second", token(request.TokenOptions{Expiration: time.Hour + 1}), "TokenOptions.Expiration", "whole seconds"},
+		{"a token bound to nothing", token(request.TokenOptions{BoundObject: &request.BoundObject{Kind: "Pod"}}), "TokenOptions.BoundObject", "needs APIVersion, Kind and Name"},
+		{"logs of the future", logs(request.LogOptions{Since: -time.Second}), "LogOptions.Since", "-1s"},
+		{"logs since part of a second", logs(request.LogOptions{Since: time.Millisecond}), "LogOptions.Since", "1ms"},
+		{"logs since two times", logs(request.LogOptions{Since: time.Second, SinceTime: time.Unix(1, 0)}), "LogOptions.Since", "one of them"},
+		{"logs of less than no line", logs(request.LogOptions{TailLines: new(int64(-1))}), "LogOptions.TailLines", "negative"},
+		{"logs of less than no byte", logs(request.LogOptions{LimitBytes: -1}), "LogOptions.LimitBytes", "negative"},
+		{"logs of an output nobody knows", logs(request.LogOptions{Stream: "x"}), "LogOptions.Stream", `"x" is none of`},
+		{"the last lines of one output", logs(request.LogOptions{Stream: request.LogStdout, TailLines: new(int64(1))}), "LogOptions.TailLines", "goes with no Stream but All"},
+		{"a command that is none", exec(request.ExecOptions{Stdout: true}), "ExecOptions.Command", "is empty"},
+		{"a command without streams", exec(request.ExecOptions{Command: sh}), "ExecOptions.Stdout", "ask for a stream"},
+		{"a terminal with two outputs", exec(request.ExecOptions{Command: sh, Stdout: true, Stderr: true, TTY: true}), "ExecOptions.Stderr", "one output"},
+		{"an attachment to nothing", func() error { _, err := request.Attach(pod(), nil); return err }(), "AttachOptions.Stdout", "ask for a stream"},
+		{"no port", ports(), "PortForwardOptions.Ports", "1 to 128"},
+		{"port 0", ports(0), "PortForwardOptions.Ports", "0 is no port"},
+		{"a port too high", ports(80, 65536), "PortForwardOptions.Ports", "65536 is no port"},
+		{"a port twice", ports(80, 80), "PortForwardOptions.Ports", "80 is there twice"},
+		{"a proxy to nobody", proxy(pods(), request.ProxyOptions{Port: "80"}), "name", "is empty"},
+		{"a proxy to a name with a port", proxy(in(resource[corev1.Pod](), "prod", "web:80"), request.ProxyOptions{}), "name", "as options"},
+		{"a proxy by a scheme nobody knows", proxy(pod(), request.ProxyOptions{Scheme: "ftp"}), "ProxyOptions.Scheme", `"ftp"`},
+		{"a proxy to a port that leads out", proxy(pod(), request.ProxyOptions{Port: "8/0"}), "ProxyOptions.Port", `"8/0"`},
+		{"a proxy to a path that leads out", proxy(pod(), request.ProxyOptions{Path: "a/../../b"}), "ProxyOptions.Path", "segment .."},
+		{"a proxy by a method nobody knows", proxy(pod(), request.ProxyOptions{Method: "TRACE"}), "ProxyOptions.Method", `"TRACE"`},
+		{"a path without a slash", raw("version"), "path", "starts with one slash"},
+		{"a path to another host", raw("//host/version"), "path", "starts with one slash"},
+		{"a path with a fragment", raw("/a#b"), "path", "no fragment"},
+		{"a path that is no URL", raw("/%zz"), "path", "not the path of a URL"},
+		{"rows of what is no table", func() error {
+			_, err := request.List(pods(), &request.ListOptions{IncludeObject: request.IncludeAll})
+			return err
+		}(), "ListOptions.IncludeObject", "is for tables"},
+		{"rows with what nobody knows", func() error {
+			table := pods()
+			table.View = request.ViewTable
+			_, err := request.List(table, &request.ListOptions{IncludeObject: "x"})
+			return err
+		}(), "ListOptions.IncludeObject", `"x" is none of`},
+	})
+}
+
+// Wherever a proxied path leads, it stays below the object.
+func FuzzProxyPath(f *testing.F) {
+	for _, s := range []string{"metrics", "/a/b/", "..", "a/..", "%2e%2e", "a?b", "a#b", "//", "é b", "a/%2e%2e/b", "\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		r, err := request.Proxy(pod(), &request.ProxyOptions{Path: path})
+		if err != nil {
+			return
+		}
+		const root = "/api/v1/namespaces/prod/pods/web-0/proxy"
+		u, err := url.ParseRequestURI(r.URI())
+		if err != nil {
+			t.Fatalf("%q is no request URI: %v", r.URI(), err)
+		}
+		if !strings.HasPrefix(u.EscapedPath(), root) || u.RawQuery != "" || u.Fragment != "" {
+			t.Errorf("%q leads to %q", path, r.URI())
+		}
+		if got := strings.TrimPrefix(u.Path, root); path != "" && strings.TrimPrefix(got, "/") != strings.TrimPrefix(path, "/") {
+			t.Errorf("%q arrives as %q", path, got)
+		}
+	})
+}
+
+func FuzzRaw(f *testing.F) {
+	for _, s := range []string{"/version", "/readyz?verbose", "//a", "/a#b", "/%zz", "/a b", "http://a/b", "/a?b=%zz"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		r, err := request.Raw(path)
+		if err != nil {
+			return
+		}
+		u, err := url.ParseRequestURI(r.URI())
+		if err != nil || u.Host != "" || u.Scheme != "" {
+			t.Errorf("%q becomes %q: %v", path, r.URI(), err)
+		}
+	})
+}
