@@ -96,7 +96,8 @@ func TestResourceOfRefuses(t *testing.T) {
 		want string
 	}{
 		{"a type that nothing describes", core.ResourceOf[plain], "core_test.plain", "give it a method KubeResource()"},
-		{"a type that can be of any kind", core.ResourceOf[unstructured.Unstructured], "unstructured.Unstructured", "name its resource explicitly"},
+		{"a type that can be of any kind", core.ResourceOf[unstructured.Unstructured], "unstructured.Unstructured", "name the resource explicitly"},
+		{"the metadata of any kind", core.ResourceOf[metav1.PartialObjectMetadata], "v1.PartialObjectMetadata", "name the resource explicitly"},
 		{"the body of a subresource", core.ResourceOf[policyv1.Eviction], "v1.Eviction", "has no resource of its own: it is the body of pods/eviction"},
 		{"the body of many subresources", core.ResourceOf[autoscalingv1.Scale], "v1.Scale", "body of the subresource scale"},
 		{"what describes itself wrongly", core.ResourceOf[gadget], "", `KubeResource: resource: Version "v1/x" can't be part of a URL`},

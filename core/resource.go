@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -87,7 +88,7 @@ type Describer interface {
 // UnknownKindError is returned by [ResourceOf] for a type that nothing describes.
 type UnknownKindError struct {
 	Type   string // the Go type
-	Reason string // why a type of k8s.io/api has no resource of its own; empty for other types
+	Reason string // why a type of k8s.io/api or apimachinery has no resource of its own; empty for other types
 }
 
 // Error names the type with the reason, or with the ways to describe it.
@@ -108,6 +109,9 @@ func ResourceOf[K any, P ObjectPtr[K]]() (Resource, error) {
 	return resourceOf(P(new(K)), reflect.TypeFor[K]())
 }
 
+// metaPackages hold the types of objects of any kind: PartialObjectMetadata, Unstructured.
+const metaPackages = "k8s.io/apimachinery/pkg/apis/meta/"
+
 // resourceOf is ResourceOf for one of the kind's objects, so that there is one copy of it for all kinds.
 func resourceOf(obj any, t reflect.Type) (Resource, error) {
 	if d, ok := obj.(Describer); ok {
@@ -116,6 +120,9 @@ func resourceOf(obj any, t reflect.Type) (Resource, error) {
 			return Resource{}, fmt.Errorf("%s: KubeResource: %w", t, err)
 		}
 		return r, nil
+	}
+	if strings.HasPrefix(t.PkgPath(), metaPackages) {
+		return Resource{}, &UnknownKindError{Type: t.String(), Reason: "it can be of any kind; name the resource explicitly"}
 	}
 	row, ok := builtin(t.PkgPath(), t.Name())
 	if !ok || row.plural == "" {
