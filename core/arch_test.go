@@ -41,6 +41,17 @@ func vocabulary() map[string]string {
 func allowedImports() map[string]map[string]string {
 	return map[string]map[string]string{
 		".": {},
+		"admission": {
+			"github.com/go-json-experiment/json/jsontext": "keeps objects as they are, and finds fields that are there twice",
+			"github.com/kube-go/sdk/core/internal/tree":   "carries the changes of a struct over to what the server sent",
+			"github.com/kube-go/sdk/core/patch":           "makes the patch of an answer",
+			"github.com/kube-go/sdk/core/request":         "the operations of a patch",
+			"github.com/kube-go/sdk/core/wire":            "reads and writes reviews",
+		},
+		"conversion": {
+			"github.com/go-json-experiment/json/jsontext": "keeps objects as they are, and finds fields that are there twice",
+			"github.com/kube-go/sdk/core/wire":            "reads and writes reviews",
+		},
 		"internal/protobuf": {
 			"google.golang.org/protobuf/encoding/protowire": "tags and lengths of protobuf",
 			"k8s.io/apimachinery/pkg/api/resource":          "Quantity, which has a form of its own in protobuf",
@@ -48,19 +59,45 @@ func allowedImports() map[string]map[string]string {
 			"sync":                                          "what was learnt of a type is kept, and buffers are used again",
 			"unsafe":                                        "sets fields without the cost of reflection",
 		},
+		"internal/tree": {
+			"github.com/kube-go/sdk/core/wire": "makes values of objects",
+			"maps":                             "compares objects",
+		},
+		"managed": {
+			"github.com/kube-go/sdk/core/internal/tree": "takes fields out of objects of any type",
+			"github.com/kube-go/sdk/core/request":       "the operations of a migration",
+			"github.com/kube-go/sdk/core/wire":          "reads and writes field sets",
+			"maps":                                      "walks over field sets in order",
+		},
+		"patch": {
+			"github.com/go-json-experiment/json/jsontext": "a null in an operation",
+			"github.com/kube-go/sdk/core/internal/tree":   "compares objects of any type",
+			"github.com/kube-go/sdk/core/request":         "the operations of a JSON patch",
+			"maps":                                        "walks over objects in order",
+		},
 		"request": {
+			"maps":         "copies queries",
 			"math/rand/v2": "spreads the ends of watches",
 			"github.com/go-json-experiment/json/jsontext": "checks that a patch is JSON",
 			"github.com/kube-go/sdk/core/wire":            "encodes bodies",
+			"k8s.io/apimachinery/pkg/fields":              "the server's own parser of field selectors",
+			"k8s.io/apimachinery/pkg/labels":              "the server's own parser of label selectors",
 		},
 		"wire": {
 			"bufio":                              "reads protobuf's numbers without a call to the reader for each byte",
+			"encoding":                           "types that decode themselves are asked for no fields",
+			"encoding/base64":                    "bytes in CBOR are base64 in JSON",
+			"encoding/hex":                       "or base16",
 			"github.com/go-json-experiment/json": "the engine of encoding/json/v2, which needs no GOEXPERIMENT",
-			"github.com/go-json-experiment/json/jsontext":       "its tokenizer",
-			"github.com/go-json-experiment/json/v1":             "its options for the rules of encoding/json",
-			"github.com/kube-go/sdk/core/internal/protobuf":     "the messages that objects are",
-			"google.golang.org/protobuf/encoding/protowire":     "tags and lengths of protobuf",
-			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
+			"github.com/go-json-experiment/json/jsontext":            "its tokenizer",
+			"github.com/go-json-experiment/json/v1":                  "its options for the rules of encoding/json",
+			"github.com/kube-go/sdk/core/internal/protobuf":          "the messages that objects are",
+			"google.golang.org/protobuf/encoding/protowire":          "tags and lengths of protobuf",
+			"go.yaml.in/yaml/v3":                                     "YAML, with the line of each value",
+			"k8s.io/apimachinery/pkg/api/resource":                   "Quantity, whose exponents are bounded",
+			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured":      "the type of objects of any kind",
+			"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct": "encodes CBOR; metav1.Time links it",
+			"unicode/utf8": "texts of CBOR and YAML are checked",
 		},
 	}
 }

@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
@@ -12,40 +13,238 @@ import (
 )
 
 // MarshalApply encodes an object as the body of a server-side apply, in which every field that is present is claimed.
-// A struct has no way to leave its status out, so a status that is the zero value is left out here.
+//
+// A Go struct can't leave out all that its author did not set, so it is done here: fields that are nil, structs with
+// nothing in them whose tag says omitempty, a zero status, and a zero creationTimestamp, however deep. A zero number,
+// string or bool is sent unless its tag says otherwise. An object of any kind is sent as it is but for an empty status
+// and null creationTimestamps, which those who write objects by machine leave in them.
 func MarshalApply(obj core.Object, res core.Resource) ([]byte, error) {
 	body, err := Marshal(obj, res, JSON)
-	if err != nil || !hasZeroStatus(obj) {
-		return body, err
+	if err != nil {
+		return nil, err
 	}
-	out := append(make([]byte, 0, len(body)), '{')
-	err = eachMember(body, func(m member) error {
-		if string(m.name) == "status" {
-			return nil
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, body[m.start:m.end]...)
-		return nil
-	})
+	p := pruner{fields: map[reflect.Type]map[string]field{}}
+	out, err := p.object(make([]byte, 0, len(body)), body, reflect.ValueOf(obj))
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", res.Kind, err)
 	}
-	return append(out, '}'), nil
+	return out, nil
 }
 
-// hasZeroStatus reports whether obj is a struct whose field status is the zero value.
-func hasZeroStatus(obj core.Object) bool {
-	v := reflect.Indirect(reflect.ValueOf(obj))
+// pruner copies JSON without what its Go value did not set.
+type pruner struct {
+	fields map[reflect.Type]map[string]field // by JSON name
+}
+
+// field is a field of a struct, which may be one of an embedded struct.
+type field struct {
+	index     []int
+	omitEmpty bool
+}
+
+// object copies a whole object.
+func (p *pruner) object(out, data []byte, v reflect.Value) ([]byte, error) {
+	v = settle(v)
+	return copyMembers(out, data, func(out []byte, m member) ([]byte, error) {
+		of := reflect.Value{}
+		if v.Kind() == reflect.Struct {
+			of, _ = p.lookUp(v, m.name)
+		}
+		if string(m.name) == "status" && (isEmpty(m.value) || of.IsValid() && of.IsZero()) {
+			return nil, nil
+		}
+		return p.member(out, m, v)
+	})
+}
+
+// member copies a member of the object that v is, or returns nil when it is one to leave out.
+func (p *pruner) member(out []byte, m member, v reflect.Value) ([]byte, error) {
 	if v.Kind() != reflect.Struct {
-		return false
+		return p.anyMember(out, m)
 	}
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if name == "status" {
-			return v.Field(i).IsZero()
+	of, omitEmpty := p.lookUp(v, m.name)
+	switch {
+	case !of.IsValid():
+		return append(out, m.value...), nil
+	case string(m.value) == "null" && of.IsZero():
+		return nil, nil
+	}
+	start := len(out)
+	out, err := p.value(out, m.value, of)
+	if omitEmpty && of.Kind() == reflect.Struct && string(out[start:]) == "{}" {
+		return nil, err
+	}
+	return out, err
+}
+
+// value copies the value that v is.
+func (p *pruner) value(out, data []byte, v reflect.Value) ([]byte, error) {
+	switch v = settle(v); v.Kind() {
+	case reflect.Struct:
+		return copyMembers(out, data, func(out []byte, m member) ([]byte, error) { return p.member(out, m, v) })
+	case reflect.Map:
+		if v.Type().Key().Kind() != reflect.String {
+			break
+		}
+		return copyMembers(out, data, func(out []byte, m member) ([]byte, error) {
+			key := reflect.ValueOf(string(m.name)).Convert(v.Type().Key())
+			return p.value(out, m.value, v.MapIndex(key))
+		})
+	case reflect.Slice, reflect.Array:
+		i := -1
+		return copyElements(out, data, func(out, data []byte) ([]byte, error) {
+			if i++; i >= v.Len() {
+				return nil, errMalformed
+			}
+			return p.value(out, data, v.Index(i))
+		})
+	}
+	return append(out, data...), nil
+}
+
+// anyMember is member for an object of no Go type.
+func (p *pruner) anyMember(out []byte, m member) ([]byte, error) {
+	if !bytes.Contains(m.value, []byte(`"creationTimestamp"`)) {
+		return append(out, m.value...), nil
+	}
+	return p.anyValue(out, m.value, string(m.name))
+}
+
+// anyValue is value for a value of no Go type, whose name as a member is known.
+func (p *pruner) anyValue(out, data []byte, name string) ([]byte, error) {
+	switch data[0] {
+	case '{':
+		return copyMembers(out, data, func(out []byte, m member) ([]byte, error) {
+			if name == "metadata" && string(m.name) == "creationTimestamp" && string(m.value) == "null" {
+				return nil, nil
+			}
+			return p.anyValue(out, m.value, string(m.name))
+		})
+	case '[':
+		return copyElements(out, data, func(out, data []byte) ([]byte, error) { return p.anyValue(out, data, "") })
+	}
+	return append(out, data...), nil
+}
+
+// lookUp returns the field with a JSON name, and whether it may be omitted when it is empty.
+func (p *pruner) lookUp(v reflect.Value, name []byte) (reflect.Value, bool) {
+	fields, ok := p.fields[v.Type()]
+	if !ok {
+		fields = map[string]field{}
+		addFields(fields, v.Type(), nil)
+		p.fields[v.Type()] = fields
+	}
+	f, ok := fields[string(name)]
+	if !ok {
+		return reflect.Value{}, false
+	}
+	of, err := v.FieldByIndexErr(f.index)
+	if err != nil {
+		return reflect.Value{}, false
+	}
+	return of, f.omitEmpty
+}
+
+// addFields adds the fields of a struct, then those of the structs that are embedded in it without a name, which an
+// outer field of the same name hides.
+func addFields(fields map[string]field, t reflect.Type, index []int) {
+	var embedded []reflect.StructField
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			embedded = append(embedded, f)
+			continue
+		case name == "-" || !f.IsExported():
+			continue
+		case name == "":
+			name = f.Name
+		}
+		if _, hidden := fields[name]; !hidden {
+			at := append(append([]int(nil), index...), f.Index...)
+			fields[name] = field{at, strings.Contains(options, "omit")} // omitempty or omitzero
 		}
 	}
-	return false
+	for _, f := range embedded {
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct {
+			addFields(fields, inner, append(append([]int(nil), index...), f.Index...))
+		}
+	}
+}
+
+// settle follows pointers to a value whose JSON can be compared with its fields. It returns the zero Value for one that
+// writes its own JSON.
+func settle(v reflect.Value) reflect.Value {
+	for v.IsValid() && !writesItself(v.Type()) {
+		if v.Kind() != reflect.Pointer {
+			return v
+		}
+		v = v.Elem()
+	}
+	return reflect.Value{}
+}
+
+// writesItself reports whether encoding/json asks a type, or a pointer to it, for its JSON.
+func writesItself(t reflect.Type) bool {
+	if t.Kind() != reflect.Pointer {
+		t = reflect.PointerTo(t)
+	}
+	return t.Implements(reflect.TypeFor[interface{ MarshalJSON() ([]byte, error) }]()) ||
+		t.Implements(reflect.TypeFor[interface{ MarshalText() ([]byte, error) }]())
+}
+
+// isEmpty reports whether a value says nothing.
+func isEmpty(value []byte) bool {
+	return string(value) == "null" || string(value) == "{}"
+}
+
+// copyMembers copies an object. Copy appends a member's value, or returns nil to leave the member out.
+func copyMembers(out, data []byte, copyValue func(out []byte, m member) ([]byte, error)) ([]byte, error) {
+	if data[0] != '{' { // a null
+		return append(out, data...), nil
+	}
+	out = append(out, '{')
+	first := true
+	err := eachMember(data, func(m member) error {
+		start := len(out)
+		if !first {
+			out = append(out, ',')
+		}
+		out = append(out, data[m.start:m.end-len(m.value)]...)
+		next, err := copyValue(out, m)
+		if next == nil {
+			out = out[:start]
+			return err
+		}
+		out, first = next, false
+		return err
+	})
+	return append(out, '}'), err
+}
+
+// copyElements copies an array.
+func copyElements(out, data []byte, copyValue func(out, data []byte) ([]byte, error)) ([]byte, error) {
+	if data[0] != '[' { // a null, or the string that bytes are
+		return append(out, data...), nil
+	}
+	out = append(out, '[')
+	for i := skipSpace(data, 1); i < len(data) && data[i] != ']'; {
+		end := skipValue(data, i)
+		if end == i {
+			return nil, errMalformed
+		}
+		var err error
+		if out, err = copyValue(out, data[i:end]); err != nil {
+			return nil, err
+		}
+		if i = skipSpace(data, end); i < len(data) && data[i] == ',' {
+			out = append(out, ',')
+			i = skipSpace(data, i+1)
+		}
+	}
+	return append(out, ']'), nil
 }

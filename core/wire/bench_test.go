@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 
 	"github.com/kube-go/sdk/core"
@@ -41,6 +42,16 @@ func podProtobuf(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// podCBOR returns the same pod in CBOR.
+func podCBOR(t testing.TB) wire.Packed {
+	t.Helper()
+	p, err := wire.NewPacked(wire.JSON, podJSON(t)).Transcode(wire.CBOR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func BenchmarkDecodeTypedJSON(b *testing.B) {
@@ -73,6 +84,56 @@ func BenchmarkDecodeUnstructured(b *testing.B) {
 	})
 }
 
+// BenchmarkDecodeUnstructuredList reports figures per item of what a dynamic client does for a list of 200 pods.
+func BenchmarkDecodeUnstructuredList(b *testing.B) {
+	const items = 200
+	body := listBody(b, wire.JSON, items)
+	perItem := func(b *testing.B, f func() error) {
+		b.Helper()
+		bench(b, body, f)
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/items, "ns/item")
+	}
+	b.Run("wire", func(b *testing.B) {
+		perItem(b, func() error {
+			var list []*unstructured.Unstructured
+			_, err := wire.ReadList(bytes.NewReader(body), "", nil, func(p wire.Packed) error {
+				u := new(unstructured.Unstructured)
+				list = append(list, u)
+				return p.Decode(u)
+			})
+			return err
+		})
+	})
+	b.Run("apimachinery", func(b *testing.B) {
+		withKinds := bytes.ReplaceAll(body, []byte(`{"metadata":{"name":"web`), []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web`))
+		perItem(b, func() error { _, _, err := unstructured.UnstructuredJSONScheme.Decode(withKinds, nil, nil); return err })
+	})
+}
+
+func BenchmarkDecodeCBOR(b *testing.B) {
+	p := podCBOR(b)
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		b.Fatal(err)
+	}
+	s := cbor.NewSerializer(scheme, scheme)
+	b.Run("typed/wire", func(b *testing.B) {
+		bench(b, p.Bytes(), func() error { return p.Decode(new(corev1.Pod)) })
+	})
+	b.Run("typed/apimachinery", func(b *testing.B) {
+		bench(b, p.Bytes(), func() error { _, _, err := s.Decode(p.Bytes(), nil, nil); return err })
+	})
+	b.Run("dynamic/wire", func(b *testing.B) {
+		bench(b, p.Bytes(), func() error { return p.Decode(new(unstructured.Unstructured)) })
+	})
+	b.Run("dynamic/apimachinery", func(b *testing.B) {
+		bench(b, p.Bytes(), func() error {
+			_, _, err := s.Decode(p.Bytes(), nil, new(unstructured.Unstructured))
+			return err
+		})
+	})
+}
+
 func BenchmarkDecodeProtobuf(b *testing.B) {
 	data := podProtobuf(b)
 	b.Run("wire", func(b *testing.B) {
@@ -98,6 +159,9 @@ func BenchmarkEncode(b *testing.B) {
 	b.Run("json", func(b *testing.B) {
 		bench(b, nil, func() error { _, err := wire.Marshal(pod, res, wire.JSON); return err })
 	})
+	b.Run("cbor", func(b *testing.B) {
+		bench(b, nil, func() error { _, err := wire.Marshal(pod, res, wire.CBOR); return err })
+	})
 	b.Run("encoding-json", func(b *testing.B) {
 		bench(b, nil, func() error { _, err := json.Marshal(pod); return err })
 	})
@@ -113,6 +177,7 @@ func BenchmarkPacked(b *testing.B) {
 	for _, p := range []wire.Packed{
 		wire.NewPacked(wire.JSON, podJSON(b)),
 		wire.NewPacked(wire.Protobuf, podProtobuf(b)),
+		podCBOR(b),
 	} {
 		b.Run("Head/"+p.Encoding().String(), func(b *testing.B) {
 			bench(b, p.Bytes(), func() error { _, err := p.Head(); return err })
@@ -131,7 +196,7 @@ func BenchmarkPacked(b *testing.B) {
 // BenchmarkReadList reports figures per item of a list of a thousand pods.
 func BenchmarkReadList(b *testing.B) {
 	const items = 1000
-	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
+	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf, wire.CBOR} {
 		b.Run(encoding.String(), func(b *testing.B) {
 			body := listBody(b, encoding, items)
 			b.SetBytes(int64(len(body)) / items)

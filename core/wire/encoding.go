@@ -15,28 +15,55 @@ type Encoding uint8
 const (
 	JSON Encoding = iota
 	Protobuf
+	// CBOR is what JSON says in fewer bytes: https://kep.k8s.io/4222. Servers have it behind feature gates.
+	CBOR
 )
 
-// The media types of the encodings. A watch stream adds a stream parameter to them.
+// The media types of the encodings. [Encoding.WatchMediaType] gives those of watch streams.
 const (
 	MediaTypeJSON     = "application/json"
 	MediaTypeProtobuf = "application/vnd.kubernetes.protobuf"
+	MediaTypeCBOR     = "application/cbor"
+
+	mediaTypeCBORSequence = "application/cbor-seq"
+)
+
+// The media types of server-side applies: the first for a body in JSON, which is YAML too, the second for one in CBOR.
+const (
+	MediaTypeApply     = "application/apply-patch+yaml"
+	MediaTypeApplyCBOR = "application/apply-patch+cbor"
 )
 
 // MediaType returns the encoding's media type.
 func (e Encoding) MediaType() string {
-	if e == Protobuf {
+	switch e {
+	case Protobuf:
 		return MediaTypeProtobuf
+	case CBOR:
+		return MediaTypeCBOR
+	default:
+		return MediaTypeJSON
 	}
-	return MediaTypeJSON
 }
 
-// String returns "json" or "protobuf".
-func (e Encoding) String() string {
-	if e == Protobuf {
-		return "protobuf"
+// WatchMediaType returns the media type of a stream of events in the encoding.
+func (e Encoding) WatchMediaType() string {
+	if e == CBOR {
+		return mediaTypeCBORSequence
 	}
-	return "json"
+	return e.MediaType() + ";stream=watch"
+}
+
+// String returns "json", "protobuf" or "cbor".
+func (e Encoding) String() string {
+	switch e {
+	case Protobuf:
+		return "protobuf"
+	case CBOR:
+		return "cbor"
+	default:
+		return "json"
+	}
 }
 
 // EncodingOf returns the encoding that a Content-Type header names. An empty header means JSON.
@@ -47,7 +74,9 @@ func EncodingOf(contentType string) (Encoding, error) {
 		return JSON, nil
 	case MediaTypeProtobuf:
 		return Protobuf, nil
+	case MediaTypeCBOR, mediaTypeCBORSequence:
+		return CBOR, nil
 	}
-	return 0, fmt.Errorf("content type %q: want %s or %s; is this the address of a Kubernetes API server?",
-		contentType, MediaTypeJSON, MediaTypeProtobuf)
+	return 0, fmt.Errorf("content type %.200q: want %s, %s or %s; is this the address of a Kubernetes API server?",
+		contentType, MediaTypeJSON, MediaTypeProtobuf, MediaTypeCBOR)
 }

@@ -67,7 +67,7 @@ func ExamplePacked_Compact() {
 func ExampleMarshal() {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}
 	res := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
+	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf, wire.CBOR} {
 		body, err := wire.Marshal(pod, res, encoding)
 		if err != nil {
 			fmt.Println(err)
@@ -80,6 +80,7 @@ func ExampleMarshal() {
 	// Output:
 	// json Pod web-0 <nil>
 	// protobuf Pod web-0 <nil>
+	// cbor Pod web-0 <nil>
 }
 
 func ExampleUnmarshal_anyKind() {
@@ -98,5 +99,5 @@ func ExampleMarshalApply() {
 	desired := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod", Labels: map[string]string{"tier": "1"}}}
 	body, err := wire.MarshalApply(desired, core.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"})
 	fmt.Println(string(body), err)
-	// Output: {"kind":"Namespace","apiVersion":"v1","metadata":{"name":"prod","labels":{"tier":"1"}},"spec":{}} <nil>
+	// Output: {"kind":"Namespace","apiVersion":"v1","metadata":{"name":"prod","labels":{"tier":"1"}}} <nil>
 }

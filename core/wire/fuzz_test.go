@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,19 +95,19 @@ func numbers(v any, fits *bool) any {
 
 // What a list is made of may not depend on how its bytes arrive.
 func FuzzReadList(f *testing.F) {
-	for encoding := range bothEncodings() {
+	for encoding := range allEncodings() {
 		body, err := encodeList(smallList(), encoding)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(encoding == wire.Protobuf, body)
-		f.Add(encoding == wire.Protobuf, body[:len(body)/2])
+		f.Add(uint8(encoding), body)
+		f.Add(uint8(encoding), body[:len(body)/2])
 	}
-	f.Add(false, []byte(`{"items":[{},{"a":1}],"kind":"PodList","metadata":{}}`))
-	f.Add(false, []byte(`{"kind":"Pod"}`))
-	f.Add(true, []byte("k8s\x00\x0a\x09\x12\x07PodList\x12\x80\x80\x80\x80\x01"))
-	f.Fuzz(func(t *testing.T, protobuf bool, body []byte) {
-		encoding := encodingIf(protobuf)
+	f.Add(uint8(wire.JSON), []byte(`{"items":[{},{"a":1}],"kind":"PodList","metadata":{}}`))
+	f.Add(uint8(wire.JSON), []byte(`{"kind":"Pod"}`))
+	f.Add(uint8(wire.Protobuf), []byte("k8s\x00\x0a\x09\x12\x07PodList\x12\x80\x80\x80\x80\x01"))
+	f.Fuzz(func(t *testing.T, n uint8, body []byte) {
+		encoding := encodingOf(n)
 		limits := &wire.Limits{ObjectBytes: 1 << 16}
 		read := func(r io.Reader) (items []string, meta metav1.ListMeta, failed bool) {
 			meta, err := wire.ReadList(r, encoding.MediaType(), limits, func(p wire.Packed) error {
@@ -129,15 +131,15 @@ func FuzzReadList(f *testing.F) {
 
 // What events there are may not depend on how the bytes arrive.
 func FuzzEvents(f *testing.F) {
-	for encoding := range bothEncodings() {
+	for encoding := range allEncodings() {
 		body, ends := watchBody(f, encoding)
-		f.Add(encoding == wire.Protobuf, body)
-		f.Add(encoding == wire.Protobuf, body[:ends[1]+9])
+		f.Add(uint8(encoding), body)
+		f.Add(uint8(encoding), body[:ends[1]+9])
 	}
-	f.Add(false, []byte(`{"object":{},"type":"ADDED"}{"type":"ERROR","object":{"reason":"Expired"}}`))
-	f.Add(true, []byte("\x00\x00\x00\x02\x0a\x00"))
-	f.Fuzz(func(t *testing.T, protobuf bool, body []byte) {
-		encoding := encodingIf(protobuf)
+	f.Add(uint8(wire.JSON), []byte(`{"object":{},"type":"ADDED"}{"type":"ERROR","object":{"reason":"Expired"}}`))
+	f.Add(uint8(wire.Protobuf), []byte("\x00\x00\x00\x02\x0a\x00"))
+	f.Fuzz(func(t *testing.T, n uint8, body []byte) {
+		encoding := encodingOf(n)
 		limits := &wire.Limits{ObjectBytes: 1 << 16}
 		read := func(r io.Reader) (events []change, failed bool) {
 			for ev, err := range wire.Events(r, encoding.MediaType(), limits) {
@@ -156,24 +158,20 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-func encodingIf(protobuf bool) wire.Encoding {
-	if protobuf {
-		return wire.Protobuf
-	}
-	return wire.JSON
-}
+// encodingOf returns an encoding that a fuzzer chose.
+func encodingOf(n uint8) wire.Encoding { return wire.Encoding(n % 3) }
 
 // What a packed object says of itself must be what the decoded one says. Of bytes that are no object, it must not panic.
 func FuzzPacked(f *testing.F) {
 	for _, s := range oddJSON() {
-		f.Add(false, []byte(s))
+		f.Add(uint8(wire.JSON), []byte(s))
 	}
-	f.Add(false, podJSON(f))
-	f.Add(true, podProtobuf(f))
-	f.Add(true, []byte{})
-	f.Add(true, []byte("\x0a\x07\x0a\x01a\x8a\x01\x01x\x12\x00"))
-	f.Fuzz(func(t *testing.T, protobuf bool, data []byte) {
-		p := wire.NewPacked(encodingIf(protobuf), data)
+	f.Add(uint8(wire.JSON), podJSON(f))
+	f.Add(uint8(wire.Protobuf), podProtobuf(f))
+	f.Add(uint8(wire.Protobuf), []byte{})
+	f.Add(uint8(wire.Protobuf), []byte("\x0a\x07\x0a\x01a\x8a\x01\x01x\x12\x00"))
+	f.Fuzz(func(t *testing.T, n uint8, data []byte) {
+		p := wire.NewPacked(encodingOf(n), data)
 		head, headErr := p.Head()
 		meta, metaErr := p.Metadata()
 		compact, compactErr := p.Compact()
@@ -186,6 +184,11 @@ func FuzzPacked(f *testing.F) {
 		if headErr != nil || head != wantHead {
 			t.Errorf("Head() = %v, %v; want %v", head, headErr, wantHead)
 		}
+		labels, labelsErr := p.Labels()
+		annotations, annotationsErr := p.Annotations()
+		if labelsErr != nil || annotationsErr != nil || !maps.Equal(labels, want.Labels) || !maps.Equal(annotations, want.Annotations) {
+			t.Errorf("Labels() = %v, %v, Annotations() = %v, %v; want %v and %v", labels, labelsErr, annotations, annotationsErr, want.Labels, want.Annotations)
+		}
 		want.ManagedFields = nil
 		if metaErr != nil || !reflect.DeepEqual(*meta, want.ObjectMeta) {
 			t.Errorf("Metadata() = %v, %v; want %v", meta, metaErr, want.ObjectMeta)
@@ -197,7 +200,7 @@ func FuzzPacked(f *testing.F) {
 		if err := compact.Decode(got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("Compact() decodes to %v, %v; want %v", got, err, want)
 		}
-		if !protobuf {
+		if p.Encoding() == wire.JSON {
 			compareCompact(t, data, compact.Bytes())
 		}
 	})
@@ -205,21 +208,36 @@ func FuzzPacked(f *testing.F) {
 
 // unambiguous reports whether an object says everything once, and in a way that every decoder takes.
 func unambiguous(p wire.Packed) bool {
-	if p.Encoding() == wire.JSON {
+	switch p.Encoding() {
+	case wire.JSON:
 		return jsontext.Value(p.Bytes()).IsValid()
+	case wire.CBOR:
+		return true // or it is not decoded
 	}
-	seen := 0
-	for data := p.Bytes(); len(data) > 0; {
-		num, _, size := protowire.ConsumeField(data)
-		if size < 0 {
-			return false
+	metadata, ok := fieldsOnce(p.Bytes(), 1)
+	if !ok {
+		return false
+	}
+	_, ok = fieldsOnce(metadata, 1, 3, 5, 6)
+	return ok
+}
+
+// fieldsOnce reports whether a message has each of these fields at most once, and returns the first of them.
+func fieldsOnce(data []byte, nums ...protowire.Number) (first []byte, ok bool) {
+	seen := map[protowire.Number]bool{}
+	for len(data) > 0 {
+		num, typ, size := protowire.ConsumeField(data)
+		if size < 0 || seen[num] && slices.Contains(nums, num) {
+			return nil, false
 		}
-		if num == 1 {
-			seen++
+		if num == nums[0] && typ == protowire.BytesType {
+			_, _, n := protowire.ConsumeTag(data)
+			first, _ = protowire.ConsumeBytes(data[n:])
 		}
+		seen[num] = true
 		data = data[size:]
 	}
-	return seen <= 1
+	return first, true
 }
 
 func compareCompact(t *testing.T, data, compact []byte) {

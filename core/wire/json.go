@@ -4,11 +4,13 @@
 package wire
 
 import (
-	"fmt"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
 // jsonOptions are the rules of encoding/json but for exact-case field names and for errors that say where.
@@ -20,19 +22,21 @@ var jsonOptions = json.JoinOptions(
 	jsonv1.ReportErrorsWithLegacySemantics(false),
 )
 
-// jsonAnyOptions are jsonOptions with integers in empty interfaces.
+// jsonAnyOptions are jsonOptions with integers in empty interfaces, and with a bound on quantities.
 //
 //nolint:gochecknoglobals // a constant that Go can't express
 var jsonAnyOptions = json.JoinOptions(
 	jsonOptions,
-	json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
-		raw, err := dec.ReadValue()
-		if err == nil {
-			*v, err = parseAny(raw)
-		}
-		return err
-	})),
+	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), json.UnmarshalFromFunc(unmarshalQuantity))),
 )
+
+func unmarshalAny(dec *jsontext.Decoder, v *any) error {
+	raw, err := dec.ReadValue()
+	if err == nil {
+		*v, err = parseAny(raw)
+	}
+	return err
+}
 
 // MarshalJSON encodes v by the rules of encoding/json.
 func MarshalJSON(v any) ([]byte, error) {
@@ -46,10 +50,16 @@ func UnmarshalJSON(data []byte, v any) error {
 	if m, ok := v.(*map[string]any); ok {
 		return unmarshalMap(data, m)
 	}
-	if SupportsProtobuf(v) { // it has no empty interfaces, since protobuf has none; saves their look-up for each field
-		return json.Unmarshal(data, v, jsonOptions)
+	return unmarshalJSON(data, v)
+}
+
+// unmarshalJSON decodes into anything but the map of an unstructured object.
+func unmarshalJSON(data []byte, v any, more ...json.Options) error {
+	opts := jsonAnyOptions
+	if SupportsProtobuf(v) && !protobuf.HasQuantities(reflect.TypeOf(v)) {
+		opts = jsonOptions // saves a look-up for each field: there are no empty interfaces, since protobuf has none
 	}
-	return json.Unmarshal(data, v, jsonAnyOptions)
+	return describe(json.Unmarshal(data, v, append([]json.Options{opts}, more...)...))
 }
 
 // unmarshalMap is the path of unstructured objects.
@@ -58,15 +68,7 @@ func unmarshalMap(data []byte, m *map[string]any) error {
 	if err != nil {
 		return err
 	}
-	switch v := v.(type) {
-	case nil:
-		*m = nil
-	case map[string]any:
-		*m = v
-	default:
-		return fmt.Errorf("json: want an object, not %s", jsontext.Value(data).Kind())
-	}
-	return nil
+	return setMap(m, v)
 }
 
 // unquote returns what a JSON string says. It must be a valid one, but for bad UTF-8, which is replaced.

@@ -17,12 +17,6 @@ import (
 // maxDepth is how deeply values may nest, the same as jsontext allows.
 const maxDepth = 10000
 
-// Strings up to maxShared bytes share memory in chunks. One that is kept keeps no more than a chunk alive.
-const (
-	maxShared  = 40
-	chunkBytes = 512
-)
-
 // parseAny parses JSON into the types that unstructured objects are made of: nil, bool, string, int64, float64, []any and
 // map[string]any. It accepts exactly what jsontext does by the rules of encoding/json; it is here since most of the time
 // of the general way goes into memory that is not needed.
@@ -48,12 +42,10 @@ type anyParser struct {
 	data    []byte
 	pos     int
 	depth   int
-	names   [256]string // by hash
-	values  [64]any     // strings by hash
+	strings interner
 	members []anyMember // of the objects that are being read
 	items   []any       // of the arrays that are being read
-	chunk   strings.Builder
-	err     error // a mistake that is not one of syntax
+	err     error       // a mistake that is not one of syntax
 }
 
 type anyMember struct {
@@ -168,11 +160,7 @@ func (p *anyParser) name() (string, bool) {
 	if !share {
 		return string(text), ok
 	}
-	slot := &p.names[hash(text)%uint(len(p.names))]
-	if *slot != string(text) {
-		*slot = p.copy(text)
-	}
-	return *slot, true
+	return p.strings.name(text), true
 }
 
 // string is name for values.
@@ -181,28 +169,7 @@ func (p *anyParser) string() (any, bool) {
 	if !share {
 		return string(text), ok
 	}
-	slot := &p.values[hash(text)%uint(len(p.values))]
-	if s, _ := (*slot).(string); s != string(text) {
-		*slot = p.copy(text)
-	}
-	return *slot, true
-}
-
-// hash mixes the length and three bytes, which tells the names of one object well enough apart.
-func hash(s []byte) uint {
-	n := len(s)
-	return uint(n) + uint(s[0])*31 + uint(s[n/2])*7 + uint(s[n-1])*131
-}
-
-// copy returns a short string whose memory is a part of a chunk.
-func (p *anyParser) copy(raw []byte) string {
-	if p.chunk.Cap()-p.chunk.Len() < len(raw) {
-		p.chunk = strings.Builder{}
-		p.chunk.Grow(chunkBytes)
-	}
-	start := p.chunk.Len()
-	p.chunk.Write(raw)
-	return p.chunk.String()[start:]
+	return p.strings.value(text), true
 }
 
 // text reads a string and returns what it says, and whether it is one to share: short, and not empty.
@@ -257,7 +224,7 @@ func (p *anyParser) number() (any, bool) {
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if errors.Is(err, strconv.ErrRange) {
-		p.err = fmt.Errorf("json: number %s does not fit a float64", raw)
+		p.err = &fieldError{path: pathAt(p.data, p.pos), offset: int64(start), err: fmt.Errorf("%.40s does not fit a float64", raw)}
 	}
 	return f, err == nil
 }

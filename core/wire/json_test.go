@@ -192,8 +192,8 @@ func TestMistakesInJSONAreRefusedAndPlaced(t *testing.T) {
 
 func TestTypeMistakesAreNamedWithTheirField(t *testing.T) {
 	err := wire.UnmarshalJSON([]byte(`{"spec":{"containers":[{"name":7}]}}`), new(corev1.Pod))
-	if err == nil || !strings.Contains(err.Error(), "/spec/containers/0/name") {
-		t.Errorf("UnmarshalJSON = %v, want an error that names /spec/containers/0/name", err)
+	if err == nil || err.Error() != "spec.containers[0].name: want a string, not a number" {
+		t.Errorf("UnmarshalJSON = %v, want an error that names spec.containers[0].name", err)
 	}
 }
 
@@ -257,5 +257,52 @@ func TestDecodedObjectsOwnTheirMemory(t *testing.T) {
 	clear(data)
 	if !reflect.DeepEqual(pod, want) {
 		t.Error("a pod changed with the protobuf bytes it was decoded from")
+	}
+}
+
+// What a text says may be a secret.
+func TestErrorsNameThePathAndNoText(t *testing.T) {
+	const secret = "hunter2"
+	tests := []struct {
+		name, in string
+		obj      any
+		want     string
+	}{
+		{"a number out of range", `{"spec":{"priority":99999999999}}`, new(corev1.Pod), "spec.priority: want an int32, not 99999999999"},
+		{"a number with a fraction", `{"spec":{"priority":1.5}}`, new(corev1.Pod), "spec.priority: want an int32, not 1.5"},
+		{"a text for a number", `{"spec":{"containers":[{},{"ports":[{"hostPort":"hunter2"}]}]}}`, new(corev1.Pod), "spec.containers[1].ports[0].hostPort: want an int32, not a string"},
+		{"a text for an object", `{"spec":"hunter2"}`, new(corev1.Pod), "spec: want an object, not a string"},
+		{"a text for a time", `{"metadata":{"creationTimestamp":"hunter2"}}`, new(corev1.Pod), "metadata.creationTimestamp: want a time such as 2006-01-02T15:04:05Z"},
+		{"a text for bytes", `{"data":{"password":"hunter2!"}}`, new(corev1.Secret), "data.password: illegal base64 data at input byte 7"},
+		{"a text for a quantity", `{"spec":{"containers":[{"resources":{"limits":{"cpu":"hunter2"}}}]}}`, new(corev1.Pod), "spec.containers[0].resources.limits.cpu: quantities must match the regular expression"},
+		{"a number for a label", `{"metadata":{"labels":{"app.io/a":1}}}`, new(corev1.Pod), `metadata.labels["app.io/a"]: want a string, not a number`},
+		{"a number that fits no float64 in a map", `{"spec":{"a":[1,{"b":1e999}]}}`, new(map[string]any), "spec.a[1].b: 1e999 does not fit a float64"},
+		{"a number that fits no float64 in a field", `{"map":{"a":[1,{"b":1e999}]}}`, new(freeForm), "map.a[1].b: 1e999 does not fit a float64"},
+		{"a number as long as a book", `{"spec":{"priority":` + strings.Repeat("9", 5000) + `}}`, new(corev1.Pod), "spec.priority: want an int32, not " + strings.Repeat("9", 40)},
+		{"a quantity whose exponent is absurd", `{"spec":{"overhead":{"cpu":"1e-99999999"}}}`, new(corev1.Pod), "spec.overhead.cpu: a quantity whose exponent has more than three digits"},
+		{"a quantity without quotes", `{"spec":{"overhead":{"cpu":1E999999999}}}`, new(corev1.Pod), "spec.overhead.cpu: a quantity whose exponent has more than three digits"},
+		{"a quantity as long as a book", `{"spec":{"overhead":{"cpu":"` + strings.Repeat("9", 5000) + `"}}}`, new(corev1.Pod), "spec.overhead.cpu: a quantity of more than"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := wire.UnmarshalJSON([]byte(tt.in), tt.obj)
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), secret) || len(err.Error()) > 300 {
+				t.Errorf("UnmarshalJSON = %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// An e before many digits is in many a text, and a quantity may have an exponent.
+func TestQuantitiesAreDecodedAsEver(t *testing.T) {
+	for _, quantity := range []string{`"1e3"`, `"100m"`, `"1.5Gi"`, `5`, `" 5 "`, `null`, `"1E2"`, `"12e-3"`, `1e2`} {
+		body := []byte(`{"metadata":{"uid":"1e1234567"},"spec":{"overhead":{"cpu":` + quantity + `}}}`)
+		var want, got corev1.Pod
+		if err := json.Unmarshal(body, &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := wire.UnmarshalJSON(body, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v (-encoding/json +wire):\n%s", quantity, err, cmp.Diff(want, got))
+		}
 	}
 }

@@ -33,12 +33,17 @@ func ReadList(r io.Reader, contentType string, limits *Limits, each func(Packed)
 		stopped = each(p)
 		return stopped
 	}
-	if encoding == Protobuf {
+	switch encoding {
+	case Protobuf:
 		messages := messageReader{r: bufio.NewReaderSize(r, 64<<10), limit: limits.objectBytes(), what: "list item"}
 		l := protobufList{messageReader: messages, each: visit}
 		err = l.read()
 		meta = l.meta
-	} else {
+	case CBOR:
+		l := cborList{cborReader: newCBORReader(r, "list item", limits), each: visit}
+		err = l.read()
+		meta = l.meta
+	default:
 		l := jsonList{meter: newMeter(r, "list item", limits), each: visit}
 		err = l.read()
 		meta = l.meta

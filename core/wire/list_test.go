@@ -52,12 +52,12 @@ func readPods(r io.Reader, contentType string, limits *wire.Limits) (*corev1.Pod
 	return list, err
 }
 
-func bothEncodings() iter.Seq[wire.Encoding] {
-	return func(yield func(wire.Encoding) bool) { _ = yield(wire.JSON) && yield(wire.Protobuf) }
+func allEncodings() iter.Seq[wire.Encoding] {
+	return func(yield func(wire.Encoding) bool) { _ = yield(wire.JSON) && yield(wire.Protobuf) && yield(wire.CBOR) }
 }
 
 func TestReadListYieldsEveryItem(t *testing.T) {
-	for encoding := range bothEncodings() {
+	for encoding := range allEncodings() {
 		for _, list := range []*corev1.PodList{smallList(), {ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, {}} {
 			want := list.DeepCopy()
 			body, err := encodeList(list, encoding)
@@ -81,7 +81,7 @@ func TestReadListYieldsEveryItem(t *testing.T) {
 
 // A connection that breaks must never look like a shorter list.
 func TestAListCutAnywhereIsAnError(t *testing.T) {
-	for encoding := range bothEncodings() {
+	for encoding := range allEncodings() {
 		body, err := encodeList(smallList(), encoding)
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestReadListOfOddJSON(t *testing.T) {
 		{"items are an object", `{"kind":"PodList","items":{}}`, 0, "want [, not {"},
 		{"an item is null", `{"kind":"PodList","items":[{},null]}`, 1, "want an object as list item, not null"},
 		{"an item is a string", `{"kind":"PodList","items":["a"]}`, 0, "want an object as list item"},
-		{"metadata is a string", `{"kind":"PodList","metadata":"a","items":[]}`, 0, "unmarshal"},
+		{"metadata is a string", `{"kind":"PodList","metadata":"a","items":[]}`, 0, "want an object, not a string"},
 		{"a mistake in an item", `{"kind":"PodList","items":[{},{a}]}`, 1, "invalid character"},
 		{"more after the end", `{"kind":"PodList","items":[]}{}`, 0, "more after the end"},
 		{"nonsense after the end", `{"kind":"PodList","items":[]}x`, 0, "invalid character"},
@@ -206,7 +206,7 @@ func TestReadListRefusesOtherContentTypes(t *testing.T) {
 
 // An error of the callback ends the reading, and stays what it is, even io.EOF.
 func TestAnErrorOfTheCallbackIsReturnedAsItIs(t *testing.T) {
-	for encoding := range bothEncodings() {
+	for encoding := range allEncodings() {
 		body, err := encodeList(smallList(), encoding)
 		if err != nil {
 			t.Fatal(err)
@@ -228,7 +228,7 @@ func TestAnErrorOfTheCallbackIsReturnedAsItIs(t *testing.T) {
 
 // The limit is for each object, not for the list.
 func TestLimitsBoundOneItem(t *testing.T) {
-	for encoding := range bothEncodings() {
+	for encoding := range allEncodings() {
 		list := new(corev1.PodList)
 		for i := range 100 {
 			list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), UID: "0123456789"}})
@@ -285,6 +285,9 @@ func TestAnEndlessItemIsRefusedInBoundedMemory(t *testing.T) {
 		{"a JSON member", `{"kind":"PodList","other":"`, wire.JSON},
 		{"the first JSON name", `{"`, wire.JSON},
 		{"a protobuf item", envelope + string(hugeItem), wire.Protobuf},
+		{"a CBOR item", "\xa1\x45items\x81\xa1\x41a\x5b\x00\x00\x00\xff\x00\x00\x00\x00", wire.CBOR},
+		{"a CBOR item without a count", "\xa1\x45items\x9f\xbf" + strings.Repeat("aa", 1<<20), wire.CBOR},
+		{"a CBOR member", "\xa1\x45other\x5f" + strings.Repeat("\x42aa", 1<<20), wire.CBOR},
 		{"the protobuf kind", "k8s\x00" + string(protowire.AppendVarint([]byte{0x0a}, 1<<40)), wire.Protobuf},
 	}
 	for _, tt := range tests {
@@ -332,12 +335,12 @@ func allocated() uint64 {
 
 // An item is handed out before the next one has arrived.
 func TestItemsAreHandedOutAsTheyArrive(t *testing.T) {
-	for encoding := range bothEncodings() {
+	for encoding := range allEncodings() {
 		body, err := encodeList(smallList(), encoding)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second := bytes.Index(body, []byte(map[wire.Encoding]string{wire.JSON: `"b"`, wire.Protobuf: "\n\x01b"}[encoding]))
+		second := bytes.Index(body, []byte(map[wire.Encoding]string{wire.JSON: `"b"`, wire.Protobuf: "\n\x01b", wire.CBOR: "Ab"}[encoding]))
 		r, w := io.Pipe()
 		items := make(chan struct{}, 3)
 		go func() {

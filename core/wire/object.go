@@ -18,14 +18,17 @@ func Marshal(obj core.Object, res core.Resource, encoding Encoding) ([]byte, err
 	if kind := obj.GetObjectKind(); kind.GroupVersionKind() != res.GroupVersionKind() {
 		kind.SetGroupVersionKind(res.GroupVersionKind())
 	}
-	if encoding == Protobuf {
-		body, err := marshalEnvelope(typeMeta{res.APIVersion(), res.Kind}, obj)
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", res.Kind, err)
-		}
-		return body, nil
+	var body []byte
+	var err error
+	switch encoding {
+	case Protobuf:
+		body, err = marshalEnvelope(typeMeta{res.APIVersion(), res.Kind}, obj)
+	case CBOR:
+		body, err = marshalCBOR(obj)
+		body = append([]byte(cborPrefix), body...)
+	default:
+		body, err = MarshalJSON(obj)
 	}
-	body, err := MarshalJSON(obj)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", res.Kind, err)
 	}
@@ -38,8 +41,8 @@ func Unmarshal(body []byte, contentType string, obj core.Object) error {
 	if err != nil {
 		return err
 	}
-	if encoding == JSON {
-		return Packed{encoding: JSON, data: body}.Decode(obj)
+	if encoding != Protobuf {
+		return Packed{encoding, body}.Decode(obj)
 	}
 	tm, msg, err := parseEnvelope(body)
 	if err != nil {
@@ -66,7 +69,7 @@ func UnmarshalStatus(body []byte, contentType string) *metav1.Status {
 		}
 		return status
 	}
-	if UnmarshalJSON(body, status) != nil || status.Kind != "Status" {
+	if (Packed{encoding, body}).decodeAny(status) != nil || status.Kind != "Status" {
 		return nil
 	}
 	return status

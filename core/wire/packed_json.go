@@ -63,6 +63,27 @@ func eachMember(data []byte, visit func(m member) error) error {
 	return nil
 }
 
+// eachElement calls visit with where each element of a JSON array stands in it. Null has none.
+func eachElement(data []byte, visit func(start, end int) error) error {
+	i := skipSpace(data, 0)
+	if i == len(data) || data[i] != '[' {
+		return nil
+	}
+	for i = skipSpace(data, i+1); i < len(data) && data[i] != ']'; {
+		end := skipValue(data, i)
+		if end == i {
+			return errMalformed
+		}
+		if err := visit(i, end); err != nil {
+			return err
+		}
+		if i = skipSpace(data, end); i < len(data) && data[i] == ',' {
+			i = skipSpace(data, i+1)
+		}
+	}
+	return nil
+}
+
 // skipSpace returns the index of the first byte at or after i that is not white space.
 func skipSpace(data []byte, i int) int {
 	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
@@ -143,28 +164,16 @@ func compactJSON(data []byte) ([]byte, error) {
 
 // findManagedFields returns where metadata.managedFields stands, together with the comma that goes when it does.
 func findManagedFields(data []byte) (from, to int, err error) {
-	err = eachMember(data, func(m member) error {
-		if string(m.name) != "metadata" {
-			return nil
-		}
-		offset := m.end - len(m.value)
-		if err := eachMember(m.value, func(m member) error {
-			if string(m.name) == "managedFields" {
-				from, to = offset+m.start, offset+m.end
-				return errStop
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-		return errStop
-	})
-	if err == errStop {
-		err = nil
-	}
-	if to == 0 || err != nil {
+	meta, err := JSON.findMember(data, "metadata")
+	if err != nil || meta.value == nil {
 		return 0, 0, err
 	}
+	fields, err := JSON.findMember(meta.value, "managedFields")
+	if err != nil || fields.value == nil {
+		return 0, 0, err
+	}
+	offset := meta.end - len(meta.value)
+	from, to = offset+fields.start, offset+fields.end
 	if after := skipSpace(data, to); data[after] == ',' {
 		return from, skipSpace(data, after+1), nil
 	}

@@ -46,7 +46,12 @@ const (
 	metaNamespace       = 3
 	metaUID             = 5
 	metaResourceVersion = 6
+	metaLabels          = 11
+	metaAnnotations     = 12
 	metaManagedFields   = 17
+
+	entryKey   = 1
+	entryValue = 2
 )
 
 // typeMeta is the kind that an envelope declares.

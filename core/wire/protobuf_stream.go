@@ -113,18 +113,24 @@ func (m *messageReader) take(size uint64) ([]byte, error) {
 		m.buf = nil
 	}
 	m.buf = m.buf[:0]
-	for uint64(len(m.buf)) < size {
-		if len(m.buf) == cap(m.buf) {
-			m.buf = append(m.buf, 0)[:len(m.buf)]
+	var err error
+	m.buf, err = readGrowing(m.r, m.buf, int(size))
+	return m.buf, err
+}
+
+// readGrowing appends bytes to buf until that has a size, which need not be true: room is made as bytes arrive.
+func readGrowing(r io.Reader, buf []byte, size int) ([]byte, error) {
+	for len(buf) < size {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
 		}
-		room := m.buf[len(m.buf):min(uint64(cap(m.buf)), size)]
-		n, err := io.ReadFull(m.r, room)
-		m.buf = m.buf[:len(m.buf)+n]
+		n, err := io.ReadFull(r, buf[len(buf):min(cap(buf), size)])
+		buf = buf[:len(buf)+n]
 		if err != nil {
-			return nil, noEOF(err)
+			return buf, noEOF(err)
 		}
 	}
-	return m.buf, nil
+	return buf, nil
 }
 
 func (m *messageReader) skip(size uint64) error {

@@ -41,10 +41,7 @@ func Events(r io.Reader, contentType string, limits *Limits) iter.Seq2[Event, er
 			yield(Event{}, err)
 			return
 		}
-		next := jsonEvents(r, limits)
-		if encoding == Protobuf {
-			next = protobufEvents(r, limits)
-		}
+		next := eventReader(encoding)(r, limits)
 		for {
 			ev, err := next()
 			if err == io.EOF {
@@ -64,16 +61,21 @@ func Events(r io.Reader, contentType string, limits *Limits) iter.Seq2[Event, er
 	}
 }
 
+func eventReader(encoding Encoding) func(io.Reader, *Limits) func() (Event, error) {
+	switch encoding {
+	case Protobuf:
+		return protobufEvents
+	case CBOR:
+		return cborEvents
+	default:
+		return jsonEvents
+	}
+}
+
 // eventError makes an error of the Status that an ERROR event carries.
 func eventError(p Packed) error {
 	status := new(metav1.Status)
-	var err error
-	if p.encoding == Protobuf {
-		err = status.Unmarshal(p.data)
-	} else {
-		err = UnmarshalJSON(p.data, status)
-	}
-	if err != nil {
+	if err := p.decodeAny(status); err != nil {
 		return fmt.Errorf("decode watch error event: %w", err)
 	}
 	return &core.StatusError{Status: *status}
@@ -159,7 +161,7 @@ func checkEvent(ev Event) error {
 	if ev.Object.data == nil {
 		return fmt.Errorf("%s without an object", ev.Type)
 	}
-	if ev.Object.encoding == JSON && jsontext.Value(ev.Object.data).Kind() != '{' {
+	if !ev.Object.isObject() {
 		return fmt.Errorf("%s with something else than an object", ev.Type)
 	}
 	return nil

@@ -29,6 +29,7 @@ var (
 	errWireType  = errors.New("wrong wire type")
 	errPart      = errors.New("map entry or quantity")
 	errExponent  = errors.New("exponent of more than three digits")
+	errQuantity  = fmt.Errorf("quantity of more than %d characters", maxQuantity)
 )
 
 // Unmarshal decodes a message into obj, a pointer to a struct of a supported type. Obj should be fresh: as generated code
@@ -259,13 +260,19 @@ func eachPart(data []byte, last uint64, visit func(num uint64, part []byte) erro
 	return nil
 }
 
-// decodeQuantity does what the quantity's own method does, save for two traps: that panics at a length close to the
-// largest integer, and takes hours to round a number like 1e-2147483647.
+// maxQuantity is how long a quantity may be. The largest that counts has twenty digits before the point, and nine after it.
+const maxQuantity = 100
+
+// decodeQuantity does what the quantity's own method does, save for three traps: that panics at a length close to the
+// largest integer, takes hours to round a number like 1e-2147483647, and time in the square of the digits.
 func decodeQuantity(data []byte, q *resource.Quantity) error {
 	return eachPart(data, 1, func(_ uint64, text []byte) (err error) {
 		s := string(text)
 		if e := strings.LastIndexAny(s, "eE"); e >= 0 && len(s)-e > len("e-999") {
 			return errExponent
+		}
+		if len(s) > maxQuantity {
+			return errQuantity
 		}
 		*q, err = resource.ParseQuantity(s)
 		return err

@@ -10,5 +10,5 @@ package protobuf
 //     something else,
 //   - quantities that take forever, and messages that nest too deep.
 func Stricter() []error {
-	return []error{errTag, errUnknown, errPacked, errPart, errExponent, errDepth}
+	return []error{errTag, errUnknown, errPacked, errPart, errExponent, errQuantity, errDepth}
 }

@@ -24,6 +24,8 @@ const maxNumber = 1<<11 - 1
 type plan struct {
 	fields   []field  // by ascending number, the order in which they are written
 	byNumber []*field // nil where the message has no such field
+
+	quantities bool // in the message or in those in it; known of the outermost one
 }
 
 // A field is one field of a message.
@@ -110,14 +112,24 @@ func Supports(t reflect.Type) bool {
 	return err == nil
 }
 
+// HasQuantities reports whether values of t, a pointer to a struct that is supported, may hold quantities.
+func HasQuantities(t reflect.Type) bool {
+	p, err := planOf(t)
+	return err == nil && p.quantities
+}
+
 // compile returns a *plan, or an error that says why there is none.
 func compile(t reflect.Type) any {
-	k, p, err := make(compiler).value(t.Elem())
+	c := make(compiler)
+	k, p, err := c.value(t.Elem())
 	if err == nil && k != message {
 		err = errors.New("is only supported as a field")
 	}
 	if err != nil {
 		return fmt.Errorf("protobuf: %v: %w", t.Elem(), err)
+	}
+	for _, inner := range c {
+		p.quantities = p.quantities || slices.ContainsFunc(inner.fields, func(f field) bool { return f.kind == quantity })
 	}
 	return p
 }

@@ -211,6 +211,10 @@ func TestErrorsSayWhere(t *testing.T) {
 			name: "quantity that takes hours", in: limit(field(1, []byte("cpu")), field(2, field(1, []byte("1e-2147483647")))),
 			want: `spec.containers[1].resources.limits["cpu"]: exponent of more than three digits`,
 		},
+		{
+			name: "quantity as long as a book", in: limit(field(1, []byte("cpu")), field(2, field(1, bytes.Repeat([]byte("9"), 101)))),
+			want: `spec.containers[1].resources.limits["cpu"]: quantity of more than 100 characters`,
+		},
 		{name: "key that is none", in: limit([]byte{1 << 3, 1}), want: "resources.limits: map entry or quantity: wrong wire type"},
 		{name: "entry that is cut", in: limit([]byte{1<<3 | 2, 1}), want: "resources.limits: map entry or quantity: message ends early"},
 		{name: "time", in: field(1, field(8, []byte{1<<3 | 2, 0})), want: "metadata.creationTimestamp: proto: wrong wireType"},
@@ -366,6 +370,17 @@ func TestCodecAllocatesNoMoreThanGeneratedCode(t *testing.T) {
 		}
 		if ours, generated := count(tt.ours), count(tt.generated); ours > generated {
 			t.Errorf("%s allocates %v times, generated code %v times", tt.name, ours, generated)
+		}
+	}
+}
+
+func TestHasQuantities(t *testing.T) {
+	for obj, want := range map[any]bool{
+		new(corev1.Pod): true, new(corev1.Container): true, new(corev1.ResourceQuota): true,
+		new(corev1.ConfigMap): false, new(metav1.ObjectMeta): false, new(struct{ A any }): false,
+	} {
+		if got := protobuf.HasQuantities(reflect.TypeOf(obj)); got != want {
+			t.Errorf("HasQuantities(%T) = %t, want %t", obj, got, want)
 		}
 	}
 }

@@ -1,0 +1,99 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tree compares JSON values: nil, bool, int64, float64, string, []any, map[string]any.
+package tree
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Of returns the JSON value that v encodes to. A []byte or a string is JSON itself. The result shares nothing with v.
+func Of(v any) (any, error) {
+	var data []byte
+	switch v := v.(type) {
+	case []byte:
+		data = v
+	case string:
+		data = []byte(v)
+	default:
+		var err error
+		if data, err = wire.MarshalJSON(v); err != nil {
+			return nil, err
+		}
+	}
+	var value any
+	err := wire.UnmarshalJSON(data, &value)
+	return value, err
+}
+
+// Into is the inverse of [Of].
+func Into[T any](value any) (T, error) {
+	var v T
+	data, err := wire.MarshalJSON(value)
+	if err != nil {
+		return v, err
+	}
+	switch text := any(&v).(type) {
+	case *[]byte:
+		*text = data
+	case *string:
+		*text = string(data)
+	default:
+		err = wire.UnmarshalJSON(data, &v)
+	}
+	return v, err
+}
+
+// Copy returns a copy that shares nothing with the value.
+func Copy(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(value))
+		for name, v := range value {
+			m[name] = Copy(v)
+		}
+		return m
+	case []any:
+		a := make([]any, len(value))
+		for i, v := range value {
+			a[i] = Copy(v)
+		}
+		return a
+	}
+	return value
+}
+
+// Equal reports whether two values are the same. Numbers are the same when their values are, as 1 and 1.0.
+func Equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, Equal)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, Equal)
+	case int64:
+		if f, ok := b.(float64); ok {
+			return sameNumber(a, f)
+		}
+	case float64:
+		if i, ok := b.(int64); ok {
+			return sameNumber(i, a)
+		}
+	}
+	switch b.(type) {
+	case map[string]any, []any: // which == can't compare
+		return false
+	}
+	return a == b
+}
+
+// sameNumber compares exactly: not every int64 is a float64.
+func sameNumber(i int64, f float64) bool {
+	const limit = 1 << 63
+	return f >= -limit && f < limit && int64(f) == i && float64(int64(f)) == f
+}

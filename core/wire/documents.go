@@ -1,0 +1,269 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/core"
+)
+
+// Document is an object out of a stream of YAML or JSON documents.
+type Document struct {
+	// Kind is what the object says that it is.
+	Kind schema.GroupVersionKind
+	// Object is the object in JSON, with line breaks where the document has them. Its bytes are the caller's own.
+	Object Packed
+	// Index is the number of the document in the stream, from 1. The items of a list are in one document.
+	Index int
+	// Line is the line of the stream where the object starts, from 1.
+	Line int
+}
+
+// Decode decodes the object as [Packed.Decode] does.
+//
+// Errors: [*DocumentError].
+func (d Document) Decode(obj core.Object) error {
+	err := d.Object.Decode(obj)
+	if err == nil {
+		return nil
+	}
+	line := d.Line
+	if field, ok := errors.AsType[*fieldError](err); ok {
+		line += bytes.Count(d.Object.data[:min(field.offset, int64(len(d.Object.data)))], []byte("\n"))
+	}
+	return &DocumentError{Index: d.Index, Line: line, Err: err}
+}
+
+// DecodeStrict decodes the object as [Packed.DecodeStrict] does. Lines of problems are those of the stream.
+//
+// Errors: [*DocumentError], around a [*StrictError] when the object is fine otherwise.
+func (d Document) DecodeStrict(obj core.Object) error {
+	err := d.Object.DecodeStrict(obj)
+	strict, ok := errors.AsType[*StrictError](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return d.Decode(obj) // which says the line
+	}
+	for i := range strict.Problems {
+		strict.Problems[i].Line += d.Line - 1
+	}
+	return &DocumentError{Index: d.Index, Line: strict.Problems[0].Line, Err: strict}
+}
+
+// DocumentError says which document of a stream is wrong.
+type DocumentError struct {
+	// Index is the number of the document in the stream, from 1.
+	Index int
+	// Line is the line of the stream where the mistake is, from 1, or where the document starts.
+	Line int
+	// Err is what is wrong.
+	Err error
+}
+
+// Error names the document and the line.
+func (e *DocumentError) Error() string {
+	return fmt.Sprintf("document %d, line %d: %v", e.Index, e.Line, e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *DocumentError) Unwrap() error { return e.Err }
+
+// documentBytes is how large a document may be when the limits do not say. Reading YAML takes many times as much memory.
+const documentBytes = 16 << 20
+
+// maxListDepth is how deeply lists may be in lists.
+const maxListDepth = 8
+
+// Documents reads the objects of a stream of documents in YAML or JSON, such as a file for kubectl apply. Documents without
+// content are passed over, and lists (of kind List or any other) are taken apart. It can be ranged over once; an error
+// ends it. Limits bound a document, by default to 16 MiB.
+//
+// YAML is read as Kubernetes does it: y, yes, on and their opposites are booleans, 0777 is octal, a date is a string. What it
+// does in silence is an error here: a name that is given twice, a number that JSON has no place for.
+//
+// Errors: [*DocumentError], around a [*TooLargeError] when a document is too large.
+func Documents(r io.Reader, limits *Limits) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		bounds := Limits{ObjectBytes: documentBytes}
+		if limits != nil && limits.ObjectBytes > 0 {
+			bounds = *limits
+		}
+		s := documents{meter: newMeter(r, "document", &bounds), yield: yield, index: 1}
+		if err := s.read(); err != nil && err != errStop {
+			yield(Document{}, err)
+		}
+	}
+}
+
+type documents struct {
+	meter *meter
+	yield func(Document, error) bool
+	index int // of the document that is being read
+	lines int // before what is being read
+}
+
+// read reads JSON as long as it is that, then YAML, which can do more, but not all that JSON can.
+func (s *documents) read() error {
+	dec := jsontext.NewDecoder(s.meter, jsonOptions, jsontext.AllowDuplicateNames(false))
+	for {
+		s.meter.reset()
+		kind := dec.PeekKind()
+		space := dec.UnreadBuffer()
+		space = space[:skipSpace(space, 0)]
+		line := s.lines + bytes.Count(space, []byte("\n")) + 1
+		var raw []byte
+		var err error
+		switch kind {
+		case '{':
+			raw, err = dec.ReadValue()
+		case jsontext.KindInvalid:
+			_, err = dec.ReadToken()
+		}
+		if _, isSyntax := errors.AsType[*jsontext.SyntacticError](err); err != nil && err != io.EOF && !isSyntax {
+			return s.fail(line, err)
+		}
+		if raw == nil {
+			rest := bytes.NewReader(bytes.Clone(dec.UnreadBuffer()))
+			return s.readYAML(io.MultiReader(rest, s.meter))
+		}
+		if err := s.meter.check(raw); err != nil {
+			return s.fail(line, err)
+		}
+		if err := s.object(bytes.Clone(raw), line, 0); err != nil {
+			return err
+		}
+		s.lines = line - 1 + bytes.Count(raw, []byte("\n"))
+		s.index++
+	}
+}
+
+func (s *documents) readYAML(r io.Reader) error {
+	source := keepError{r: r}
+	for dec := yaml.NewDecoder(&source); ; s.index++ {
+		s.meter.reset()
+		var node yaml.Node
+		err := dec.Decode(&node)
+		switch {
+		case source.err != nil:
+			return s.fail(s.lines+1, source.err)
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			line, err := yamlError(err)
+			return s.fail(s.lines+line, err)
+		}
+		root := content(&node)
+		if root == nil {
+			continue
+		}
+		text, line, err := yamlToJSON(root, s.meter.limit)
+		if err != nil {
+			return s.fail(s.lines+line, err)
+		}
+		if err := s.object(text, s.lines+root.Line, 0); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *documents) fail(line int, err error) error {
+	return &DocumentError{Index: s.index, Line: line, Err: err}
+}
+
+// object hands out an object, or the items of a list.
+func (s *documents) object(data []byte, line, depth int) error {
+	var apiVersion, kind string
+	var items member
+	err := eachMember(data, func(m member) error {
+		switch string(m.name) {
+		case "apiVersion":
+			apiVersion = text(m.value)
+		case "kind":
+			kind = text(m.value)
+		case "items":
+			items = m
+		}
+		return nil
+	})
+	if err != nil {
+		return s.fail(line, errors.New("want an object, with apiVersion and kind"))
+	}
+	if apiVersion == "" || kind == "" {
+		return s.fail(line, errors.New("apiVersion and kind must be set, to strings"))
+	}
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return s.fail(line, errors.New("apiVersion must be VERSION or GROUP/VERSION"))
+	}
+	if element, ok := strings.CutSuffix(kind, "List"); ok && isList(items.value) {
+		return s.list(data, items, line, depth, typeMeta{apiVersion, element})
+	}
+	d := Document{Kind: version.WithKind(kind), Object: Packed{JSON, data}, Index: s.index, Line: line}
+	if !s.yield(d, nil) {
+		return errStop
+	}
+	return nil
+}
+
+func isList(items []byte) bool {
+	kind := jsontext.Value(items).Kind()
+	return kind == '[' || kind == 'n'
+}
+
+// list hands out the items of a list. Those of a list of one kind, such as PodList, need not say what they are.
+func (s *documents) list(data []byte, items member, line, depth int, tm typeMeta) error {
+	if depth == maxListDepth {
+		return s.fail(line, fmt.Errorf("lists are nested more than %d deep", maxListDepth))
+	}
+	base := items.end - len(items.value)
+	return eachElement(items.value, func(start, end int) error {
+		at := line + bytes.Count(data[:base+start], []byte("\n"))
+		item := items.value[start:end]
+		if jsontext.Value(item).Kind() != '{' {
+			return s.fail(at, errors.New("want an object as item of the list"))
+		}
+		return s.object(withKind(item, tm), at, depth+1)
+	})
+}
+
+// withKind returns a copy of an object, with a kind if it has none.
+func withKind(object []byte, tm typeMeta) []byte {
+	for _, name := range []string{"apiVersion", "kind"} {
+		if found, err := JSON.findMember(object, name); err != nil || found.value != nil || tm.kind == "" {
+			return bytes.Clone(object)
+		}
+	}
+	out := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q`, tm.apiVersion, tm.kind)
+	rest := object[skipSpace(object, 0)+1:]
+	if rest[skipSpace(rest, 0)] != '}' {
+		out = append(out, ',')
+	}
+	return append(out, rest...)
+}
+
+// keepError remembers why reading has ended, which the YAML decoder puts into words.
+type keepError struct {
+	r   io.Reader
+	err error
+}
+
+func (k *keepError) Read(p []byte) (int, error) {
+	n, err := k.r.Read(p)
+	if err != nil && err != io.EOF {
+		k.err = err
+	}
+	return n, err
+}

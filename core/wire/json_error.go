@@ -1,0 +1,171 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// fieldError says what is wrong with one value, and where that stands. It says nothing of what a text says, which may be
+// a secret.
+type fieldError struct {
+	path   string
+	offset int64 // of the value in the bytes
+	err    error
+}
+
+func (e *fieldError) Error() string {
+	if e.path == "" {
+		return e.err.Error()
+	}
+	return e.path + ": " + e.err.Error()
+}
+
+func (e *fieldError) Unwrap() error { return e.err }
+
+// describe makes the engine's errors say which field is wrong in the words of Kubernetes.
+func describe(err error) error {
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	if !ok {
+		return err
+	}
+	e := &fieldError{path: pathOf(semantic.JSONPointer), offset: semantic.ByteOffset, err: mismatch(semantic)}
+	if inner, ok := errors.AsType[*fieldError](semantic.Err); ok { // of a value in an empty interface
+		e.path = joinPath(e.path, inner.path)
+		e.offset += inner.offset
+		e.err = inner.err
+	}
+	return e
+}
+
+// mismatch says what a value is and what it should be.
+func mismatch(e *json.SemanticError) error {
+	number, isNumber := errors.AsType[*strconv.NumError](e.Err)
+	_, isTime := errors.AsType[*time.ParseError](e.Err)
+	switch {
+	case isTime:
+		return errors.New("want a time such as 2006-01-02T15:04:05Z")
+	case isNumber:
+		return fmt.Errorf("want %s: %w", wanted(e.GoType), number.Err)
+	case e.JSONKind == '0' && len(e.JSONValue) > 0:
+		return fmt.Errorf("want %s, not %.40s", wanted(e.GoType), e.JSONValue)
+	case e.Err == nil:
+		return fmt.Errorf("want %s, not %s", wanted(e.GoType), found(e.JSONKind))
+	}
+	return e.Err
+}
+
+// wanted names what a Go type is in JSON.
+func wanted(t reflect.Type) string {
+	if t == nil {
+		return "another value"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "base64"
+		}
+		return "an array"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "a boolean"
+	}
+	if kind := t.Kind().String(); kind[0] != 'i' {
+		return "a " + kind
+	}
+	return "an " + t.Kind().String()
+}
+
+func found(kind jsontext.Kind) string {
+	switch kind {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	}
+	return kind.String()
+}
+
+// How much a path shows of itself, and of a name.
+const (
+	maxPathBytes = 1000
+	maxNameBytes = 100
+)
+
+// pathOf writes a pointer the way Kubernetes writes paths, such as spec.containers[0].image.
+func pathOf(pointer jsontext.Pointer) string {
+	var path strings.Builder
+	for token := range pointer.Tokens() {
+		element := pathElement(token)
+		if path.Len()+len(element) > maxPathBytes {
+			path.WriteString("…")
+			break
+		}
+		if path.Len() > 0 && element[0] != '[' {
+			path.WriteByte('.')
+		}
+		path.WriteString(element)
+	}
+	return path.String()
+}
+
+// pathElement returns one step of a path. A number is the index of an element; there are few members of that name.
+func pathElement(token string) string {
+	if _, err := strconv.ParseUint(token, 10, 32); err == nil {
+		return "[" + token + "]"
+	}
+	return nameElement(token)
+}
+
+// nameElement returns the step to a member. Names that could be taken for more than one are quoted.
+func nameElement(name string) string {
+	shown := name
+	if len(shown) > maxNameBytes {
+		shown = strings.ToValidUTF8(shown[:maxNameBytes], "") + "…"
+	}
+	if name == "" || strings.ContainsFunc(shown, isOdd) {
+		return "[" + strconv.Quote(shown) + "]"
+	}
+	return shown
+}
+
+func isOdd(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_$…", r)
+}
+
+func joinPath(path, element string) string {
+	if path == "" || element == "" || element[0] == '[' {
+		return path + element
+	}
+	return path + "." + element
+}
+
+// pathAt returns the path of the value at or after an offset, or as much of it as is known.
+func pathAt(data []byte, offset int) string {
+	dec := jsontext.NewDecoder(bytes.NewReader(data), jsonOptions)
+	for dec.InputOffset() < int64(offset) {
+		if _, err := dec.ReadToken(); err != nil {
+			break
+		}
+	}
+	return pathOf(dec.StackPointer())
+}

@@ -1,0 +1,235 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+)
+
+// Head is the part of the metadata that a cache needs of every object.
+type Head struct {
+	Ref             core.ObjectRef
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Head decodes the object's identity and version, without decoding the rest.
+func (p Packed) Head() (Head, error) {
+	h, err := p.readHead()
+	if err != nil {
+		return Head{}, err
+	}
+	return h, nil
+}
+
+// readHead is Head, but returns what it could read beside the error.
+func (p Packed) readHead() (h Head, err error) {
+	meta, err := p.rawMetadata()
+	if err == nil {
+		if p.encoding == Protobuf {
+			err = h.fromProtobuf(meta)
+		} else {
+			err = h.fromMembers(p, meta)
+		}
+	}
+	if err != nil && err != errStop {
+		return h, fmt.Errorf("decode metadata: %w", err)
+	}
+	return h, nil
+}
+
+// complete tells the walk over the metadata to stop when there is nothing left to look for.
+func (h *Head) complete() error {
+	if h.ResourceVersion != "" && h.UID != "" && h.Ref.Namespace != "" && h.Ref.Name != "" {
+		return errStop
+	}
+	return nil
+}
+
+func (h *Head) fromProtobuf(meta []byte) error {
+	return eachField(meta, func(num protowire.Number, value []byte) error {
+		switch num {
+		case metaName:
+			h.Ref.Name = string(value)
+		case metaNamespace:
+			h.Ref.Namespace = string(value)
+		case metaUID:
+			h.UID = types.UID(value)
+		case metaResourceVersion:
+			h.ResourceVersion = string(value)
+		default: // the rest is not asked for
+			return nil
+		}
+		return h.complete()
+	})
+}
+
+func (h *Head) fromMembers(p Packed, meta []byte) error {
+	return p.encoding.eachMember(meta, func(m member) error {
+		switch string(m.name) {
+		case "name":
+			h.Ref.Name = p.text(m.value)
+		case "namespace":
+			h.Ref.Namespace = p.text(m.value)
+		case "uid":
+			h.UID = types.UID(p.text(m.value))
+		case "resourceVersion":
+			h.ResourceVersion = p.text(m.value)
+		default:
+			return nil
+		}
+		return h.complete()
+	})
+}
+
+// Labels decodes the object's labels, without decoding the rest.
+func (p Packed) Labels() (map[string]string, error) { return p.stringMap("labels", metaLabels) }
+
+// Annotations decodes the object's annotations, without decoding the rest.
+func (p Packed) Annotations() (map[string]string, error) {
+	return p.stringMap("annotations", metaAnnotations)
+}
+
+// stringMap decodes a map in the metadata, nil when there is none.
+func (p Packed) stringMap(name string, num protowire.Number) (m map[string]string, err error) {
+	meta, err := p.rawMetadata()
+	if err == nil {
+		if p.encoding == Protobuf {
+			m, err = protobufStrings(meta, num)
+		} else {
+			m, err = p.memberStrings(meta, name)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode metadata.%s: %w", name, err)
+	}
+	return m, nil
+}
+
+func (p Packed) memberStrings(meta []byte, name string) (map[string]string, error) {
+	found, err := p.encoding.findMember(meta, name)
+	if err != nil || found.value == nil {
+		return nil, err
+	}
+	var m map[string]string
+	err = p.encoding.eachMember(found.value, func(entry member) error {
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[string(entry.name)] = p.text(entry.value)
+		return nil
+	})
+	return m, err
+}
+
+func protobufStrings(meta []byte, num protowire.Number) (map[string]string, error) {
+	var m map[string]string
+	err := eachField(meta, func(n protowire.Number, entry []byte) error {
+		if n != num {
+			return nil
+		}
+		var key, value string
+		err := eachField(entry, func(n protowire.Number, text []byte) error {
+			switch n {
+			case entryKey:
+				key = string(text)
+			case entryValue:
+				value = string(text)
+			default:
+			}
+			return nil
+		})
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[key] = value
+		return err
+	})
+	return m, err
+}
+
+// Metadata decodes the object's metadata without its managedFields.
+func (p Packed) Metadata() (*metav1.ObjectMeta, error) {
+	meta, err := p.rawMetadata()
+	m := new(metav1.ObjectMeta)
+	switch {
+	case err != nil || len(meta) == 0:
+	case p.encoding == Protobuf:
+		if meta, err = appendWithout(nil, meta, metaManagedFields); err == nil {
+			err = m.Unmarshal(meta)
+		}
+	default:
+		err = Packed{p.encoding, meta}.decodeAny(&struct {
+			*metav1.ObjectMeta
+			ManagedFields ignored `json:"managedFields"` // in place of ObjectMeta's
+		}{ObjectMeta: m})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode metadata: %w", err)
+	}
+	return m, nil
+}
+
+// ignored is a JSON value that is passed over.
+type ignored struct{}
+
+// UnmarshalJSONFrom skips the value.
+func (*ignored) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return dec.SkipValue() }
+
+// rawMetadata returns the bytes of the object's metadata, nil when it has none.
+func (p Packed) rawMetadata() (meta []byte, err error) {
+	if p.encoding != Protobuf {
+		m, err := p.encoding.findMember(p.data, "metadata")
+		return m.value, err
+	}
+	err = eachField(p.data, func(num protowire.Number, value []byte) error {
+		if num == objectMetadata {
+			meta = value
+			return errStop
+		}
+		return nil
+	})
+	if err == errStop {
+		err = nil
+	}
+	return meta, err
+}
+
+// eachMember calls visit with each member of an object in an encoding other than protobuf.
+func (e Encoding) eachMember(data []byte, visit func(m member) error) error {
+	if e == CBOR {
+		return eachCBORMember(data, visit)
+	}
+	return eachMember(data, visit)
+}
+
+// findMember returns the first member of that name, none if there is none.
+func (e Encoding) findMember(data []byte, name string) (found member, err error) {
+	err = e.eachMember(data, func(m member) error {
+		if string(m.name) != name {
+			return nil
+		}
+		found = m
+		return errStop
+	})
+	if err == errStop {
+		err = nil
+	}
+	return found, err
+}
+
+// text returns the string that a value in the encoding of p is, empty for any other.
+func (p Packed) text(value []byte) string {
+	if p.encoding == CBOR {
+		return cborString(value)
+	}
+	return text(value)
+}

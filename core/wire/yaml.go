@@ -1,0 +1,424 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// maxYAMLDepth is how deeply YAML may nest, aliases followed.
+	maxYAMLDepth = 1000
+	// maxAliased is how many values a document may have by way of aliases, so that a small one can't become a huge one.
+	maxAliased = 1 << 20
+)
+
+// yamlError returns what the YAML decoder says, and the line to which it says it.
+func yamlError(err error) (int, error) {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 1
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		if number, what, ok := strings.Cut(rest, ": "); ok {
+			if n, err := strconv.Atoi(number); err == nil {
+				line, message = n, what
+			}
+		}
+	}
+	return line, errors.New("yaml: " + message)
+}
+
+// content returns the value of a document, nil when there is none.
+func content(document *yaml.Node) *yaml.Node {
+	if len(document.Content) == 0 {
+		return nil
+	}
+	root := document.Content[0]
+	if root.Kind == yaml.ScalarNode && root.Style == 0 && (root.Value == "" || isYAMLNull(root.Value)) {
+		return nil
+	}
+	return root
+}
+
+// yamlToJSON returns a value as JSON, with line breaks so that what follows stands in the same line as there if it can. An
+// error comes with the line where it is.
+func yamlToJSON(root *yaml.Node, limit int64) (text []byte, line int, err error) {
+	w := yamlWriter{limit: limit, line: root.Line}
+	err = w.value(root, maxYAMLDepth)
+	if err == nil && int64(len(w.out)) > limit {
+		err = w.tooLarge()
+	}
+	return w.out, w.at, err
+}
+
+type yamlWriter struct {
+	out     []byte
+	limit   int64
+	line    int // of the document, that out has reached
+	at      int // the line of the node that was read last
+	aliases int // around the node
+	aliased int // how many nodes were read by way of aliases
+}
+
+func (w *yamlWriter) tooLarge() error {
+	return &TooLargeError{What: "document", LimitBytes: w.limit}
+}
+
+// enter begins a node.
+func (w *yamlWriter) enter(n *yaml.Node, depth int) error {
+	w.at = n.Line
+	for ; w.line < n.Line; w.line++ {
+		w.out = append(w.out, '\n')
+	}
+	if w.aliases > 0 {
+		w.aliased++
+	}
+	switch {
+	case depth == 0:
+		return fmt.Errorf("yaml: values nest deeper than %d, or an alias is within its own anchor", maxYAMLDepth)
+	case w.aliased > maxAliased:
+		return fmt.Errorf("yaml: aliases stand for more than %d values", maxAliased)
+	case int64(len(w.out)) > w.limit:
+		return w.tooLarge()
+	}
+	return nil
+}
+
+func (w *yamlWriter) value(n *yaml.Node, depth int) error {
+	if err := w.enter(n, depth); err != nil {
+		return err
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return w.mapping(n, depth-1)
+	case yaml.SequenceNode:
+		return w.sequence(n, depth-1)
+	case yaml.AliasNode:
+		w.aliases++
+		err := w.value(n.Alias, depth-1)
+		w.aliases--
+		if err != nil {
+			w.at = n.Line
+		}
+		return err
+	case yaml.ScalarNode:
+		return w.scalar(n)
+	default:
+		return errors.New("yaml: a document in a document")
+	}
+}
+
+func (w *yamlWriter) sequence(n *yaml.Node, depth int) error {
+	w.out = append(w.out, '[')
+	for i, element := range n.Content {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		if err := w.value(element, depth); err != nil {
+			return err
+		}
+	}
+	w.out = append(w.out, ']')
+	return nil
+}
+
+// yamlMember is a member of a mapping.
+type yamlMember struct {
+	name  string
+	key   *yaml.Node
+	value *yaml.Node
+}
+
+func (w *yamlWriter) mapping(n *yaml.Node, depth int) error {
+	members, err := w.members(n, depth)
+	if err != nil {
+		return err
+	}
+	w.out = append(w.out, '{')
+	for i, m := range members {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		if err := w.enter(m.key, depth); err != nil {
+			return err
+		}
+		if err := w.quote(m.name); err != nil {
+			return err
+		}
+		w.out = append(w.out, ':')
+		if err := w.value(m.value, depth); err != nil {
+			return err
+		}
+	}
+	w.out = append(w.out, '}')
+	return nil
+}
+
+// members returns the members of a mapping, its own first, then those that it merges by "<<" and does not have itself:
+// https://yaml.org/type/merge.html.
+func (w *yamlWriter) members(n *yaml.Node, depth int) (members []yamlMember, err error) {
+	lines := map[string]int{}
+	var merges []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if isMerge(key) {
+			merges = append(merges, value)
+			continue
+		}
+		w.at = key.Line
+		name, err := yamlName(key)
+		if err != nil {
+			return nil, err
+		}
+		if line, ok := lines[name]; ok {
+			return nil, fmt.Errorf("yaml: %s is in line %d already", nameElement(name), line)
+		}
+		lines[name] = key.Line
+		members = append(members, yamlMember{name, key, value})
+	}
+	for _, merge := range merges {
+		if members, err = w.merge(members, lines, merge, depth); err != nil {
+			return nil, err
+		}
+	}
+	return members, nil
+}
+
+// merge adds the members of a mapping, or of a sequence of them, that are not there yet.
+func (w *yamlWriter) merge(members []yamlMember, have map[string]int, n *yaml.Node, depth int) ([]yamlMember, error) {
+	w.at = n.Line
+	if depth <= 0 {
+		return nil, fmt.Errorf("yaml: values nest deeper than %d, or an alias is within its own anchor", maxYAMLDepth)
+	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	sources := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		sources = n.Content
+	}
+	for _, source := range sources {
+		if source.Kind == yaml.AliasNode {
+			source = source.Alias
+		}
+		if source.Kind != yaml.MappingNode {
+			return nil, errors.New("yaml: << takes a mapping, or a sequence of mappings")
+		}
+		if w.aliased += 1 + len(source.Content)/2; w.aliased > maxAliased {
+			return nil, fmt.Errorf("yaml: aliases stand for more than %d values", maxAliased)
+		}
+		more, err := w.members(source, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range more {
+			if _, ok := have[m.name]; !ok {
+				have[m.name] = m.key.Line
+				members = append(members, m)
+			}
+		}
+	}
+	return members, nil
+}
+
+func isMerge(key *yaml.Node) bool {
+	return key.Kind == yaml.ScalarNode && key.Style == 0 && key.Value == "<<"
+}
+
+// yamlName returns the JSON name that a key is. A number or a boolean becomes the text that Kubernetes makes of it.
+func yamlName(key *yaml.Node) (string, error) {
+	if key.Kind == yaml.AliasNode {
+		key = key.Alias
+	}
+	if key.Kind != yaml.ScalarNode {
+		return "", errors.New("yaml: a name must be a string")
+	}
+	v, err := scalarOf(key)
+	if err != nil {
+		return "", err
+	}
+	switch v := v.(type) {
+	case nil:
+		return "", errors.New("yaml: a name must be a string, not null")
+	case string:
+		return v, nil
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 32), nil
+	default:
+		return fmt.Sprint(v), nil
+	}
+}
+
+func (w *yamlWriter) scalar(n *yaml.Node) error {
+	v, err := scalarOf(n)
+	if err != nil {
+		return err
+	}
+	if s, ok := v.(string); ok {
+		return w.quote(s)
+	}
+	text, err := MarshalJSON(v)
+	w.out = append(w.out, text...)
+	return err
+}
+
+func (w *yamlWriter) quote(s string) error {
+	if int64(len(s)) > w.limit-int64(len(w.out)) {
+		return w.tooLarge()
+	}
+	out, err := jsontext.AppendQuote(w.out, s)
+	if err != nil {
+		return errors.New("yaml: a text that is not UTF-8")
+	}
+	w.out = out
+	return nil
+}
+
+// scalarOf returns what a scalar is: nil, a bool, an int64, a uint64, a float64 or a string.
+func scalarOf(n *yaml.Node) (any, error) {
+	if n.Style&yaml.TaggedStyle == 0 {
+		if n.Style != 0 { // quoted, or a block
+			return n.Value, nil
+		}
+		return resolvePlain(n.Value)
+	}
+	tag := n.ShortTag()
+	switch tag {
+	case "!!str":
+		return n.Value, nil
+	case "!!binary":
+		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
+		if err != nil || !utf8.Valid(raw) {
+			return nil, errors.New("yaml: !!binary takes base64 of a text")
+		}
+		return string(raw), nil
+	}
+	v, err := resolvePlain(n.Value)
+	if err != nil {
+		return nil, err
+	}
+	return convert(v, tag)
+}
+
+// convert makes of a value what its tag says.
+func convert(v any, tag string) (any, error) {
+	ok := false
+	switch v := v.(type) {
+	case nil:
+		ok = tag == "!!null"
+	case bool:
+		ok = tag == "!!bool"
+	case int64:
+		if tag == "!!float" {
+			return float64(v), nil
+		}
+		ok = tag == "!!int"
+	case uint64:
+		ok = tag == "!!int"
+	case float64:
+		ok = tag == "!!float"
+	case string:
+		ok = tag == "!!timestamp"
+	}
+	if !ok {
+		return nil, fmt.Errorf("yaml: a value that is no %.40s", tag)
+	}
+	return v, nil
+}
+
+func isYAMLNull(s string) bool {
+	return s == "~" || s == "null" || s == "Null" || s == "NULL"
+}
+
+// resolvePlain returns what text without quotes is, by the rules of YAML 1.1 that Kubernetes reads it by.
+func resolvePlain(s string) (any, error) {
+	switch s {
+	case "", "~", "null", "Null", "NULL":
+		return nil, nil
+	case "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":
+		return true, nil
+	case "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF":
+		return false, nil
+	}
+	switch c := s[0]; {
+	case isDigit(c), c == '-', c == '+':
+		return resolveNumber(s)
+	case c == '.':
+		f, err := strconv.ParseFloat(s, 64)
+		if err == nil {
+			return f, nil
+		}
+		return s, notFinite(s)
+	}
+	return s, nil
+}
+
+var errNotFinite = errors.New("yaml: a number that is not finite; quote it if it is text")
+
+// notFinite refuses the names of numbers that JSON does not have.
+func notFinite(s string) error {
+	switch s {
+	case ".nan", ".NaN", ".NAN":
+		return errNotFinite
+	}
+	switch strings.TrimLeft(s[:1], "+-") + s[1:] {
+	case ".inf", ".Inf", ".INF":
+		return errNotFinite
+	}
+	return nil
+}
+
+var errTooBig = errors.New("yaml: a number that does not fit 64 bits; quote it if it is text")
+
+// resolveNumber returns the number that text is, or the text when it is none.
+func resolveNumber(s string) (any, error) {
+	plain := strings.ReplaceAll(s, "_", "")
+	i, err := strconv.ParseInt(plain, 0, 64)
+	if err == nil {
+		return i, nil
+	}
+	u, uerr := strconv.ParseUint(plain, 0, 64)
+	switch {
+	case uerr == nil:
+		return u, nil
+	case errors.Is(err, strconv.ErrRange):
+		return nil, errTooBig
+	case !isFloat(plain):
+		return s, notFinite(s)
+	}
+	f, err := strconv.ParseFloat(plain, 64)
+	if err != nil || isInteger(plain) && math.Abs(f) > 1<<53 { // such as 0999: a decimal, as 0777 is an octal
+		return nil, errTooBig
+	}
+	return f, nil
+}
+
+// isInteger reports whether text is digits with a sign.
+func isInteger(s string) bool {
+	digits := strings.TrimLeft(s[:1], "+-") + s[1:]
+	return digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// isFloat reports whether text is a number as YAML writes it: digits with a point somewhere, and an exponent.
+func isFloat(s string) bool {
+	s = strings.TrimLeft(s[:1], "+-") + s[1:]
+	mantissa, exponent := s, "0"
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mantissa, exponent = s[:i], s[i+1:]
+		if exponent != "" {
+			exponent = strings.TrimLeft(exponent[:1], "+-") + exponent[1:]
+		}
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
+	return digits(whole) && digits(fraction) && whole+fraction != "" && exponent != "" && digits(exponent)
+}
