@@ -1,0 +1,42 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admission reads what an API server asks an admission webhook, and writes the answer.
+//
+// Use it in the HTTP handler of a webhook. It has the types and the rules, but no server: bytes in, bytes out. A program
+// that has no webhook can often do with a ValidatingAdmissionPolicy, which needs no server at all.
+// See https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/.
+//
+//	func handle(w http.ResponseWriter, r *http.Request) {
+//		req, err := admission.Read(r.Body, nil)
+//		if err != nil {
+//			http.Error(w, err.Error(), http.StatusBadRequest)
+//			return
+//		}
+//		body, err := review(req).Encode(req)
+//		…
+//		w.Header().Set("Content-Type", "application/json")
+//		w.Write(body)
+//	}
+//
+//	func review(req *admission.Request) *admission.Response {
+//		pod := new(corev1.Pod)
+//		if err := req.Object.Decode(pod); err != nil {
+//			return admission.Errored(err)
+//		}
+//		if pod.Labels["team"] == "" {
+//			return admission.Deny("metadata.labels.team: is missing; name the team that runs the pod")
+//		}
+//		pod.Spec.PriorityClassName = "team-" + pod.Labels["team"]
+//		return admission.Patched(req, pod)
+//	}
+//
+// # Errors
+//
+// A review that is not one of admission.k8s.io/v1, or that has a field twice, is an error. Whatever an answer asks for that
+// the server would not honour is an error of [Response.Encode].
+//
+// # Concurrency
+//
+// Everything here is a plain value. Functions may be called from many goroutines at once.
+package admission

@@ -1,0 +1,158 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+const (
+	apiVersion = "admission.k8s.io/v1"
+	kind       = "AdmissionReview"
+)
+
+// Operation is what is done to an object.
+type Operation string
+
+// The operations, see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules.
+const (
+	Create  Operation = "CREATE"
+	Update  Operation = "UPDATE"
+	Delete  Operation = "DELETE"
+	Connect Operation = "CONNECT"
+)
+
+// Request is what a server asks: whether someone may do something to an object.
+type Request struct {
+	UID types.UID
+
+	// Kind, Resource and Subresource are those that the webhook is registered for, and those of Object. The Requested
+	// ones are those of the original request, which may be another version.
+	Kind                 metav1.GroupVersionKind
+	Resource             metav1.GroupVersionResource
+	Subresource          string
+	RequestedKind        metav1.GroupVersionKind
+	RequestedResource    metav1.GroupVersionResource
+	RequestedSubresource string
+
+	Operation Operation
+	Ref       core.ObjectRef // the name is empty for a create whose name the server is to generate
+	User      User
+	DryRun    bool // nothing will be stored, so the webhook must not have side effects
+
+	// Object is the object as it is to be, for create and update, and the options of a connect. It is empty for delete.
+	Object wire.Packed
+
+	// OldObject is the object as it is, for update and delete, else empty.
+	OldObject wire.Packed
+
+	// Options are the options of the operation, such as a CreateOptions object.
+	Options wire.Packed
+}
+
+// User is who makes a request.
+type User struct {
+	Name   string
+	UID    string
+	Groups []string
+	Extra  map[string][]string
+}
+
+// review is an AdmissionReview as it is on the wire.
+type review struct {
+	metav1.TypeMeta `json:",inline"`
+	Request         *requestBody  `json:"request,omitempty"`
+	Response        *responseBody `json:"response,omitempty"`
+}
+
+type requestBody struct {
+	UID                types.UID                    `json:"uid"`
+	Kind               metav1.GroupVersionKind      `json:"kind"`
+	Resource           metav1.GroupVersionResource  `json:"resource"`
+	SubResource        string                       `json:"subResource"`
+	RequestKind        *metav1.GroupVersionKind     `json:"requestKind"`
+	RequestResource    *metav1.GroupVersionResource `json:"requestResource"`
+	RequestSubResource string                       `json:"requestSubResource"`
+	Name               string                       `json:"name"`
+	Namespace          string                       `json:"namespace"`
+	Operation          Operation                    `json:"operation"`
+	UserInfo           userInfo                     `json:"userInfo"`
+	Object             jsontext.Value               `json:"object"`
+	OldObject          jsontext.Value               `json:"oldObject"`
+	DryRun             bool                         `json:"dryRun"`
+	Options            jsontext.Value               `json:"options"`
+}
+
+type userInfo struct {
+	Username string              `json:"username"`
+	UID      string              `json:"uid"`
+	Groups   []string            `json:"groups"`
+	Extra    map[string][]string `json:"extra"`
+}
+
+// Read reads a review that a server sends: the body of the HTTP request, which is bounded by the limits, nil for the
+// defaults.
+//
+// Errors: [*wire.TooLargeError].
+func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
+	body, err := wire.ReadBody(r, limits)
+	if err != nil {
+		return nil, fmt.Errorf("admission review: %w", err)
+	}
+	// Of a field that is there twice, the server and this program might each take another one.
+	if !jsontext.Value(body).IsValid() {
+		return nil, errors.New("admission review: is not JSON, or has a field twice")
+	}
+	var in review
+	if err := wire.UnmarshalJSON(body, &in); err != nil {
+		return nil, fmt.Errorf("admission review: %w", err)
+	}
+	switch {
+	case in.Kind != kind:
+		return nil, fmt.Errorf("admission review: kind is %q, want %s", in.Kind, kind)
+	case in.APIVersion != apiVersion:
+		return nil, fmt.Errorf("admission review: apiVersion is %q, want %s; "+
+			"set admissionReviewVersions: [v1] in the webhook's configuration", in.APIVersion, apiVersion)
+	case in.Request == nil:
+		return nil, errors.New("admission review: request is missing")
+	case in.Request.UID == "":
+		return nil, errors.New("admission review: request.uid is missing")
+	}
+	return in.Request.request(), nil
+}
+
+func (b *requestBody) request() *Request {
+	r := &Request{
+		UID: b.UID, Kind: b.Kind, Resource: b.Resource, Subresource: b.SubResource,
+		RequestedKind: b.Kind, RequestedResource: b.Resource, RequestedSubresource: b.RequestSubResource,
+		Operation: b.Operation, Ref: core.ObjectRef{Namespace: b.Namespace, Name: b.Name},
+		User:   User{Name: b.UserInfo.Username, UID: b.UserInfo.UID, Groups: b.UserInfo.Groups, Extra: b.UserInfo.Extra},
+		DryRun: b.DryRun,
+		Object: pack(b.Object), OldObject: pack(b.OldObject), Options: pack(b.Options),
+	}
+	if b.RequestKind != nil {
+		r.RequestedKind = *b.RequestKind
+	}
+	if b.RequestResource != nil {
+		r.RequestedResource = *b.RequestResource
+	}
+	return r
+}
+
+// pack returns an object, the empty one for null.
+func pack(v jsontext.Value) wire.Packed {
+	if len(v) == 0 || v.Kind() == 'n' {
+		return wire.Packed{}
+	}
+	return wire.NewPacked(wire.JSON, v)
+}

@@ -1,0 +1,143 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/internal/tree"
+	"github.com/kube-go/sdk/core/patch"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Response is the answer to a request. Make one by [Allow], [Deny], [Errored] or [Patched], and add to it what else there
+// is to say.
+type Response struct {
+	Allowed bool
+
+	// Status is what the user is told when the request is not allowed.
+	Status *metav1.Status
+
+	// Patch changes the object. Only a mutating webhook may do that, and only when it allows the request.
+	Patch []request.Op
+
+	// Warnings are shown to the user, whatever comes of the request. A server cuts each after 256 characters.
+	Warnings []string
+
+	// AuditAnnotations are written to the audit log. A name is what would follow the slash in an annotation of an object;
+	// the server prefixes it with the webhook's name.
+	AuditAnnotations map[string]string
+}
+
+type responseBody struct {
+	UID              types.UID         `json:"uid"`
+	Allowed          bool              `json:"allowed"`
+	Status           *metav1.Status    `json:"status,omitempty"`
+	Patch            []byte            `json:"patch,omitempty"`
+	PatchType        string            `json:"patchType,omitempty"`
+	Warnings         []string          `json:"warnings,omitempty"`
+	AuditAnnotations map[string]string `json:"auditAnnotations,omitempty"`
+}
+
+// Allow lets the request pass as it is.
+func Allow() *Response { return &Response{Allowed: true} }
+
+// Deny refuses the request because of what it asks. The reason is shown to the user: name the field and the remedy.
+func Deny(reason string) *Response {
+	return refuse(metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: reason})
+}
+
+// Errored refuses the request because the webhook could not judge it. When err has a [*core.StatusError] in it, the user is
+// told its code and reason, else that there was an internal error; and always what err says.
+func Errored(err error) *Response {
+	status := metav1.Status{Code: 500, Reason: metav1.StatusReasonInternalError}
+	if se, ok := errors.AsType[*core.StatusError](err); ok && se.Status.Code >= 400 {
+		status = *se.Status.DeepCopy()
+	}
+	status.Message = err.Error()
+	return refuse(status)
+}
+
+func refuse(status metav1.Status) *Response {
+	status.Status = metav1.StatusFailure
+	return &Response{Status: &status}
+}
+
+// Patched lets the request pass with its object changed to another, which was decoded from it. What K does not declare
+// stays as it is. It is [Allow] when nothing has changed, and [Errored] when the request has no object that is a K.
+func Patched[K any, P core.ObjectPtr[K]](req *Request, to *K) *Response {
+	if req.Object.Len() == 0 {
+		return Errored(fmt.Errorf("a %s has no object to change", req.Operation))
+	}
+	from := new(K)
+	if err := req.Object.Decode(P(from)); err != nil {
+		return Errored(fmt.Errorf("decode the object: %w", err))
+	}
+	ops, err := changes(req.Object.Bytes(), from, to)
+	if err != nil {
+		return Errored(err)
+	}
+	return &Response{Allowed: true, Patch: ops}
+}
+
+// changes returns the operations on raw that do what was done between from, which was decoded from it, and to.
+func changes(raw []byte, from, to any) ([]request.Op, error) {
+	var values [3]any
+	for i, v := range []any{raw, from, to} {
+		value, err := tree.Of(v)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = value
+	}
+	result := tree.Rebase(values[0], values[1], values[2])
+	return patch.DiffJSON(&values[0], &result, nil)
+}
+
+// Encode returns the body of the HTTP response to a request. Its content type is application/json.
+func (r *Response) Encode(req *Request) ([]byte, error) {
+	if r.Allowed && r.Status != nil && r.Status.Status == metav1.StatusFailure {
+		return nil, errors.New("admission response: is allowed, but has a Status that says why it is not")
+	}
+	if !r.Allowed && len(r.Patch) > 0 {
+		return nil, errors.New("admission response: has a Patch, but does not allow the request")
+	}
+	for name := range r.AuditAnnotations {
+		if !isAnnotation(name) {
+			return nil, fmt.Errorf("admission response: AuditAnnotations: %q must be 1 to 63 letters, digits, or - _ . between them", name)
+		}
+	}
+	body := &responseBody{
+		UID: req.UID, Allowed: r.Allowed, Status: r.Status, Warnings: r.Warnings, AuditAnnotations: r.AuditAnnotations,
+	}
+	if len(r.Patch) > 0 {
+		data, err := wire.MarshalJSON(r.Patch)
+		if err != nil {
+			return nil, fmt.Errorf("admission response: encode the patch: %w", err)
+		}
+		body.Patch, body.PatchType = data, "JSONPatch"
+	}
+	out := review{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}, Response: body}
+	data, err := wire.MarshalJSON(out)
+	if err != nil {
+		return nil, fmt.Errorf("admission response: %w", err)
+	}
+	return data, nil
+}
+
+// isAnnotation reports whether a server takes the name of an audit annotation.
+func isAnnotation(name string) bool {
+	const between = "-_."
+	alien := func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune(between, r)
+	}
+	return name != "" && len(name) <= 63 && strings.Trim(name, between) == name && !strings.ContainsFunc(name, alien)
+}

@@ -1,0 +1,156 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+const (
+	apiVersion = "apiextensions.k8s.io/v1"
+	kind       = "ConversionReview"
+)
+
+// Request is what a server asks: some objects in another version.
+type Request struct {
+	UID        types.UID
+	APIVersion string // the version that is wanted, such as example.com/v2
+	Objects    []wire.Packed
+}
+
+// Func converts an object to another version. What it returns needs no TypeMeta.
+type Func func(obj wire.Packed, apiVersion string) (core.Object, error)
+
+// Response is the answer to a request.
+type Response struct {
+	Objects []core.Object // in the order of the request's
+	Err     error         // why there are none; the user is told what it says
+}
+
+// review is a ConversionReview as it is on the wire.
+type review struct {
+	metav1.TypeMeta `json:",inline"`
+	Request         *requestBody  `json:"request,omitempty"`
+	Response        *responseBody `json:"response,omitempty"`
+}
+
+type requestBody struct {
+	UID               types.UID        `json:"uid"`
+	DesiredAPIVersion string           `json:"desiredAPIVersion"`
+	Objects           []jsontext.Value `json:"objects"`
+}
+
+type responseBody struct {
+	UID              types.UID     `json:"uid"`
+	ConvertedObjects []core.Object `json:"convertedObjects"`
+	Result           metav1.Status `json:"result"`
+}
+
+// Read reads a review that a server sends: the body of the HTTP request, which is bounded by the limits, nil for the
+// defaults. A server may send all the objects of a list at once.
+//
+// Errors: [*wire.TooLargeError].
+func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
+	body, err := wire.ReadBody(r, limits)
+	if err != nil {
+		return nil, fmt.Errorf("conversion review: %w", err)
+	}
+	// Of a field that is there twice, the server and this program might each take another one.
+	if !jsontext.Value(body).IsValid() {
+		return nil, errors.New("conversion review: is not JSON, or has a field twice")
+	}
+	var in review
+	if err := wire.UnmarshalJSON(body, &in); err != nil {
+		return nil, fmt.Errorf("conversion review: %w", err)
+	}
+	switch {
+	case in.Kind != kind:
+		return nil, fmt.Errorf("conversion review: kind is %q, want %s", in.Kind, kind)
+	case in.APIVersion != apiVersion:
+		return nil, fmt.Errorf("conversion review: apiVersion is %q, want %s; "+
+			"set conversionReviewVersions: [v1] in the CustomResourceDefinition", in.APIVersion, apiVersion)
+	case in.Request == nil:
+		return nil, errors.New("conversion review: request is missing")
+	case in.Request.UID == "":
+		return nil, errors.New("conversion review: request.uid is missing")
+	case in.Request.DesiredAPIVersion == "":
+		return nil, errors.New("conversion review: request.desiredAPIVersion is missing")
+	}
+	req := &Request{UID: in.Request.UID, APIVersion: in.Request.DesiredAPIVersion}
+	for i, object := range in.Request.Objects {
+		if object.Kind() != '{' {
+			return nil, fmt.Errorf("conversion review: request.objects[%d] is not an object", i)
+		}
+		req.Objects = append(req.Objects, wire.NewPacked(wire.JSON, object))
+	}
+	return req, nil
+}
+
+// Convert converts the objects of a request, one after the other. It sets the TypeMeta of each. A server takes only
+// objects that are still themselves: their kind, name, namespace and UID may not change.
+func Convert(req *Request, convert Func) *Response {
+	resp := &Response{Objects: make([]core.Object, 0, len(req.Objects))}
+	for i, packed := range req.Objects {
+		obj, err := convertOne(packed, req.APIVersion, convert)
+		if err != nil {
+			return &Response{Err: fmt.Errorf("convert object %d: %w", i, err)}
+		}
+		resp.Objects = append(resp.Objects, obj)
+	}
+	return resp
+}
+
+func convertOne(packed wire.Packed, to string, convert Func) (core.Object, error) {
+	var old metav1.PartialObjectMetadata
+	if err := packed.Decode(&old); err != nil {
+		return nil, err
+	}
+	ref := core.RefOf(&old)
+	obj, err := convert(packed, to)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s %s to %s: %w", old.Kind, ref, to, err)
+	case obj == nil:
+		return nil, fmt.Errorf("%s %s to %s: nothing has come of it", old.Kind, ref, to)
+	case core.RefOf(obj) != ref:
+		return nil, fmt.Errorf("%s %s to %s: it has become %s; keep metadata.name and metadata.namespace", old.Kind, ref, to, core.RefOf(obj))
+	case obj.GetUID() != old.UID:
+		return nil, fmt.Errorf("%s %s to %s: metadata.uid has changed; copy all metadata", old.Kind, ref, to)
+	}
+	want := schema.FromAPIVersionAndKind(to, old.Kind)
+	if got := obj.GetObjectKind().GroupVersionKind(); !got.Empty() && got != want {
+		return nil, fmt.Errorf("%s %s to %s: it has become a %s of %s", old.Kind, ref, to, got.Kind, got.GroupVersion())
+	}
+	obj.GetObjectKind().SetGroupVersionKind(want)
+	return obj, nil
+}
+
+// Encode returns the body of the HTTP response to a request. Its content type is application/json.
+func (r *Response) Encode(req *Request) ([]byte, error) {
+	body := &responseBody{UID: req.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	switch {
+	case r.Err != nil:
+		body.Result = metav1.Status{Status: metav1.StatusFailure, Message: r.Err.Error()}
+	case len(r.Objects) != len(req.Objects):
+		return nil, fmt.Errorf("conversion response: has %d objects for a request of %d", len(r.Objects), len(req.Objects))
+	default:
+		body.ConvertedObjects = r.Objects
+	}
+	out := review{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}, Response: body}
+	data, err := wire.MarshalJSON(out)
+	if err != nil {
+		return nil, fmt.Errorf("conversion response: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,159 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/conversion"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+const asked = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"u1","desiredAPIVersion":"example.com/v2","objects":[
+	{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"prod","uid":"1"},"size":1},
+	{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"b","uid":"2"},"size":2}]}}`
+
+// widget is the kind in version v2.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Size              string `json:"size"`
+}
+
+func convert(obj wire.Packed, _ string) (core.Object, error) {
+	old := new(unstructured.Unstructured)
+	if err := obj.Decode(old); err != nil {
+		return nil, err
+	}
+	meta, err := obj.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	size, _, err := unstructured.NestedInt64(old.Object, "size")
+	return &widget{ObjectMeta: *meta, Size: fmt.Sprint(size, "cm")}, err
+}
+
+func read(t testing.TB, text string) *conversion.Request {
+	t.Helper()
+	req, err := conversion.Read(strings.NewReader(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+func TestConvert(t *testing.T) {
+	req := read(t, asked)
+	body, err := conversion.Convert(req, convert).Encode(req)
+	want := `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"u1","convertedObjects":[` +
+		`{"kind":"Widget","apiVersion":"example.com/v2","metadata":{"name":"a","namespace":"prod","uid":"1"},"size":"1cm"},` +
+		`{"kind":"Widget","apiVersion":"example.com/v2","metadata":{"name":"b","uid":"2"},"size":"2cm"}],` +
+		`"result":{"metadata":{},"status":"Success"}}}`
+	if err != nil || string(body) != want {
+		t.Errorf("the answer is %s, %v, want\n%s", body, err, want)
+	}
+}
+
+func TestConvertFails(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*widget)
+		err    error
+		want   string
+	}{
+		{"when the function does", nil, errors.New("size is odd"), "convert object 0: Widget prod/a to example.com/v2: size is odd"},
+		{"when there is no object", nil, nil, "nothing has come of it"},
+		{"when the name changes", func(w *widget) { w.Name = "c" }, nil, "it has become prod/c; keep metadata.name and metadata.namespace"},
+		{"when the UID changes", func(w *widget) { w.UID = "" }, nil, "metadata.uid has changed; copy all metadata"},
+		{"when the version is another", func(w *widget) { w.APIVersion, w.Kind = "example.com/v3", "Widget" }, nil, "it has become a Widget of example.com/v3"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			req := read(t, asked)
+			resp := conversion.Convert(req, func(obj wire.Packed, to string) (core.Object, error) {
+				if tc.change == nil {
+					return nil, tc.err
+				}
+				got, err := convert(obj, to)
+				tc.change(got.(*widget))
+				return got, err
+			})
+			if resp.Err == nil || !strings.Contains(resp.Err.Error(), tc.want) {
+				t.Fatalf("error %v, want %s", resp.Err, tc.want)
+			}
+			body, err := resp.Encode(req)
+			if err != nil || !strings.Contains(string(body), `"status":"Failure"`) || strings.Contains(string(body), `"convertedObjects":[`) {
+				t.Errorf("the answer is %s, %v", body, err)
+			}
+		})
+	}
+}
+
+func TestEncodeRefusesAnotherNumberOfObjects(t *testing.T) {
+	if _, err := new(conversion.Response).Encode(read(t, asked)); err == nil || !strings.Contains(err.Error(), "has 0 objects for a request of 2") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for _, tc := range []struct{ name, in, wantErr string }{
+		{"what is no JSON", `{`, "is not JSON, or has a field twice"},
+		{"a field that is there twice", strings.Replace(asked, `"size":1`, `"size":1,"size":2`, 1), "has a field twice"},
+		{"another kind", `{"kind":"Pod","apiVersion":"v1"}`, `kind is "Pod", want ConversionReview`},
+		{"an old version", strings.Replace(asked, "k8s.io/v1", "k8s.io/v1beta1", 1), "set conversionReviewVersions: [v1]"},
+		{"a review without a request", `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}`, "request is missing"},
+		{"a request without a uid", strings.Replace(asked, `"uid":"u1"`, `"Uid":"u1"`, 1), "request.uid is missing"},
+		{"a request for no version", strings.Replace(asked, "desiredAPIVersion", "desiredApiVersion", 1), "request.desiredAPIVersion is missing"},
+		{"an object that is none", strings.Replace(asked, `"objects":[`, `"objects":[1,`, 1), "request.objects[0] is not an object"},
+		{"a request of another shape", strings.Replace(asked, `"objects":[`, `"objects":1,"x":[`, 1), "conversion review: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if _, err := conversion.Read(strings.NewReader(tc.in), nil); err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+				t.Errorf("error %v, want %s", err, tc.wantErr)
+			}
+		})
+	}
+	_, err := conversion.Read(strings.NewReader(asked), &wire.Limits{ObjectBytes: 100})
+	if _, ok := errors.AsType[*wire.TooLargeError](err); !ok {
+		t.Errorf("of more than the limit: error %v, want a TooLargeError", err)
+	}
+}
+
+// FuzzRead holds that no review makes it panic, and that what was read can be answered.
+func FuzzRead(f *testing.F) {
+	f.Add(asked)
+	f.Fuzz(func(t *testing.T, text string) {
+		req, err := conversion.Read(strings.NewReader(text), nil)
+		if err != nil {
+			t.Skip(err)
+		}
+		if _, err := conversion.Convert(req, convert).Encode(req); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func ExampleConvert() {
+	req, err := conversion.Read(strings.NewReader(asked), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp := conversion.Convert(req, convert)
+	for _, obj := range resp.Objects {
+		fmt.Println(core.RefOf(obj), obj.GetObjectKind().GroupVersionKind().Version, obj.(*widget).Size)
+	}
+	body, err := resp.Encode(req)
+	fmt.Println(len(body) > 0, err)
+	// Output:
+	// prod/a v2 1cm
+	// b v2 2cm
+	// true <nil>
+}

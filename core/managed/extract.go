@@ -1,0 +1,199 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/internal/tree"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// ExtractOptions are the options of [Extract].
+type ExtractOptions struct {
+	// Subresource is where the manager applied the fields, such as "status". Default: the object itself.
+	Subresource string
+}
+
+// Extract returns what a manager owns of an object by server-side apply, with the object's apiVersion, kind, namespace and
+// name: what to change and apply again. Of a manager that has applied nothing, it is only those. The object must be as the
+// server returned it.
+//
+// It is an error when the object, or K, can't say what the manager owns: applying the rest would give that up.
+func Extract[K any, P core.ObjectPtr[K]](obj *K, manager string, o *ExtractOptions) (*K, error) {
+	subresource := ""
+	if o != nil {
+		subresource = o.Subresource
+	}
+	result := new(K)
+	if err := extract(P(obj), P(result), manager, subresource); err != nil {
+		return nil, fmt.Errorf("extract the fields of %q from %s: %w", manager, core.RefOf(P(obj)), err)
+	}
+	return result, nil
+}
+
+// extract sets result, a new object of obj's type.
+func extract(obj, result core.Object, manager, subresource string) error {
+	mine, all, err := ownedBy(obj, manager, subresource)
+	if err != nil {
+		return err
+	}
+	value, err := tree.Of(obj)
+	if err != nil {
+		return err
+	}
+	picked := map[string]any{}
+	if mine != nil && len(mine.inner) > 0 {
+		p := picker{}
+		picked, _ = p.pick(value, mine, all, nil).(map[string]any)
+		if len(p.absent) > 0 {
+			return fmt.Errorf("it owns %s, which the object does not say%s", list(p.absent), remedy(obj))
+		}
+	}
+	identify(picked, obj)
+	if err := decode(picked, result); err != nil {
+		return err
+	}
+	return checkSaid(picked, result, all)
+}
+
+// ownedBy returns what a manager owns by apply, nil when that is nothing, and what anybody owns.
+func ownedBy(obj core.Object, manager, subresource string) (mine, all *Fields, err error) {
+	entries := obj.GetManagedFields()
+	if len(entries) == 0 {
+		return nil, nil, errNoEntries
+	}
+	version := obj.GetObjectKind().GroupVersionKind().GroupVersion().String()
+	for _, entry := range entries {
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = all.union(fields)
+		if !isOf(entry, metav1.ManagedFieldsOperationApply, subresource, manager) {
+			continue
+		}
+		if entry.APIVersion != version {
+			return nil, nil, fmt.Errorf("it applied %s, but the object is %s; read the object in that version", entry.APIVersion, version)
+		}
+		mine = fields
+	}
+	return mine, all, nil
+}
+
+// identify sets what every applied object says.
+func identify(picked map[string]any, obj core.Object) {
+	picked["apiVersion"], picked["kind"] = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	metadata, _ := picked["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		picked["metadata"] = metadata
+	}
+	metadata["name"] = obj.GetName()
+	if ns := obj.GetNamespace(); ns != "" {
+		metadata["namespace"] = ns
+	}
+}
+
+func decode(picked map[string]any, result core.Object) error {
+	data, err := wire.MarshalJSON(picked)
+	if err != nil {
+		return err
+	}
+	return wire.NewPacked(wire.JSON, data).Decode(result)
+}
+
+// checkSaid compares what an apply of the result would send with what it should.
+func checkSaid(want map[string]any, result core.Object, all *Fields) error {
+	gvk := result.GetObjectKind().GroupVersionKind()
+	body, err := wire.MarshalApply(result, core.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind})
+	if err != nil {
+		return err
+	}
+	got, err := tree.Of(body)
+	if err != nil {
+		return err
+	}
+	if lost := beyond(want, got, isNothing); len(lost) > 0 {
+		return fmt.Errorf("it owns %s, which %T can't say%s", list(lost), result, remedy(result))
+	}
+	added := beyond(got, want, func(value any, at Path) bool {
+		// An empty object that others fill claims none of it.
+		return isNothing(value, at) && len(all.beneath(at)) > 0
+	})
+	if len(added) > 0 {
+		return fmt.Errorf("it does not own %s, which %T always says%s", list(added), result, remedy(result))
+	}
+	return nil
+}
+
+// beyond returns what a value has and another has not, but for what may be ignored.
+func beyond(value, other any, ignore func(value any, at Path) bool) []string {
+	var found []string
+	var walk func(value, other any, at Path)
+	walk = func(value, other any, at Path) {
+		switch value := value.(type) {
+		case map[string]any:
+			other, _ := other.(map[string]any)
+			for name, member := range value {
+				here := append(at[:len(at):len(at)], "f:"+name)
+				has, ok := other[name]
+				inner, isObject := member.(map[string]any)
+				switch {
+				case ok || isObject && len(inner) > 0:
+					walk(member, has, here)
+				case !ignore(member, here):
+					found = append(found, here.String())
+				}
+			}
+		case []any:
+			other, _ := other.([]any)
+			for i, item := range value {
+				here := append(at[:len(at):len(at)], "i:"+strconv.Itoa(i))
+				if i < len(other) {
+					walk(item, other[i], here)
+				} else {
+					found = append(found, here.String())
+				}
+			}
+		}
+	}
+	walk(value, other, nil)
+	return found
+}
+
+func isNothing(value any, _ Path) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	}
+	return false
+}
+
+// list names up to three fields.
+func list(fields []string) string {
+	slices.Sort(fields)
+	if len(fields) > 3 {
+		return strings.Join(fields[:3], ", ") + fmt.Sprintf(" and %d more", len(fields)-3)
+	}
+	return strings.Join(fields, ", ")
+}
+
+// remedy says what to do about an object that can't say all.
+func remedy(obj core.Object) string {
+	if _, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok {
+		return ""
+	}
+	return "; read it as unstructured.Unstructured"
+}

@@ -1,0 +1,260 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/managed"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// entry is an entry of managedFields as it stands in an object.
+func entry(manager, operation, apiVersion, subresource, fields string) string {
+	return `{"manager":"` + manager + `","operation":"` + operation + `","apiVersion":"` + apiVersion + `","subresource":"` + subresource +
+		`","time":"2026-01-02T15:04:05Z","fieldsType":"FieldsV1","fieldsV1":` + fields + `}`
+}
+
+// deployment is an object as a server returns it: "web" applied it, "scaler" and "limiter" applied parts of it, and
+// "controller" wrote its status.
+func deployment() string {
+	return `{"apiVersion":"apps/v1","kind":"Deployment",
+		"metadata":{"name":"web","namespace":"prod","uid":"1","resourceVersion":"7","generation":2,"creationTimestamp":"2026-01-02T15:04:05Z",
+			"labels":{"app":"web","team":"a"},"finalizers":["a/b","c/d"],"managedFields":[` + strings.Join([]string{
+		entry("web", "Apply", "apps/v1", "", `{"f:metadata":{"f:labels":{"f:app":{}},"f:finalizers":{"v:\"c/d\"":{}}},"f:spec":{"f:selector":{},
+			"f:strategy":{},"f:template":{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{".":{},
+			"f:image":{},"f:name":{},"f:resources":{},"f:args":{},
+			"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}}}}`),
+		entry("scaler", "Apply", "apps/v1", "", `{"f:spec":{"f:replicas":{}}}`),
+		entry("limiter", "Apply", "apps/v1", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{
+			"f:resources":{"f:limits":{"f:cpu":{}}}}}}}}}`),
+		entry("controller", "Update", "apps/v1", "status", `{"f:status":{"f:replicas":{}}}`),
+		entry("reporter", "Apply", "apps/v1", "status", `{"f:status":{"f:conditions":{"k:{\"type\":\"Seen\"}":{".":{},"f:type":{},"f:status":{}}}}}`),
+		entry("old", "Apply", "apps/v1beta1", "", `{"f:spec":{"f:paused":{}}}`),
+		entry("strange", "Apply", "apps/v1", "", `{"f:spec":{"f:paused":{},"f:flavour":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"gone\"}":{}}}}}}`),
+	}, ",") + `]},
+		"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1}},
+			"template":{"metadata":{"labels":{"app":"web","b":"c"}},"spec":{"containers":[
+				{"name":"side","image":"side:1"},
+				{"name":"main","image":"main:1","args":["-v"],"imagePullPolicy":"Always","resources":{"limits":{"cpu":"1"}},
+					"ports":[{"containerPort":80,"protocol":"TCP"},{"containerPort":81,"protocol":"TCP"}]}]}}},
+		"status":{"replicas":3,"conditions":[{"type":"Seen","status":"True","lastTransitionTime":null},{"type":"Other","status":"True"}]}}`
+}
+
+func read[K any, P core.ObjectPtr[K]](t *testing.T, text string) *K {
+	t.Helper()
+	obj := new(K)
+	if err := wire.Unmarshal([]byte(text), "application/json", P(obj)); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func TestExtract(t *testing.T) {
+	const head = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{`
+	for _, tc := range []struct {
+		name, manager string
+		subresource   string
+		typed         bool // a struct says it as well
+		want          string
+	}{
+		{
+			name: "what was applied comes back, and nothing else", manager: "web", typed: true,
+			want: head + `"finalizers":["c/d"],"labels":{"app":"web"},"name":"web","namespace":"prod"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +
+				`"strategy":{"rollingUpdate":{"maxSurge":1},"type":"RollingUpdate"},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[` +
+				`{"args":["-v"],"image":"main:1","name":"main","ports":[{"containerPort":80,"protocol":"TCP"}],"resources":{}}]}}}}`,
+		},
+		{
+			name: "a key is there although it is not owned", manager: "limiter", typed: false,
+			want: head + `"name":"web","namespace":"prod"},"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"limits":{"cpu":"1"}}}]}}}}`,
+		},
+		{
+			name: "one field", manager: "scaler", typed: true,
+			want: head + `"name":"web","namespace":"prod"},"spec":{"replicas":3}}`,
+		},
+		{
+			name: "of a subresource", manager: "reporter", subresource: "status", typed: false,
+			want: head + `"name":"web","namespace":"prod"},"status":{"conditions":[{"status":"True","type":"Seen"}]}}`,
+		},
+		{
+			name: "what was updated was not applied", manager: "controller", subresource: "status", typed: true,
+			want: head + `"name":"web","namespace":"prod"}}`,
+		},
+		{
+			name: "what was applied to a subresource was not applied to the object", manager: "reporter", typed: true,
+			want: head + `"name":"web","namespace":"prod"}}`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := &managed.ExtractOptions{Subresource: tc.subresource}
+			u := read[unstructured.Unstructured](t, deployment())
+			before := u.DeepCopy()
+			got, err := managed.Extract(u, tc.manager, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := wire.MarshalJSON(got.Object); err != nil || string(text) != tc.want {
+				t.Errorf("Extract = %s, %v, want\n%s", text, err, tc.want)
+			}
+			if diff := cmp.Diff(before, u); diff != "" {
+				t.Errorf("Extract changed its argument (-want +got):\n%s", diff)
+			}
+			if !tc.typed {
+				return
+			}
+			typed, err := managed.Extract(read[appsv1.Deployment](t, deployment()), tc.manager, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(read[appsv1.Deployment](t, tc.want), typed); diff != "" {
+				t.Errorf("Extract of a struct (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// lean declares few fields.
+type lean struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Replicas *int32 `json:"replicas,omitempty"`
+		Paused   bool   `json:"paused"`
+	} `json:"spec,omitzero"`
+}
+
+func TestExtractRefuses(t *testing.T) {
+	policy := `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"p","managedFields":[` +
+		entry("a", "Apply", "networking.k8s.io/v1", "", `{"f:spec":{"f:policyTypes":{}}}`) + `]},"spec":{"podSelector":{"matchLabels":{"a":"b"}},"policyTypes":["Ingress"]}}`
+	for _, tc := range []struct {
+		name    string
+		do      func(t *testing.T) error
+		wantErr string
+	}{
+		{
+			"an object without managed fields",
+			func(t *testing.T) error {
+				u := read[unstructured.Unstructured](t, deployment())
+				u.SetManagedFields(nil)
+				_, err := managed.Extract(u, "web", nil)
+				return err
+			},
+			`extract the fields of "web" from prod/web: the object has no metadata.managedFields, as from a cache; get it from the server`,
+		},
+		{
+			"another version than was applied",
+			func(t *testing.T) error {
+				_, err := managed.Extract(read[unstructured.Unstructured](t, deployment()), "old", nil)
+				return err
+			},
+			`it applied apps/v1beta1, but the object is apps/v1; read the object in that version`,
+		},
+		{
+			"fields that are not there",
+			func(t *testing.T) error {
+				_, err := managed.Extract(read[unstructured.Unstructured](t, deployment()), "strange", nil)
+				return err
+			},
+			`it owns .spec.flavour, .spec.paused, .spec.template.spec.containers[name="gone"], which the object does not say`,
+		},
+		{
+			"a struct that does not declare the fields",
+			func(t *testing.T) error {
+				_, err := managed.Extract(read[lean](t, deployment()), "limiter", nil)
+				return err
+			},
+			`it owns .spec.template.spec.containers[name="main"].resources.limits.cpu, which the object does not say; read it as unstructured`,
+		},
+		{
+			"a struct that says more",
+			func(t *testing.T) error {
+				_, err := managed.Extract(read[lean](t, deployment()), "scaler", nil)
+				return err
+			},
+			`it does not own .spec.paused, which *managed_test.lean always says; read it as unstructured`,
+		},
+		{
+			"a struct that would claim an empty object",
+			func(t *testing.T) error {
+				_, err := managed.Extract(read[networkingv1.NetworkPolicy](t, policy), "a", nil)
+				return err
+			},
+			`it does not own .spec.podSelector, which *v1.NetworkPolicy always says`,
+		},
+		{
+			"managed fields that are none",
+			func(t *testing.T) error {
+				pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+				pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"x":{}}`)}}}
+				_, err := managed.Extract(pod, "web", nil)
+				return err
+			},
+			`manager "m": managed fields: in "": "x" starts with none`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if err := tc.do(t); err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+				t.Errorf("error %v, want %s", err, tc.wantErr)
+			}
+		})
+	}
+}
+
+func TestOwners(t *testing.T) {
+	u := read[unstructured.Unstructured](t, deployment())
+	for _, tc := range []struct {
+		name, field string
+		want        []string
+	}{
+		{"one", ".spec.replicas", []string{"scaler"}},
+		{"an element of a list", `.spec.template.spec.containers[name="main"].image`, []string{"web"}},
+		{"several", ".spec.paused", []string{"old", "strange"}},
+		{"who owns something beneath is no owner", ".spec", nil},
+		{"nobody", ".spec.minReadySeconds", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			owners, err := managed.Owners(u, tc.field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, owner := range owners {
+				got = append(got, owner.Manager)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Owners (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := managed.Owners(new(corev1.Pod), ".spec"); err == nil || !strings.Contains(err.Error(), "get it from the server") {
+		t.Errorf("Owners of an object from a cache: error %v", err)
+	}
+}
+
+// FuzzExtract holds that no managed fields make it panic.
+func FuzzExtract(f *testing.F) {
+	f.Add(`{"f:spec":{"f:l":{"k:{\"name\":\"a\"}":{"f:v":{}},"v:1":{},"i:0":{}}}}`, `{"l":[{"name":"a","v":1},1,[]]}`)
+	f.Add(`{"f:spec":{"f:l":{"i:0":{"v:1":{}}}}}`, `{"l":[[1,2]]}`)
+	f.Add(`{"i:0":{}}`, `{}`)
+	f.Fuzz(func(t *testing.T, fields, spec string) {
+		u := new(unstructured.Unstructured)
+		body := `{"apiVersion":"v1","kind":"X","metadata":{"name":"x","managedFields":[` + entry("m", "Apply", "v1", "", fields) + `]},"spec":` + spec + `}`
+		if err := wire.Unmarshal([]byte(body), "application/json", u); err != nil {
+			t.Skip(err)
+		}
+		got, err := managed.Extract(u, "m", nil)
+		if err == nil && (got.GetName() != "x" || got.GetKind() != "X") {
+			t.Errorf("Extract = %v", got)
+		}
+	})
+}

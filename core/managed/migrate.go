@@ -1,0 +1,103 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core/request"
+)
+
+// MigrateOptions are the options of [Migrate].
+type MigrateOptions struct {
+	// Subresource is where the fields were written, such as "status". Default: the object itself.
+	Subresource string
+}
+
+// Migrate returns the JSON patch that makes what some managers own by updates what one manager owns by server-side apply.
+// Send it before the first apply of an object that was created or updated before: without it, a field that the apply
+// leaves out stays, since the one who wrote it still owns it. From may contain to. There are no operations when there is
+// nothing to migrate, as when it was done before.
+//
+// The patch carries the object's resource version, so it fails with core.ErrConflict when the object has changed; get it
+// again then.
+func Migrate(obj metav1.Object, from []string, to string, o *MigrateOptions) ([]request.Op, error) {
+	subresource := ""
+	if o != nil {
+		subresource = o.Subresource
+	}
+	entries := obj.GetManagedFields()
+	var err error
+	switch {
+	case len(from) == 0:
+		err = errors.New("from is empty; name the managers that have written by updates, as metadata.managedFields names them")
+	case to == "":
+		err = errors.New("to is empty; name the field manager that applies")
+	case len(entries) == 0:
+		err = errNoEntries
+	case obj.GetResourceVersion() == "":
+		err = errors.New("the object has no metadata.resourceVersion; use one that the server returned")
+	default:
+		entries, err = migrate(entries, from, to, subresource)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("migrate fields to %q: %w", to, err)
+	}
+	if entries == nil {
+		return nil, nil
+	}
+	return []request.Op{
+		// A test would be refused as invalid; a version that is not the object's is a conflict.
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()},
+		{Op: "replace", Path: "/metadata/managedFields", Value: entries},
+	}, nil
+}
+
+// migrate returns the entries with those of the managers merged into one, or nil when there is nothing to migrate.
+func migrate(entries []metav1.ManagedFieldsEntry, from []string, to, subresource string) ([]metav1.ManagedFieldsEntry, error) {
+	isOld := func(e metav1.ManagedFieldsEntry) bool {
+		return isOf(e, metav1.ManagedFieldsOperationUpdate, subresource, from...)
+	}
+	isNew := func(e metav1.ManagedFieldsEntry) bool {
+		return isOf(e, metav1.ManagedFieldsOperationApply, subresource, to)
+	}
+	if !slices.ContainsFunc(entries, isOld) {
+		return nil, nil
+	}
+	var all *Fields
+	merged := metav1.ManagedFieldsEntry{
+		Manager: to, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource, FieldsType: "FieldsV1",
+	}
+	at := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return isOld(e) || isNew(e) })
+	rest := make([]metav1.ManagedFieldsEntry, 0, len(entries))
+	for _, e := range entries {
+		if !isOld(e) && !isNew(e) {
+			rest = append(rest, e)
+			continue
+		}
+		if merged.APIVersion != "" && merged.APIVersion != e.APIVersion {
+			return nil, fmt.Errorf("managers own fields of %s and of %s, which can't be merged; name those of one version in from",
+				merged.APIVersion, e.APIVersion)
+		}
+		merged.APIVersion = e.APIVersion
+		if e.Time != nil && (merged.Time == nil || merged.Time.Before(e.Time)) {
+			merged.Time = e.Time
+		}
+		fields, err := fieldsOf(e)
+		if err != nil {
+			return nil, err
+		}
+		all = all.union(fields)
+	}
+	raw, err := all.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	merged.FieldsV1 = &metav1.FieldsV1{Raw: raw}
+	return slices.Insert(rest, at, merged), nil
+}

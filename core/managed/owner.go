@@ -1,0 +1,55 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// errNoEntries says why there is nothing to tell.
+var errNoEntries = errors.New("the object has no metadata.managedFields, as from a cache; get it from the server")
+
+// Owners returns the entries of metadata.managedFields that own a field, which is given as the server prints it, such as
+// .spec.containers[name="web"].image. Whoever owns only fields beneath it is not among them.
+func Owners(obj metav1.Object, field string) ([]metav1.ManagedFieldsEntry, error) {
+	entries := obj.GetManagedFields()
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("owners of %s: %w", field, errNoEntries)
+	}
+	var owners []metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return nil, fmt.Errorf("owners of %s: %w", field, err)
+		}
+		for path := range fields.All() {
+			if path.String() == field {
+				owners = append(owners, entry)
+				break
+			}
+		}
+	}
+	return owners, nil
+}
+
+// fieldsOf returns what an entry owns.
+func fieldsOf(entry metav1.ManagedFieldsEntry) (*Fields, error) {
+	if entry.FieldsV1 == nil {
+		return nil, nil
+	}
+	fields, err := Parse(entry.FieldsV1.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("manager %q: %w", entry.Manager, err)
+	}
+	return fields, nil
+}
+
+// isOf reports whether an entry is what a manager has done by an operation through a subresource.
+func isOf(entry metav1.ManagedFieldsEntry, op metav1.ManagedFieldsOperationType, subresource string, managers ...string) bool {
+	return entry.Operation == op && entry.Subresource == subresource && slices.Contains(managers, entry.Manager)
+}

@@ -1,0 +1,103 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch_test
+
+import (
+	"testing"
+
+	"github.com/kube-go/sdk/core/patch"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+func seeds(f *testing.F) {
+	f.Helper()
+	f.Add(`{"a":[1,2,{"name":"x","v":1}],"b":{"c":null}}`, `{"a":[{"name":"y"},{"name":"x","v":2},1],"b":{"d":[]}}`)
+	f.Add(`{"a":{"b":{"c":1}}}`, `{"a":{"b":"c"}}`)
+	f.Add(`{"~/":1,"":{"":0}}`, `{"":{"":-0.0},"/~":1e3}`)
+	f.Add(`[[],[1,1,2]]`, `[[1],[2,1,1],null]`)
+	f.Add(`9007199254740993`, `9007199254740992.0`)
+}
+
+func parsed(t *testing.T, text string) (v any) {
+	if err := wire.UnmarshalJSON([]byte(text), &v); err != nil {
+		t.Skip(err)
+	}
+	return v
+}
+
+// FuzzDiffJSON holds that a JSON patch makes of one document exactly the other.
+func FuzzDiffJSON(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		from, to := parsed(t, a), parsed(t, b)
+		ops, err := patch.DiffJSON(&from, &to, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := patch.ApplyJSON(&from, ops...)
+		if err != nil {
+			t.Fatalf("%s to %s: %v", a, b, err)
+		}
+		if left, err := patch.DiffJSON(&got, &to, nil); err != nil || len(left) > 0 {
+			t.Errorf("%s to %s by %s: %s is left, %v", a, b, encode(t, ops), encode(t, left), err)
+		}
+	})
+}
+
+// FuzzDiffMerge holds that a merge patch makes of one document the other, but for nulls.
+func FuzzDiffMerge(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		from, to := parsed(t, a), parsed(t, b)
+		diff, err := patch.DiffMerge(&from, &to, nil)
+		if err != nil {
+			t.Skip(err) // no object
+		}
+		got, err := patch.ApplyMerge(&from, diff)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left, err := patch.DiffMerge(got, &to, nil); err != nil || len(left) > 0 {
+			t.Errorf("%s to %s by %s: %s is left, %v", a, b, encode(t, diff), encode(t, left), err)
+		}
+		if left, err := patch.DiffJSON(withoutNulls(*got), withoutNulls(to), nil); err != nil || len(left) > 0 {
+			t.Errorf("%s to %s by %s: %s is left, %v", a, b, encode(t, diff), encode(t, left), err)
+		}
+	})
+}
+
+// withoutNulls removes the members that are null, but for those in lists.
+func withoutNulls(v any) any {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	clean := map[string]any{}
+	for name, value := range object {
+		if value != nil {
+			clean[name] = withoutNulls(value)
+		}
+	}
+	return clean
+}
+
+// FuzzApplyJSON holds that no patch makes ApplyJSON panic.
+func FuzzApplyJSON(f *testing.F) {
+	f.Add(`{"a":[1]}`, `[{"op":"add","path":"/a/-","value":1},{"op":"move","from":"/a","path":""}]`)
+	f.Add(`[[1]]`, `[{"op":"copy","from":"/0","path":"/0/0"},{"op":"remove","path":"/0/0/0"},{"op":"test","path":"","value":[]}]`)
+	f.Add(`{"a":{"b":1}}`, `[{"op":"replace","path":"/a","value":null},{"op":"move","from":"/a","path":"/b"}]`)
+	f.Fuzz(func(t *testing.T, doc, text string) {
+		var ops []request.Op
+		if err := wire.UnmarshalJSON([]byte(text), &ops); err != nil {
+			t.Skip(err)
+		}
+		before := parsed(t, doc)
+		text = encode(t, before)
+		_, _ = patch.ApplyJSON(&before, ops...)
+		if after := encode(t, before); after != text {
+			t.Errorf("ApplyJSON changed its argument from %s to %s", text, after)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/kube-go/sdk/core/internal/tree"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// DiffJSON returns the JSON patch, RFC 6902, that makes to of from: the operations for request.JSONPatch. There are none
+// when they are equal. In lists, elements that moved away are found by their names, or when they are equal.
+func DiffJSON(from, to any, o *Options) ([]request.Op, error) {
+	a, err := tree.Of(from)
+	if err != nil {
+		return nil, fmt.Errorf("from: %w", err)
+	}
+	b, err := tree.Of(to)
+	if err != nil {
+		return nil, fmt.Errorf("to: %w", err)
+	}
+	var ops opList
+	if o != nil && o.Lock && !tree.Equal(a, b) {
+		version, err := lockedVersion(a, b)
+		if err != nil {
+			return nil, err
+		}
+		// A test would be refused as invalid; a version that is not the object's is a conflict.
+		ops.add("replace", "/metadata/resourceVersion", version)
+	}
+	ops.diff("", a, b)
+	return ops, nil
+}
+
+// opList collects operations.
+type opList []request.Op
+
+func (l *opList) add(op, path string, value any) {
+	if value == nil && op != "remove" {
+		value = jsontext.Value("null")
+	}
+	*l = append(*l, request.Op{Op: op, Path: path, Value: value})
+}
+
+func (l *opList) diff(path string, from, to any) {
+	switch to := to.(type) {
+	case map[string]any:
+		if from, ok := from.(map[string]any); ok {
+			l.diffObjects(path, from, to)
+			return
+		}
+	case []any:
+		if from, ok := from.([]any); ok {
+			l.diffLists(path, from, to)
+			return
+		}
+	}
+	if !tree.Equal(from, to) {
+		l.add("replace", path, to)
+	}
+}
+
+func (l *opList) diffObjects(path string, from, to map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		at := path + "/" + escape(name)
+		if value, ok := to[name]; ok {
+			l.diff(at, from[name], value)
+		} else {
+			l.add("remove", at, nil)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		if _, ok := from[name]; !ok {
+			l.add("add", path+"/"+escape(name), to[name])
+		}
+	}
+}
+
+// diffLists goes from left to right, so an index counts what the operations before have made.
+func (l *opList) diffLists(path string, from, to []any) {
+	i := 0
+	for _, step := range tree.Align(from, to) {
+		at := path + "/" + strconv.Itoa(i)
+		switch {
+		case step.To < 0:
+			l.add("remove", at, nil)
+			continue
+		case step.From < 0:
+			l.add("add", at, to[step.To])
+		case step.Kin:
+			l.diff(at, from[step.From], to[step.To])
+		default:
+			l.add("replace", at, to[step.To])
+		}
+		i++
+	}
+}
+
+// escape writes a name as a part of a JSON pointer, RFC 6901.
+func escape(name string) string {
+	if !strings.ContainsAny(name, "~/") {
+		return name
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+func unescape(part string) string {
+	if !strings.Contains(part, "~") {
+		return part
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+}

@@ -1,0 +1,141 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kube-go/sdk/core/internal/tree"
+)
+
+// Options are the options of a diff.
+type Options struct {
+	// Lock makes the server refuse the patch with core.ErrConflict when the object is not the version any more that the
+	// diff started from. An empty diff stays empty. Default: the patch is made to whatever is there.
+	Lock bool
+}
+
+// DiffMerge returns the JSON merge patch, RFC 7396, that makes to of from: the body for request.MergePatch. It is empty
+// when they are equal. A null counts as absent, since a merge patch can't write one.
+func DiffMerge(from, to any, o *Options) (map[string]any, error) {
+	a, err := object("from", from)
+	if err != nil {
+		return nil, err
+	}
+	b, err := object("to", to)
+	if err != nil {
+		return nil, err
+	}
+	diff := diffObjects(a, b)
+	if o == nil || !o.Lock || len(diff) == 0 {
+		return diff, nil
+	}
+	version, err := lockedVersion(a, b)
+	if err != nil {
+		return nil, err
+	}
+	metadata, _ := diff["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		diff["metadata"] = metadata
+	}
+	metadata["resourceVersion"] = version
+	return diff, nil
+}
+
+// ApplyMerge returns what a JSON merge patch makes of a document, as a server does it. Merge is what request.MergePatch
+// takes.
+func ApplyMerge[T any](doc T, merge any) (T, error) {
+	var none T
+	value, err := tree.Of(doc)
+	if err != nil {
+		return none, fmt.Errorf("document: %w", err)
+	}
+	change, err := tree.Of(merge)
+	if err != nil {
+		return none, fmt.Errorf("merge patch: %w", err)
+	}
+	result, err := tree.Into[T](mergeInto(value, change))
+	if err != nil {
+		return none, fmt.Errorf("patched document: %w", err)
+	}
+	return result, nil
+}
+
+func mergeInto(value, change any) any {
+	changes, ok := change.(map[string]any)
+	if !ok {
+		return change
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		object = map[string]any{}
+	}
+	for name, change := range changes {
+		if change == nil {
+			delete(object, name)
+		} else {
+			object[name] = mergeInto(object[name], change)
+		}
+	}
+	return object
+}
+
+func diffObjects(from, to map[string]any) map[string]any {
+	diff := map[string]any{}
+	for name, old := range from {
+		if old != nil && to[name] == nil {
+			diff[name] = nil
+		}
+	}
+	for name, value := range to {
+		old := from[name]
+		object, isObject := value.(map[string]any)
+		oldObject, wasObject := old.(map[string]any)
+		switch {
+		case value == nil:
+		case isObject:
+			// Of what was no object nothing stays, so there is nothing to remove.
+			if inner := diffObjects(oldObject, object); len(inner) > 0 || !wasObject {
+				diff[name] = inner
+			}
+		case !tree.Equal(old, value):
+			diff[name] = value
+		}
+	}
+	return diff
+}
+
+// object returns an argument as a JSON object.
+func object(name string, v any) (map[string]any, error) {
+	value, err := tree.Of(v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	m, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: must be a JSON object", name)
+	}
+	return m, nil
+}
+
+// lockedVersion returns the resource version that a patch from one object to another must find.
+func lockedVersion(from, to any) (string, error) {
+	was, is := resourceVersion(from), resourceVersion(to)
+	switch {
+	case was == "":
+		return "", errors.New("lock: from has no metadata.resourceVersion; use an object that the server returned")
+	case is != "" && is != was:
+		return "", fmt.Errorf("lock: from has metadata.resourceVersion %q and to has %q; change a copy of one object", was, is)
+	}
+	return was, nil
+}
+
+func resourceVersion(v any) string {
+	object, _ := v.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	version, _ := metadata["resourceVersion"].(string)
+	return version
+}
