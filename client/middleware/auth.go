@@ -4,8 +4,10 @@
 package middleware
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -24,21 +26,76 @@ func Basic(user, password string) Func {
 	return header(authorization, constant("Basic "+pair))
 }
 
+// Renew gets another credential in place of one that the server has refused, and reports whether there is one.
+type Renew func(context.Context) (bool, error)
+
+// Authorization returns the value of the header of that name for a request, which is not set when it is empty, and what
+// to do if the server refuses it; nil is nothing.
+type Authorization func(context.Context) (value string, renew Renew, err error)
+
+// Authorize authenticates by credentials that change. When the server refuses one (401), it is renewed, and the request
+// is sent again, once, if there is another one then and the body can be sent again. That goes for requests to upgrade
+// the connection, too. When renewing fails, that is the error of the request.
+func Authorize(find Authorization) Func {
+	return func(next http.RoundTripper) http.RoundTripper { return &authorizer{next, find} }
+}
+
+type authorizer struct {
+	next http.RoundTripper
+	find Authorization
+}
+
+// RoundTrip sends a request with a credential, unless it has one.
+func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get(authorization) != "" {
+		return a.next.RoundTrip(r)
+	}
+	resp, renew, err := a.send(r, r.Body)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || renew == nil {
+		return resp, err
+	}
+	renewed, err := renew(r.Context())
+	if err != nil {
+		discard(resp)
+		return nil, fmt.Errorf("the server refuses the credentials, and there are no others: %w", err)
+	}
+	if !renewed || !replayable(r) {
+		return resp, nil
+	}
+	discard(resp)
+	body := r.Body
+	if r.GetBody != nil {
+		if body, err = r.GetBody(); err != nil {
+			return nil, fmt.Errorf("send the body again: %w", err)
+		}
+	}
+	resp, _, err = a.send(r, body)
+	return resp, err
+}
+
+func (a *authorizer) send(r *http.Request, body io.ReadCloser) (*http.Response, Renew, error) {
+	value, renew, err := a.find(r.Context())
+	if err != nil {
+		if body != nil {
+			body.Close()
+		}
+		return nil, nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Body = body
+	if value != "" {
+		r.Header.Set(authorization, value)
+	}
+	resp, err := a.next.RoundTrip(r)
+	return resp, renew, err
+}
+
 // TokenFile authenticates by the token in a file, which is read again when it may have changed: at most every 50
-// seconds, as client-go does it, and after the server refused the token. A token that was read once stays in use while
-// the file can't be read. Initial is the token to use when there is no file yet; it may be empty.
+// seconds, as client-go does it, and when the server refuses the token; see [Authorize]. A token that was read once
+// stays in use while the file can't be read. Initial is the token to use when there is no file yet; it may be empty.
 func TokenFile(path, initial string) Func {
 	f := &tokenFile{path: path, token: initial}
-	return func(next http.RoundTripper) http.RoundTripper {
-		set := header(authorization, f.authorization)(next)
-		return RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
-			resp, err := set.RoundTrip(r)
-			if err == nil && resp.StatusCode == http.StatusUnauthorized {
-				f.expire()
-			}
-			return resp, err
-		})
-	}
+	return Authorize(f.authorization)
 }
 
 // tokenLifetime is how long a token is used before its file is looked at again; bound service account tokens are
@@ -53,15 +110,16 @@ type tokenFile struct {
 	read  time.Time
 }
 
-func (f *tokenFile) authorization(*http.Request) (string, error) {
+func (f *tokenFile) authorization(context.Context) (string, Renew, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.read.IsZero() || time.Since(f.read) > tokenLifetime {
 		if err := f.load(); err != nil && f.token == "" {
-			return "", err
+			return "", nil, err
 		}
 	}
-	return "Bearer " + f.token, nil
+	token := f.token
+	return "Bearer " + token, func(context.Context) (bool, error) { return f.renew(token), nil }, nil
 }
 
 func (f *tokenFile) load() error {
@@ -77,8 +135,12 @@ func (f *tokenFile) load() error {
 	return nil
 }
 
-func (f *tokenFile) expire() {
+// renew looks at the file, and reports whether there is another token than the one that was refused.
+func (f *tokenFile) renew(refused string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.read = time.Time{}
+	if f.token == refused {
+		_ = f.load() // a file that can't be read has no other token
+	}
+	return f.token != refused
 }

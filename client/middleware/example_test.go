@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/kube-go/sdk/client/middleware"
 )
@@ -111,4 +113,129 @@ func ExampleLog() {
 	}))
 	do(middleware.Log(logger)(show()))
 	// Output: level=DEBUG msg=request method=GET url=https://cluster.test/api/v1/pods status=200
+}
+
+// A server that is busy asks to come back later.
+func ExampleRetry() {
+	busy := 2
+	server := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		status := http.StatusOK
+		if busy--; busy >= 0 {
+			status = http.StatusTooManyRequests
+		}
+		return &http.Response{StatusCode: status, Body: http.NoBody, Request: r}, nil
+	})
+	retry, err := middleware.Retry(&middleware.RetryOptions{
+		FirstDelay: time.Millisecond,
+		OnRetry: func(_ context.Context, r middleware.Retrying) {
+			fmt.Println("attempt", r.Attempt, "was answered", r.Status)
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	do(retry(server))
+	// Output:
+	// attempt 1 was answered 429
+	// attempt 2 was answered 429
+}
+
+// Programs that come back by themselves send a request once.
+func ExampleWithAttempts() {
+	n := 0
+	server := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		n++
+		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil
+	})
+	retry, err := middleware.Retry(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	once := func(next http.RoundTripper) http.RoundTripper {
+		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			return next.RoundTrip(r.WithContext(middleware.WithAttempts(r.Context(), 1)))
+		})
+	}
+	do(middleware.Chain(server, once, retry))
+	fmt.Println(n, "attempt")
+	// Output: 1 attempt
+}
+
+func ExampleRateLimit() {
+	limit, err := middleware.RateLimit(&middleware.RateLimitOptions{
+		PerSecond: 1000, Burst: 1,
+		OnWait: func(context.Context, time.Duration) { fmt.Println("the second request waits") },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rt := limit(show())
+	do(rt)
+	do(rt)
+	// Output: the second request waits
+}
+
+func ExampleWarnings() {
+	server := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		header := http.Header{"Warning": {`299 - "v1 Endpoints is deprecated in v1.33+"`}}
+		return &http.Response{StatusCode: http.StatusOK, Header: header, Body: http.NoBody, Request: r}, nil
+	})
+	do(middleware.Warnings(func(_ context.Context, w middleware.Warning) { fmt.Println(w.Text) })(server))
+	// Output: v1 Endpoints is deprecated in v1.33+
+}
+
+func ExampleObserve() {
+	observer := func(r *http.Request) (context.Context, func(middleware.Outcome)) {
+		return nil, func(o middleware.Outcome) { fmt.Println(r.Method, r.URL.Path, o.Status, o.Err) }
+	}
+	do(middleware.Observe(observer)(show()))
+	// Output: GET /api/v1/pods 200 <nil>
+}
+
+func ExampleCallOf() {
+	ctx := middleware.WithCall(context.Background(), middleware.Call{Verb: "list", Resource: "pods"})
+	if call, ok := middleware.CallOf(ctx); ok { // as a layer sees it, by its request's context
+		fmt.Println(call.Verb, call.Resource)
+	}
+	// Output: list pods
+}
+
+func ExampleRetryAfter() {
+	wait, asked := middleware.RetryAfter(http.Header{"Retry-After": {"30"}})
+	fmt.Println(wait, asked)
+	// Output: 30s true
+}
+
+func ExampleParseWarnings() {
+	for _, w := range middleware.ParseWarnings(http.Header{"Warning": {`299 - "unknown field \"spec.replica\""`}}) {
+		fmt.Println(w.Text)
+	}
+	// Output: unknown field "spec.replica"
+}
+
+func ExampleLogWarnings() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	warn := middleware.LogWarnings(logger)
+	for range 3 { // it is logged once
+		warn(context.Background(), middleware.Warning{Code: 299, Agent: "-", Text: "v1 Endpoints is deprecated"})
+	}
+	// Output: level=WARN msg="the server warns: v1 Endpoints is deprecated"
+}
+
+func ExampleRedactedURL() {
+	u, err := url.Parse("https://cluster.test/api/v1/namespaces/a/pods/b/exec?command=mysql&command=-psecret")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(middleware.RedactedURL(u))
+	// Output: https://cluster.test/api/v1/namespaces/a/pods/b/exec?command=redacted
 }

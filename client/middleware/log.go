@@ -6,11 +6,14 @@ package middleware
 import (
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 )
 
-// Log writes one line per request at debug level: method, URL, status and time to the response's header. Headers and
-// bodies, where secrets travel, are never logged.
+// Log writes one line per HTTP request at debug level: method, URL, status and time to the response's header, and which
+// attempt it is if not the first; nil is no layer. Headers and bodies, where secrets travel, are never logged, nor are
+// the command of an exec and the query of a proxied request.
 func Log(logger *slog.Logger) Func {
 	if logger == nil {
 		return nil
@@ -19,10 +22,16 @@ func Log(logger *slog.Logger) Func {
 		return RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			start := time.Now()
 			resp, err := next.RoundTrip(r)
+			if !logger.Enabled(r.Context(), slog.LevelDebug) {
+				return resp, err
+			}
 			attrs := []slog.Attr{
 				slog.String("method", r.Method),
-				slog.String("url", r.URL.Redacted()),
+				slog.String("url", RedactedURL(r.URL)),
 				slog.Duration("took", time.Since(start)),
+			}
+			if n, _ := AttemptOf(r.Context()); n > 1 {
+				attrs = append(attrs, slog.Int("attempt", n))
 			}
 			if err != nil {
 				attrs = append(attrs, slog.Any("err", err))
@@ -33,4 +42,41 @@ func Log(logger *slog.Logger) Func {
 			return resp, err
 		})
 	}
+}
+
+const redacted = "redacted"
+
+// RedactedURL returns a request's URL without the secrets that may stand in it: a password, the arguments of a command,
+// and whatever is sent to somebody else through the server.
+func RedactedURL(u *url.URL) string {
+	shown := *u
+	query := u.Query()
+	switch {
+	case strings.HasSuffix(u.Path, "/proxy") || strings.Contains(u.Path, "/proxy/"):
+		if u.RawQuery != "" {
+			shown.RawQuery = redacted
+		}
+	case query.Has("command"):
+		query["command"] = []string{redacted}
+		shown.RawQuery = query.Encode()
+	}
+	return shown.Redacted()
+}
+
+// attr returns a call as it stands in a line of a log.
+func (c Call) attr() slog.Attr {
+	var attrs []any
+	for _, a := range []struct{ key, value string }{
+		{"verb", c.Verb},
+		{"group", c.Group},
+		{"resource", c.Resource},
+		{"subresource", c.Subresource},
+		{"namespace", c.Namespace},
+		{"name", c.Name},
+	} {
+		if a.value != "" {
+			attrs = append(attrs, slog.String(a.key, a.value))
+		}
+	}
+	return slog.Group("call", attrs...)
 }

@@ -176,7 +176,7 @@ func TestTokenFile(t *testing.T) {
 
 		write("three")
 		e.status = 401
-		expect("when the server refuses the token", "two")
+		expect("when the server refuses the token", "three")
 		e.status = 200
 		expect("after the server refused the token", "three")
 		e.status = 403

@@ -1,0 +1,111 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// TestObserve promises one report for each request, when its body is over, whichever way that comes about.
+func TestObserve(t *testing.T) {
+	type seen struct {
+		Method, Verb string
+		Attempt      int
+		Outcome      middleware.Outcome
+	}
+	read := func(body io.ReadCloser) { _, _ = io.ReadAll(body) }
+	for _, tc := range []struct {
+		name string
+		step step
+		use  func(io.ReadCloser)
+		want middleware.Outcome
+	}{
+		{"a body that is read", step{status: 200, body: "hello"}, read, middleware.Outcome{Status: 200, Bytes: 5, Header: time.Second, Total: 2 * time.Second}},
+		{"a body that is read and closed", step{status: 404, body: "hello"}, func(b io.ReadCloser) { read(b); b.Close(); b.Close() }, middleware.Outcome{Status: 404, Bytes: 5, Header: time.Second, Total: 2 * time.Second}},
+		{"a body that is closed", step{status: 200, body: "hello"}, func(b io.ReadCloser) { b.Close() }, middleware.Outcome{Status: 200, Header: time.Second, Total: 2 * time.Second}},
+		{"a body that breaks", step{status: 200, body: "he", cut: true}, read, middleware.Outcome{Status: 200, Bytes: 2, Err: io.ErrUnexpectedEOF, Header: time.Second, Total: 2 * time.Second}},
+		{"no answer", step{err: reset}, nil, middleware.Outcome{Err: reset, Header: time.Second, Total: time.Second}},
+		{"a request that becomes a stream", step{status: 101}, nil, middleware.Outcome{Status: 101, Header: time.Second, Total: time.Second}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var all []seen
+				observer := func(r *http.Request) (context.Context, func(middleware.Outcome)) {
+					c, _ := middleware.CallOf(r.Context())
+					n, _ := middleware.AttemptOf(r.Context())
+					r.Header.Set("Traceparent", "00-1")
+					return nil, func(o middleware.Outcome) { all = append(all, seen{r.Method, c.Verb, n, o}) }
+				}
+				s := &script{steps: []step{tc.step}}
+				slow := func(next http.RoundTripper) http.RoundTripper {
+					return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+						if r.Header.Get("Traceparent") == "" {
+							t.Error("the observer's header is lost")
+						}
+						time.Sleep(time.Second)
+						return next.RoundTrip(r)
+					})
+				}
+				r := newRequest(t, http.Header{})
+				r = r.WithContext(middleware.WithCall(r.Context(), get))
+				resp, err := middleware.Chain(s, middleware.Observe(observer), slow).RoundTrip(r)
+				if err == nil {
+					defer resp.Body.Close()
+				}
+				if len(r.Header) != 0 {
+					t.Errorf("the layer changed the request that it was given: %v", r.Header)
+				}
+				if tc.use != nil {
+					time.Sleep(time.Second)
+					tc.use(resp.Body)
+				}
+				same := cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) || errors.Is(b, a) })
+				if diff := cmp.Diff([]seen{{"GET", "get", 1, tc.want}}, all, same); diff != "" {
+					t.Errorf("seen (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestObserveContext promises that the observer's context goes on with the request, that attempts are numbered, and that
+// an observer need not wait for the end.
+func TestObserveContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		observer := func(r *http.Request) (context.Context, func(middleware.Outcome)) {
+			n, first := middleware.AttemptOf(r.Context())
+			return context.WithValue(r.Context(), key{}, fmt.Sprint(n, first.IsZero())), nil
+		}
+		var got []any
+		look := func(next http.RoundTripper) http.RoundTripper {
+			return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				got = append(got, r.Context().Value(key{}))
+				return next.RoundTrip(r)
+			})
+		}
+		s := &script{steps: []step{{status: 503}, {status: 200, body: "ok"}}}
+		rt := middleware.Chain(s, mustRetry(t, nil), middleware.Observe(observer), look)
+		if _, body, err := call(t.Context(), rt, get, ""); body != "ok" || err != nil {
+			t.Errorf("answer = %q, %v", body, err)
+		}
+		if diff := cmp.Diff([]any{"1 true", "2 false"}, got); diff != "" {
+			t.Errorf("contexts (-want +got):\n%s", diff)
+		}
+		if middleware.Observe(nil) != nil {
+			t.Error("no observer is a layer")
+		}
+	})
+}

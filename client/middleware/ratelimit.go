@@ -1,0 +1,87 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package middleware
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+)
+
+// RateLimitOptions are the options of [RateLimit].
+type RateLimitOptions struct {
+	// PerSecond is how many requests may leave each second in the long run. It must be positive.
+	PerSecond float64
+
+	// Burst is how many may leave at once after a pause. Default: PerSecond, rounded up.
+	Burst int
+
+	// OnWait is told of each request that has to wait, before it does.
+	OnWait func(context.Context, time.Duration)
+}
+
+// RateLimit lets requests wait so that not too many leave. A request whose turn comes only after the deadline of its
+// context is refused at once with an error that matches context.DeadlineExceeded.
+//
+// API servers look after themselves, see https://kubernetes.io/docs/concepts/cluster-administration/flow-control/; this
+// is for programs that must not use up what their user has there.
+func RateLimit(o *RateLimitOptions) (Func, error) {
+	if o == nil {
+		return nil, nil
+	}
+	if !(o.PerSecond > 0) || math.IsInf(o.PerSecond, 1) {
+		return nil, fmt.Errorf("RateLimitOptions.PerSecond: %v is not a positive number; leave the options out for no limit", o.PerSecond)
+	}
+	if o.Burst < 0 {
+		return nil, fmt.Errorf("RateLimitOptions.Burst: %d is negative; leave it out for its default", o.Burst)
+	}
+	onWait := o.OnWait
+	if onWait == nil {
+		onWait = func(context.Context, time.Duration) {}
+	}
+	b := newBucket(o.PerSecond, defaulted(o.Burst, int(math.Ceil(o.PerSecond))))
+	return func(next http.RoundTripper) http.RoundTripper {
+		return RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if err := b.await(r.Context(), onWait); err != nil {
+				closeBody(r)
+				return nil, err
+			}
+			return next.RoundTrip(r)
+		})
+	}, nil
+}
+
+// await waits for a token.
+func (b *bucket) await(ctx context.Context, onWait func(context.Context, time.Duration)) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	most := time.Duration(math.MaxInt64)
+	if deadline, ok := ctx.Deadline(); ok {
+		most = time.Until(deadline)
+	}
+	wait, ok := b.reserve(most)
+	if !ok {
+		return fmt.Errorf("rate limit: the request would have to wait for %v, which is beyond its deadline: %w",
+			wait.Round(time.Millisecond), context.DeadlineExceeded)
+	}
+	if wait == 0 {
+		return nil
+	}
+	onWait(ctx, wait)
+	if err := sleep(ctx, wait); err != nil {
+		b.put()
+		return err
+	}
+	return nil
+}
+
+// closeBody does what is left to do with a request that is not sent.
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+}

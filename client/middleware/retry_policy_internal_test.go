@@ -1,0 +1,115 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package middleware
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestWorthRetrying looks at each way in which an attempt can end, for each kind of request.
+func TestWorthRetrying(t *testing.T) {
+	answer := func(status int, retryAfter string) outcome {
+		resp := &http.Response{StatusCode: status, Header: http.Header{}}
+		if retryAfter != "" {
+			resp.Header.Set("Retry-After", retryAfter)
+		}
+		return outcomeOf(resp, nil)
+	}
+	failure := func(err error) outcome { return outcomeOf(nil, fmt.Errorf("reach https://cluster.test: %w", err)) }
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	reset := &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+
+	for _, tc := range []struct {
+		name string
+		in   outcome
+		// whether it is worth it for an idempotent request, for another one, for an eviction, and for an idempotent request
+		// to a server that has never answered; what is proxied is never sent again after an answer, unless it is idempotent
+		idempotent, other, eviction, first bool
+	}{
+		{"success", answer(200, ""), false, false, false, false},
+		{"a redirect", answer(302, "1"), false, false, false, false},
+		{"not found", answer(404, "1"), false, false, false, false},
+		{"a conflict", answer(409, "1"), false, false, false, false},
+		{"too many requests", answer(429, ""), true, true, false, true},
+		{"too many requests, with a wait", answer(429, "1"), true, true, false, true},
+		{"an internal error", answer(500, ""), false, false, false, false},
+		{"an internal error, with a wait", answer(500, "1"), true, false, false, true},
+		{"not implemented", answer(501, "1"), false, false, false, false},
+		{"a bad gateway", answer(502, ""), true, false, false, true},
+		{"unavailable", answer(503, ""), true, false, false, true},
+		{"unavailable, with a wait", answer(503, "1"), true, true, true, true},
+		{"unavailable, with a wait of nothing", answer(503, "0"), true, true, true, true},
+		{"unavailable, with nonsense", answer(503, "soon"), true, false, false, true},
+		{"a gateway's timeout", answer(504, ""), true, false, false, true},
+		{"connection refused", failure(refused), true, true, true, false},
+		{"a proxy that is not there", failure(&net.OpError{Op: "proxyconnect", Err: refused}), true, true, true, false},
+		{"a SOCKS proxy that is not there", failure(&net.OpError{Op: "socks connect", Err: refused}), true, true, true, false},
+		{
+			"a proxy whose certificate is not trusted",
+			failure(&net.OpError{Op: "proxyconnect", Err: &tls.CertificateVerificationError{Err: errors.New("unknown")}}),
+			false, false, false, false,
+		},
+		{"connection reset", failure(reset), true, false, false, true},
+		{"the end of a connection", failure(io.EOF), true, false, false, true},
+		{"the end within an answer", failure(io.ErrUnexpectedEOF), true, false, false, true},
+		{"a handshake that takes too long", failure(&net.DNSError{IsTimeout: true}), true, false, false, true},
+		{"a refused certificate", failure(&net.OpError{Op: "remote error", Err: tls.AlertError(42)}), false, false, false, false},
+		{"a certificate that does not fit", failure(&tls.CertificateVerificationError{Err: errors.New("unknown")}), false, false, false, false},
+		{"a plugin that takes too long", failure(context.DeadlineExceeded), false, false, false, false},
+		{"a plugin that fails", failure(&exec.ExitError{}), false, false, false, false},
+		{"nonsense", failure(errors.New("malformed HTTP response")), false, false, false, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, c := range []struct {
+				what  string
+				call  Call
+				known bool
+				want  bool
+			}{
+				{"an idempotent request", Call{Idempotent: true}, true, tc.idempotent},
+				{"another request", Call{}, true, tc.other},
+				{"an eviction", Call{Subresource: "eviction"}, true, tc.eviction},
+				{"a proxied request", Call{Subresource: "proxy"}, true, tc.other && tc.in.status == 0},
+				{"the first request", Call{Idempotent: true}, false, tc.first},
+			} {
+				if got := tc.in.worthRetrying(c.call, c.known); got != c.want {
+					t.Errorf("%s: worth retrying = %v, want %v", c.what, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestDelay promises delays that double, differ, and end somewhere.
+func TestDelay(t *testing.T) {
+	layer := retrier{options: RetryOptions{FirstDelay: 100 * time.Millisecond, LongestDelay: time.Second}}
+	for n, middle := range []time.Duration{
+		1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 3: 400 * time.Millisecond, 4: 800 * time.Millisecond,
+		5: time.Second, 6: time.Second, 1000: time.Second,
+	} {
+		if middle == 0 {
+			continue
+		}
+		seen := map[time.Duration]bool{}
+		for range 100 {
+			d := layer.delay(n)
+			if seen[d] = true; d < middle/2 || d >= middle*3/2 {
+				t.Errorf("after attempt %d: %v, want about %v", n, d, middle)
+			}
+		}
+		if len(seen) < 50 {
+			t.Errorf("after attempt %d: %d different delays of 100", n, len(seen))
+		}
+	}
+}

@@ -1,0 +1,393 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// script is a transport that answers each request by the next step, and by the last one for ever.
+type script struct {
+	mu     sync.Mutex // guards what follows
+	steps  []step
+	bodies []string // of the requests
+	times  []time.Time
+	closed int // how many answers were closed
+}
+
+// step is an answer, or an error. A cut makes the connection break after that many bytes of the body.
+type step struct {
+	status int
+	header http.Header
+	body   string
+	cut    bool
+	err    error
+}
+
+func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body := ""
+	if r.Body != nil {
+		data, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body.Close()
+		body = string(data)
+	}
+	s.bodies, s.times = append(s.bodies, body), append(s.times, time.Now())
+	this := s.steps[0]
+	if len(s.steps) > 1 {
+		s.steps = s.steps[1:]
+	}
+	if this.err != nil {
+		return nil, this.err
+	}
+	var content io.Reader = strings.NewReader(this.body)
+	length := int64(len(this.body))
+	if this.cut {
+		content, length = io.MultiReader(content, broken{}), length+1
+	}
+	return &http.Response{
+		StatusCode: this.status, Header: this.header, ContentLength: length, Request: r, Body: &counted{content, s},
+	}, nil
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// counted notes that it was closed.
+type counted struct {
+	io.Reader
+	script *script
+}
+
+func (c *counted) Close() error {
+	c.script.closed++
+	return nil
+}
+
+// waits returns the times between the requests.
+func (s *script) waits() []time.Duration {
+	var waits []time.Duration
+	for i := range s.times[1:] {
+		waits = append(waits, s.times[i+1].Sub(s.times[i]))
+	}
+	return waits
+}
+
+var (
+	refused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} //nolint:errname // it is no sentinel
+	reset   = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}   //nolint:errname // it is no sentinel
+)
+
+func retryAfter(value string) http.Header { return http.Header{"Retry-After": {value}} }
+
+func mustRetry(t testing.TB, o *middleware.RetryOptions) middleware.Func {
+	t.Helper()
+	layer, err := middleware.Retry(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layer
+}
+
+// call sends a request of a verb through a layer and returns the answer's status and body.
+func call(ctx context.Context, rt http.RoundTripper, c middleware.Call, body string) (int, string, error) {
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(middleware.WithCall(ctx, c), http.MethodPost, "https://cluster.test/x", content)
+	if err != nil {
+		return 0, "", err
+	}
+	resp, err := rt.RoundTrip(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(data), err
+}
+
+var (
+	get    = middleware.Call{Verb: "get", Resource: "pods", Idempotent: true}
+	create = middleware.Call{Verb: "create", Resource: "pods"}
+)
+
+// TestRetry follows requests through what may happen to them.
+func TestRetry(t *testing.T) {
+	ok := step{status: 200, body: "ok"}
+	for _, tc := range []struct {
+		name   string
+		call   middleware.Call
+		o      middleware.RetryOptions
+		steps  []step
+		status int
+		err    string
+		waits  []time.Duration // the least
+	}{
+		{name: "a success", call: get, steps: []step{ok}, status: 200},
+		{
+			name: "a busy server that says for how long", call: create, status: 200,
+			steps: []step{{status: 429, header: retryAfter("7")}, {status: 503, header: retryAfter("2")}, ok},
+			waits: []time.Duration{7 * time.Second, 2 * time.Second},
+		},
+		{
+			name: "a busy server that says until when", call: create, status: 200,
+			steps: []step{{status: 429, header: retryAfter("Sat, 01 Jan 2000 00:00:09 GMT")}, ok},
+			waits: []time.Duration{9 * time.Second},
+		},
+		{
+			name: "a server that asks for more time than there is", call: get, status: 429,
+			steps: []step{{status: 429, header: retryAfter("31")}, ok},
+		},
+		{
+			name: "a gateway without a server", call: get, status: 200,
+			steps: []step{{status: 502}, {status: 503}, {status: 504}, ok},
+			waits: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
+		},
+		{name: "a write that may have been done", call: create, steps: []step{{status: 504}, ok}, status: 504},
+		{name: "a broken connection", call: get, steps: []step{{err: reset}, ok}, status: 200, waits: []time.Duration{50 * time.Millisecond}},
+		{name: "a broken connection under a write", call: create, steps: []step{{err: reset}, ok}, err: reset.Error()},
+		{
+			name: "a broken answer", call: get, steps: []step{{status: 200, body: "o", cut: true}, ok}, status: 200,
+			waits: []time.Duration{50 * time.Millisecond},
+		},
+		{name: "a server that was never there", call: get, steps: []step{{err: refused}, ok}, err: refused.Error()},
+		{
+			name: "a server that never comes back", call: get, o: middleware.RetryOptions{Attempts: 3},
+			steps: []step{{err: reset}}, err: reset.Error() + "; sent 3 times in ",
+			waits: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond},
+		},
+		{
+			name: "an answer that stays", call: get, o: middleware.RetryOptions{Attempts: 2}, status: 503,
+			steps: []step{{status: 503, body: "no"}}, waits: []time.Duration{50 * time.Millisecond},
+		},
+		{
+			name: "a watch, which is tried twice", call: middleware.Call{Verb: "watch", Idempotent: true}, err: "; sent 2 times in ",
+			steps: []step{{err: reset}}, waits: []time.Duration{50 * time.Millisecond},
+		},
+		{
+			name: "no budget", call: get, o: middleware.RetryOptions{Budget: 1, BudgetPerSecond: 0.001}, err: "; sent 2 times in ",
+			steps: []step{{err: reset}}, waits: []time.Duration{50 * time.Millisecond},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: tc.steps}
+				var told []time.Duration
+				tc.o.OnRetry = func(_ context.Context, r middleware.Retrying) {
+					if told = append(told, r.Wait); r.Attempt != len(told) || r.Call != tc.call || (r.Err == nil) == (r.Status == 0) {
+						t.Errorf("told of %+v", r)
+					}
+				}
+				status, _, err := call(t.Context(), mustRetry(t, &tc.o)(s), tc.call, "body")
+				if status != tc.status || (tc.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("answer = %d, %v; want %d, %s", status, err, tc.status, tc.err)
+				}
+				waits := s.waits()
+				if diff := cmp.Diff(told, waits); diff != "" || len(waits) != len(tc.waits) {
+					t.Fatalf("waits = %v, want at least %v, and to be told of them (-told +waited):\n%s", waits, tc.waits, diff)
+				}
+				for i, least := range tc.waits {
+					if waits[i] < least {
+						t.Errorf("wait %d = %v, want at least %v", i, waits[i], least)
+					}
+				}
+				for i, body := range s.bodies {
+					if body != "body" {
+						t.Errorf("body of attempt %d = %q", i+1, body)
+					}
+				}
+				failed := slices.ContainsFunc(tc.steps, func(s step) bool { return s.err != nil })
+				if !failed && s.closed != len(s.bodies) {
+					t.Errorf("%d of %d answers were closed", s.closed, len(s.bodies))
+				}
+			})
+		})
+	}
+}
+
+// TestRetryOfKnownServer promises that a server which was there is waited for, and that a request whose body can't be
+// had again is sent once.
+func TestRetryOfKnownServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{{status: 404}, {err: refused}, {err: refused}, {status: 201}}}
+		rt := mustRetry(t, nil)(s)
+		for _, want := range []int{404, 201} {
+			if status, _, err := call(t.Context(), rt, create, "body"); status != want || err != nil {
+				t.Errorf("answer = %d, %v; want %d", status, err, want)
+			}
+		}
+		s.steps = []step{{status: 429}, {status: 200}}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://cluster.test", io.NopCloser(strings.NewReader("once")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := rt.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != 429 {
+			t.Errorf("a body that can't be sent again: status = %d, want 429", resp.StatusCode)
+		}
+	})
+}
+
+// TestRetryDeadline promises that no request sleeps past its deadline: the last failure comes back at once.
+func TestRetryDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := mustRetry(t, nil)(&script{steps: []step{{status: 429, header: retryAfter("5")}}})
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+		defer cancel()
+		status, _, err := call(ctx, rt, get, "")
+		if took := time.Since(start); status != 429 || err != nil || took != 10*time.Second {
+			t.Errorf("answer = %d, %v after %v; want 429 after 10s", status, err, took)
+		}
+
+		cause := errors.New("enough")
+		ending, end := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { end(cause) })
+		start = time.Now()
+		if _, _, err := call(ending, rt, get, ""); !errors.Is(err, cause) || time.Since(start) != time.Second {
+			t.Errorf("error = %v after %v, want the cause after 1s", err, time.Since(start))
+		}
+	})
+}
+
+// TestRetryError promises that the error says how often the request was sent, and what became of it the last time.
+func TestRetryError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, err := call(t.Context(), mustRetry(t, nil)(&script{steps: []step{{err: reset}}}), get, "")
+		re, ok := errors.AsType[*middleware.RetryError](err)
+		if !ok || re.Attempts != 10 || !errors.Is(err, syscall.ECONNRESET) {
+			t.Fatalf("error = %v, want one of 10 attempts", err)
+		}
+		if re.Elapsed < 15*time.Second || re.Elapsed > 30*time.Second {
+			t.Errorf("it took %v, want about 20s and no more than 30s", re.Elapsed)
+		}
+	})
+}
+
+// TestWithAttempts promises that a caller may ask for fewer attempts, and an option for one alone.
+func TestWithAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for n, want := range map[int]int{-1: 1, 1: 1, 3: 3} {
+			s := &script{steps: []step{{status: 503}}}
+			if _, _, err := call(middleware.WithAttempts(t.Context(), n), mustRetry(t, nil)(s), get, ""); err != nil || len(s.bodies) != want {
+				t.Errorf("WithAttempts(%d): %d attempts, %v; want %d", n, len(s.bodies), err, want)
+			}
+		}
+		if layer := mustRetry(t, &middleware.RetryOptions{Attempts: 1}); layer != nil {
+			t.Error("one attempt is a layer")
+		}
+	})
+}
+
+// TestBudget promises that many callers together do not hammer a server that is down.
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{{err: reset}}}
+		rt := mustRetry(t, nil)(s)
+		const callers = 500
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				if _, _, err := call(t.Context(), rt, get, ""); err == nil {
+					t.Error("no error")
+				}
+			})
+		}
+		wg.Wait()
+		if retries := len(s.bodies) - callers; retries < 100 || retries > 100+30*10 {
+			t.Errorf("%d retries, want 100 at once and 10 a second", retries)
+		}
+	})
+}
+
+// TestRetryLog promises that retries are visible, with their attempt's number in the lines of each request.
+func TestRetryLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "wait" || a.Key == "took" {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+		s := &script{steps: []step{{status: 503}, {err: reset}, {status: 200}}}
+		o := &middleware.RetryOptions{Logger: logger, Budget: 2}
+		rt := middleware.Chain(s, mustRetry(t, o), middleware.Log(logger))
+		if _, _, err := call(t.Context(), rt, get, ""); err != nil {
+			t.Fatal(err)
+		}
+		s.steps = []step{{status: 503}}
+		if _, _, err := call(t.Context(), mustRetry(t, &middleware.RetryOptions{Logger: logger, Budget: 1, BudgetPerSecond: 1e-9, Attempts: 3})(s), get, ""); err != nil {
+			t.Fatal(err)
+		}
+		const want = `level=DEBUG msg=request method=POST url=https://cluster.test/x status=503
+level=INFO msg="request will be sent again" call.verb=get call.resource=pods attempt=1 status=503
+level=DEBUG msg=request method=POST url=https://cluster.test/x attempt=2 err="read tcp: connection reset by peer"
+level=INFO msg="request will be sent again" call.verb=get call.resource=pods attempt=2 err="read tcp: connection reset by peer"
+level=DEBUG msg=request method=POST url=https://cluster.test/x attempt=3 status=200
+level=INFO msg="request will be sent again" call.verb=get call.resource=pods attempt=1 status=503
+level=INFO msg="request not sent again: the budget for retries is spent" call.verb=get call.resource=pods
+`
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("log (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestRetryOptions promises that what makes no sense is refused, by name.
+func TestRetryOptions(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		in   middleware.RetryOptions
+		want string
+	}{
+		{"attempts", middleware.RetryOptions{Attempts: -1}, "RetryOptions.Attempts: -1 is negative"},
+		{"time", middleware.RetryOptions{For: -1}, "RetryOptions: For, "},
+		{"delay", middleware.RetryOptions{LongestDelay: -1}, "RetryOptions: For, "},
+		{"budget", middleware.RetryOptions{BudgetPerSecond: -1}, "RetryOptions: Budget "},
+	} {
+		if _, err := middleware.Retry(&tc.in); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s: error = %v, want %s", tc.name, err, tc.want)
+		}
+	}
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, s := range []string{"", "0", "5", "-1", "99999999999999999999", "Sat, 01 Jan 2000 00:00:09 GMT", "soon", " 7 "} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		if wait, ok := middleware.RetryAfter(retryAfter(value)); wait < 0 || !ok && wait != 0 {
+			t.Errorf("RetryAfter(%q) = %v, %v", value, wait, ok)
+		}
+	})
+}

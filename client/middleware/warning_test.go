@@ -1,0 +1,136 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+func TestParseWarnings(t *testing.T) {
+	one := func(text string) []middleware.Warning {
+		return []middleware.Warning{{Code: 299, Agent: "-", Text: text}}
+	}
+	for _, tc := range []struct {
+		name string
+		in   []string
+		want []middleware.Warning
+	}{
+		{"none", nil, nil},
+		{"one", []string{`299 - "v1 Endpoints is deprecated"`}, one("v1 Endpoints is deprecated")},
+		{"an empty one", []string{`299 - ""`}, one("")},
+		{"quotes and backslashes", []string{`299 - "unknown field \"a\\b\""`}, one(`unknown field "a\b"`)},
+		{"a date", []string{`299 - "old" "Sat, 21 Nov 2026 12:00:00 GMT"`}, one("old")},
+		{"spaces around it", []string{"  299 - \"old\"  "}, one("old")},
+		{"commas in the text", []string{`299 - "a, b"`}, one("a, b")},
+		{"characters that play with a terminal", []string{"299 - \"\x1b[31mred\x07\u0085\""}, one(" [31mred  ")},
+		{"bytes that are no text", []string{"299 - \"a\xffb\""}, one("ab")},
+		{
+			"several in a line, with and without dates",
+			[]string{`299 - "a" "Sat, 21 Nov 2026 12:00:00 GMT",299 kube "b" , 112 host:80 "c"`},
+			[]middleware.Warning{{299, "-", "a"}, {299, "kube", "b"}, {112, "host:80", "c"}},
+		},
+		{
+			"several lines, of which one is nonsense", []string{`299 - "a"`, `nonsense`, `299 - "b", 299 - c`},
+			append(one("a"), one("b")...),
+		},
+		{"a text without an end", []string{`299 - "a`}, nil},
+		{"a backslash at the end", []string{`299 - "a\`}, nil},
+		{"a date without an end", []string{`299 - "a" "Sat`}, nil},
+		{"no code", []string{`- "a"`}, nil},
+		{"a code that is too long", []string{`0299 - "a"`}, nil},
+		{"no agent", []string{`299  "a"`}, nil},
+		{"no text", []string{`299 - `}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, middleware.ParseWarnings(http.Header{"Warning": tc.in})); diff != "" {
+				t.Errorf("ParseWarnings(%q) (-want +got):\n%s", tc.in, diff)
+			}
+		})
+	}
+}
+
+// TestWarningBounds promises that a server can't make anybody keep much.
+func TestWarningBounds(t *testing.T) {
+	lines := make([]string, 1000)
+	for i := range lines {
+		lines[i] = `299 - "` + strings.Repeat("x", 10<<10) + `", 299 - "y"`
+	}
+	got := middleware.ParseWarnings(http.Header{"Warning": lines})
+	if len(got) != 64 || len(got[0].Text) != 4<<10 {
+		t.Errorf("%d warnings, the first of %d bytes; want 64 of at most 4096", len(got), len(got[0].Text))
+	}
+}
+
+// TestWarnings promises that a handler hears of the warnings of API servers, and of what they are about.
+func TestWarnings(t *testing.T) {
+	s := &script{steps: []step{{status: 404, header: http.Header{"Warning": {`299 - "a"`, `199 - "not for us"`}}}, {err: reset}}}
+	var heard []string
+	rt := middleware.Warnings(func(ctx context.Context, w middleware.Warning) {
+		c, _ := middleware.CallOf(ctx)
+		heard = append(heard, c.Verb+" "+c.Resource+": "+w.Text)
+	})(s)
+	if status, _, err := call(t.Context(), rt, get, ""); status != 404 || err != nil {
+		t.Errorf("answer = %d, %v; want 404", status, err)
+	}
+	if _, _, err := call(t.Context(), rt, get, ""); err == nil {
+		t.Error("no error")
+	}
+	if diff := cmp.Diff([]string{"get pods: a"}, heard); diff != "" {
+		t.Errorf("heard (-want +got):\n%s", diff)
+	}
+	if middleware.Warnings(nil) != nil {
+		t.Error("warnings that nobody hears are a layer")
+	}
+}
+
+// TestLogWarnings promises one line for each text, and a memory that does not grow for ever.
+func TestLogWarnings(t *testing.T) {
+	var out bytes.Buffer
+	log := middleware.LogWarnings(slog.New(slog.NewTextHandler(&out, nil)))
+	ctx := middleware.WithCall(t.Context(), get)
+	for range 3 {
+		log(ctx, middleware.Warning{Code: 299, Text: "v1 Endpoints is deprecated"})
+	}
+	if got, want := stripTime(out.String()), "level=WARN msg=\"the server warns: v1 Endpoints is deprecated\" call.verb=get call.resource=pods\n"; got != want {
+		t.Errorf("log = %q, want %q", got, want)
+	}
+	for i := range 3000 {
+		log(ctx, middleware.Warning{Text: fmt.Sprint(i)})
+	}
+	out.Reset()
+	if log(ctx, middleware.Warning{Text: "v1 Endpoints is deprecated"}); out.Len() == 0 {
+		t.Error("a text is remembered after 3000 others")
+	}
+	if middleware.LogWarnings(nil) != nil {
+		t.Error("a handler without a logger")
+	}
+}
+
+func FuzzParseWarnings(f *testing.F) {
+	for _, s := range []string{"", `299 - "a"`, `299 - "a\"" "date", 299 - "b"`, `299 - "`, "299 - \"\x1b\xff\"", `299 - "a",`, `299 - "a" "`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		for _, w := range middleware.ParseWarnings(http.Header{"Warning": {line}}) {
+			if w.Code < 0 || w.Code > 999 || w.Agent == "" || len(w.Text) > len(line) || strings.ContainsFunc(w.Text, unicode.IsControl) {
+				t.Errorf("ParseWarnings(%q) = %+v", line, w)
+			}
+			again := http.Header{"Warning": {`299 - "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(w.Text) + `"`}}
+			if got := middleware.ParseWarnings(again); len(got) != 1 || got[0].Text != w.Text {
+				t.Errorf("%q written and parsed again is %+v", w.Text, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,118 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeotel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// spanAttributes returns what is known of a request when it begins, for its span.
+func spanAttributes(r *http.Request, call middleware.Call) []attribute.KeyValue {
+	attrs := append(serverAttributes(r), attribute.String("url.full", middleware.RedactedURL(r.URL)))
+	if n, _ := middleware.AttemptOf(r.Context()); n > 1 {
+		attrs = append(attrs, attribute.Int("http.request.resend_count", n-1))
+	}
+	for _, a := range []struct{ key, value string }{
+		{"kube.verb", call.Verb},
+		{"kube.resource", resourceOf(call)},
+		{"kube.subresource", call.Subresource},
+		{"kube.namespace", call.Namespace},
+		{"kube.name", call.Name},
+	} {
+		if a.value != "" {
+			attrs = append(attrs, attribute.String(a.key, a.value))
+		}
+	}
+	return attrs
+}
+
+// beginAttributes returns what is known of a request when it begins, for metrics. It has room for no more.
+func (t *Telemetry) beginAttributes(r *http.Request, call middleware.Call) []attribute.KeyValue {
+	resource, subresource := t.resources.labels(call)
+	return slices.Clip(append(serverAttributes(r),
+		attribute.String("kube.verb", verbOf(call.Verb)),
+		attribute.String("kube.resource", resource),
+		attribute.String("kube.subresource", subresource),
+	))
+}
+
+// serverAttributes returns the method and the server of a request.
+func serverAttributes(r *http.Request) []attribute.KeyValue {
+	port := 443
+	if r.URL.Scheme == "http" {
+		port = 80
+	}
+	if p, err := strconv.Atoi(r.URL.Port()); err == nil {
+		port = p
+	}
+	return []attribute.KeyValue{
+		attribute.String("http.request.method", methodOf(r.Method)),
+		attribute.String("server.address", r.URL.Hostname()),
+		attribute.Int("server.port", port),
+	}
+}
+
+// endAttributes returns what is known of a request when it is over.
+func endAttributes(out middleware.Outcome) []attribute.KeyValue {
+	var attrs []attribute.KeyValue
+	if _, version, ok := strings.Cut(out.Proto, "/"); ok {
+		attrs = append(attrs, attribute.String("network.protocol.version", strings.TrimSuffix(version, ".0")))
+	}
+	known := http.StatusText(out.Status) != ""
+	if known {
+		attrs = append(attrs, attribute.Int("http.response.status_code", out.Status))
+	}
+	switch {
+	case out.Err != nil:
+		attrs = append(attrs, attribute.String("error.type", errorType(out.Err)))
+	case !known:
+		attrs = append(attrs, attribute.String("error.type", other))
+	case out.Status >= 400:
+		attrs = append(attrs, attribute.String("error.type", strconv.Itoa(out.Status)))
+	}
+	return attrs
+}
+
+// errorType returns the type of what is at the bottom of an error. Its text may hold addresses and names.
+func errorType(err error) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	}
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		err = next
+	}
+	return fmt.Sprintf("%T", err)
+}
+
+// methodOf returns a method, if it is one that HTTP has.
+func methodOf(method string) string {
+	known := []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	}
+	if slices.Contains(known, method) {
+		return method
+	}
+	return "_OTHER"
+}
+
+// resourceOf returns a plural with its group.
+func resourceOf(call middleware.Call) string {
+	if call.Group == "" {
+		return call.Resource
+	}
+	return call.Resource + "." + call.Group
+}

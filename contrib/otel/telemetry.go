@@ -1,0 +1,122 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeotel
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// scope is the name under which spans and metrics are reported.
+const scope = "github.com/kube-go/sdk/contrib/otel"
+
+// Options are the options of [New]. The zero value of a field is its default.
+type Options struct {
+	// TracerProvider gets the spans. Default: none.
+	TracerProvider trace.TracerProvider
+
+	// MeterProvider gets the metrics. Default: none.
+	MeterProvider metric.MeterProvider
+
+	// Propagator tells the server which trace a request belongs to, for its own spans. Default: none.
+	Propagator propagation.TextMapPropagator
+
+	// Resources is how many different resources and subresources are told apart in metrics. Default 200.
+	Resources int
+}
+
+// Telemetry reports the requests of one or more clients.
+type Telemetry struct {
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
+	resources  *bound
+
+	duration metric.Float64Histogram
+	size     metric.Int64Histogram
+	active   metric.Int64UpDownCounter
+}
+
+// New returns telemetry. Its error is one of the MeterProvider, which may refuse an instrument.
+func New(o *Options) (*Telemetry, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.TracerProvider == nil {
+		opts.TracerProvider = tracenoop.NewTracerProvider()
+	}
+	if opts.MeterProvider == nil {
+		opts.MeterProvider = metricnoop.NewMeterProvider()
+	}
+	if opts.Propagator == nil {
+		opts.Propagator = propagation.NewCompositeTextMapPropagator()
+	}
+	meter := opts.MeterProvider.Meter(scope)
+	duration, err1 := meter.Float64Histogram("http.client.request.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of HTTP client requests."),
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
+	size, err2 := meter.Int64Histogram("http.client.response.body.size", metric.WithUnit("By"),
+		metric.WithDescription("Size of HTTP client response bodies."),
+		metric.WithExplicitBucketBoundaries(0, 256, 1<<10, 4<<10, 16<<10, 64<<10, 256<<10, 1<<20, 4<<20, 16<<20, 64<<20))
+	active, err3 := meter.Int64UpDownCounter("http.client.active_requests", metric.WithUnit("{request}"),
+		metric.WithDescription("Number of active HTTP requests."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	return &Telemetry{
+		tracer: opts.TracerProvider.Tracer(scope), propagator: opts.Propagator, resources: newBound(opts.Resources),
+		duration: duration, size: size, active: active,
+	}, nil
+}
+
+// Observe is a [middleware.Observer].
+func (t *Telemetry) Observe(r *http.Request) (context.Context, func(middleware.Outcome)) {
+	call, _ := middleware.CallOf(r.Context())
+	ctx, span := t.tracer.Start(r.Context(), spanName(r, call),
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(spanAttributes(r, call)...))
+	t.propagator.Inject(ctx, propagation.HeaderCarrier(r.Header))
+
+	began := t.beginAttributes(r, call)
+	t.active.Add(ctx, 1, metric.WithAttributes(began...))
+	return ctx, func(out middleware.Outcome) {
+		t.active.Add(ctx, -1, metric.WithAttributes(began...))
+		ended := metric.WithAttributes(append(began, endAttributes(out)...)...)
+		took := out.Total
+		if call.Verb == "watch" {
+			took = out.Header
+		}
+		t.duration.Record(ctx, took.Seconds(), ended)
+		t.size.Record(ctx, out.Bytes, ended)
+
+		span.SetAttributes(endAttributes(out)...)
+		span.SetAttributes(attribute.Int64("http.response.body.size", out.Bytes))
+		if out.Status == 0 || out.Status >= 400 || out.Err != nil {
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
+}
+
+// spanName returns what a request does, without whom it does it to.
+func spanName(r *http.Request, call middleware.Call) string {
+	if call.Resource == "" {
+		return methodOf(r.Method)
+	}
+	name := call.Verb + " " + resourceOf(call)
+	if call.Subresource != "" {
+		name += "/" + call.Subresource
+	}
+	return name
+}

@@ -1,0 +1,123 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeprometheus
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// Options are the options of [New]. The zero value of a field is its default.
+type Options struct {
+	// Buckets are the upper bounds of the histograms, in seconds. Default: from 5 ms to 60 s.
+	Buckets []float64
+
+	// Resources is how many different resources and subresources have series of their own. Default 200.
+	Resources int
+
+	// Labels are added to each series, such as the name of a cluster.
+	Labels map[string]string
+}
+
+// Metrics are the metrics of one or more clients. They are a prometheus.Collector.
+type Metrics struct {
+	requests, retries, bytes *prometheus.CounterVec
+	duration                 *prometheus.HistogramVec
+	inFlight                 *prometheus.GaugeVec
+	waits                    prometheus.Histogram
+	resources                *bound
+}
+
+// New returns metrics, which the caller has to register.
+func New(o *Options) *Metrics {
+	if o == nil {
+		o = &Options{}
+	}
+	buckets := o.Buckets
+	if buckets == nil {
+		buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
+	}
+	name := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: "kube", Subsystem: "client", Name: name, Help: help, ConstLabels: o.Labels}
+	}
+	counter := func(n, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts(name(n, help)), append([]string{"verb", "resource", "subresource"}, labels...))
+	}
+	histogram := func(n, help string) prometheus.HistogramOpts {
+		return prometheus.HistogramOpts{
+			Namespace: "kube", Subsystem: "client", Name: n, Help: help, ConstLabels: o.Labels, Buckets: buckets,
+		}
+	}
+	return &Metrics{
+		requests: counter("requests_total", "HTTP requests to the API server that are over.", "code"),
+		retries:  counter("retries_total", "HTTP requests to the API server that were not the first attempt."),
+		bytes:    counter("response_bytes_total", "Bytes read of the API server's answers, after decompression."),
+		duration: prometheus.NewHistogramVec(histogram("request_duration_seconds",
+			"Time until the API server's answer was read, of a watch until its header was there."), []string{"verb"}),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("requests_in_flight",
+			"HTTP requests to the API server that are under way.")), []string{"verb"}),
+		waits:     prometheus.NewHistogram(histogram("rate_limit_wait_seconds", "Time that requests had to wait for the client's own limit.")),
+		resources: newBound(o.Resources),
+	}
+}
+
+// Describe describes the metrics to a registry.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range m.collectors() {
+		c.Describe(ch)
+	}
+}
+
+// Collect hands the metrics to a registry.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range m.collectors() {
+		c.Collect(ch)
+	}
+}
+
+func (m *Metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.requests, m.retries, m.bytes, m.duration, m.inFlight, m.waits}
+}
+
+// Observe is a [middleware.Observer].
+func (m *Metrics) Observe(r *http.Request) (context.Context, func(middleware.Outcome)) {
+	call, _ := middleware.CallOf(r.Context())
+	verb := verbOf(call.Verb)
+	resource, sub := m.resources.labels(call)
+	if n, _ := middleware.AttemptOf(r.Context()); n > 1 {
+		m.retries.WithLabelValues(verb, resource, sub).Inc()
+	}
+	inFlight := m.inFlight.WithLabelValues(verb)
+	inFlight.Inc()
+	return nil, func(out middleware.Outcome) {
+		inFlight.Dec()
+		m.requests.WithLabelValues(verb, resource, sub, codeOf(out)).Inc()
+		m.bytes.WithLabelValues(verb, resource, sub).Add(float64(out.Bytes))
+		took := out.Total
+		if verb == "watch" {
+			took = out.Header
+		}
+		m.duration.WithLabelValues(verb).Observe(took.Seconds())
+	}
+}
+
+// Waited is for [middleware.RateLimitOptions].OnWait.
+func (m *Metrics) Waited(_ context.Context, d time.Duration) { m.waits.Observe(d.Seconds()) }
+
+// codeOf returns the status of an answer.
+func codeOf(out middleware.Outcome) string {
+	switch {
+	case out.Status == 0:
+		return "error"
+	case http.StatusText(out.Status) == "":
+		return other
+	}
+	return strconv.Itoa(out.Status)
+}
