@@ -4,84 +4,37 @@
 package discovery_test
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"io"
-	"net/http"
-	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/discovery"
-	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 )
 
-// answer is what a server says to one path.
-type answer struct {
-	code        int
-	contentType string
-	body        string
-}
-
-// The documents in testdata were recorded on Kubernetes 1.36, with a custom resource, and an API service whose server is
-// not there; those that end in _old are what a server without aggregated discovery answers.
-func recorded(t testing.TB, file string) answer {
-	t.Helper()
-	body, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{200, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", string(body)}
-}
-
-// clientOf returns a client of a server that gives these answers, and where it notes what it was asked.
-func clientOf(t testing.TB, answers map[string]answer) (c *client.Client, asked *[]*http.Request) {
-	t.Helper()
-	asked = new([]*http.Request)
-	transport := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
-		*asked = append(*asked, r)
-		a := answers[r.URL.Path]
-		return &http.Response{
-			StatusCode: a.code, Header: http.Header{"Content-Type": {a.contentType}},
-			Body: io.NopCloser(strings.NewReader(a.body)), Request: r,
-		}, nil
-	})
-	c, err := client.New(context.Background(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: transport})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, asked
-}
-
-// discover returns what was recorded.
-func discover(t testing.TB) *discovery.Discovery {
-	t.Helper()
-	c, _ := clientOf(t, map[string]answer{"/api": recorded(t, "api.json"), "/apis": recorded(t, "apis.json")})
-	d, err := discovery.Discover(t.Context(), c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
+// metrics is the group version whose server was not there when the documents were recorded.
+var metrics = schema.GroupVersion{Group: "metrics.example.com", Version: "v1beta1"} //nolint:gochecknoglobals // never changed
 
 func TestDiscover(t *testing.T) {
-	c, asked := clientOf(t, map[string]answer{"/api": recorded(t, "api.json"), "/apis": recorded(t, "apis.json")})
-	d, err := discovery.Discover(t.Context(), c, nil)
+	server := modern(t)
+	d, err := discovery.Discover(t.Context(), server.client(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(*asked) != 2 {
-		t.Errorf("%d requests, want 2", len(*asked))
-	}
-	for _, r := range *asked {
+	for _, r := range server.asked {
 		if accept := r.Header.Get("Accept"); !strings.HasPrefix(accept, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,") {
 			t.Errorf("Accept = %s, want the aggregated form first", accept)
 		}
+	}
+	if asked := server.takeAsked(); len(asked) != 2 {
+		t.Errorf("asked for %v, want 2 requests", asked)
 	}
 	resources := d.Resources()
 	if len(resources) != 69 {
@@ -101,28 +54,110 @@ func TestDiscover(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("deployments: %v (-want +got):\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"metrics.example.com/v1beta1"}, d.Stale()); diff != "" {
-		t.Errorf("Stale (-want +got):\n%s", diff)
+	failed := d.Failed()
+	if len(failed) != 1 || failed[0].GroupVersion != metrics || !errors.Is(failed[0], discovery.ErrStale) {
+		t.Errorf("Failed = %v, want %s to be stale", failed, metrics)
 	}
-	resources[0].Kind = "Changed"
-	d.Stale()[0] = "changed"
-	if d.Resources()[0].Kind == "Changed" || d.Stale()[0] == "changed" {
+	resources[0].Kind, failed[0] = "Changed", nil
+	if d.Resources()[0].Kind == "Changed" || d.Failed()[0] == nil {
 		t.Error("what was returned is not the caller's own")
 	}
 }
 
-// TestDiscoverOddities looks at what a document may leave out.
-func TestDiscoverOddities(t *testing.T) {
-	list := func(resources string) answer {
-		return answer{200, "application/json", `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"g.test"},` +
-			`"versions":[{"version":"v1","resources":[` + resources + `]}]}]}`}
+func TestPreferred(t *testing.T) {
+	d := discover(t)
+	seen := map[string]bool{}
+	for _, r := range d.Preferred() {
+		if seen[r.String()] {
+			t.Errorf("%s is there twice", r)
+		}
+		seen[r.String()] = true
+		if r.String() == "horizontalpodautoscalers.autoscaling" && r.Version != "v2" {
+			t.Errorf("%s is preferred in %s, want v2", r, r.Version)
+		}
 	}
-	c, _ := clientOf(t, map[string]answer{
-		"/api": {200, "application/json", `{"kind":"APIGroupDiscoveryList","items":[]}`},
-		"/apis": list(`{"resource":"parts","scope":"Cluster"},{"resource":"halves","responseKind":null},{"resource":"voids","responseKind":{"kind":""}},` +
-			`{"resource":"things","responseKind":{"kind":"Thing"},"scope":"Cluster"}`),
-	})
-	d, err := discovery.Discover(t.Context(), c, nil)
+	if all := len(d.Resources()); len(seen) != all-1 { // autoscalers are there in two versions
+		t.Errorf("%d preferred resources of %d, want one less", len(seen), all)
+	}
+}
+
+func TestSubresources(t *testing.T) {
+	d := discover(t)
+	for _, tc := range []struct{ resource, sub, want string }{
+		{"deployments", "scale", "autoscaling/v1, Kind=Scale"},
+		{"deployments", "status", "apps/v1, Kind=Deployment"},
+		{"pods", "eviction", "policy/v1, Kind=Eviction"},
+		{"serviceaccounts", "token", "authentication.k8s.io/v1, Kind=TokenRequest"},
+	} {
+		res, err := d.Resolve(tc.resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, sub := range d.Subresources(res) {
+			if sub.Name == tc.sub {
+				found = true
+				if sub.Kind.String() != tc.want || len(sub.Verbs) == 0 {
+					t.Errorf("%s/%s = %+v, want %s", tc.resource, tc.sub, sub, tc.want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s have no %s", tc.resource, tc.sub)
+		}
+	}
+	if got := d.Subresources(core.Resource{Version: "v1", Plural: "unicorns"}); got != nil {
+		t.Errorf("unicorns have %v", got)
+	}
+}
+
+func TestForKindAndResource(t *testing.T) {
+	d := discover(t)
+	for _, tc := range []struct {
+		gvk  schema.GroupVersionKind
+		want string // empty: unknown
+	}{
+		{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "/v1, Resource=pods"},
+		{schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}, "autoscaling/v1, Resource=horizontalpodautoscalers"},
+		{schema.GroupVersionKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, "autoscaling/v2, Resource=horizontalpodautoscalers"},
+		{schema.GroupVersionKind{Group: "autoscaling", Version: "v3", Kind: "HorizontalPodAutoscaler"}, ""},
+		{schema.GroupVersionKind{Version: "v1", Kind: "pod"}, ""},
+		{schema.GroupVersionKind{}, ""},
+	} {
+		res, err := d.ForKind(tc.gvk)
+		if got := res.GroupVersionResource().String(); tc.want != "" && (err != nil || got != tc.want) {
+			t.Errorf("ForKind(%s) = %s, %v; want %s", tc.gvk, got, err, tc.want)
+		}
+		if _, ok := errors.AsType[*discovery.UnknownResourceError](err); (tc.want == "") != ok {
+			t.Errorf("ForKind(%s): %v", tc.gvk, err)
+		}
+		if err != nil {
+			continue
+		}
+		for _, version := range []string{res.Version, ""} {
+			gvr := res.GroupVersionResource()
+			gvr.Version = version
+			back, err := d.ForResource(gvr)
+			if err != nil || back.Kind != tc.gvk.Kind || version != "" && back.Version != version {
+				t.Errorf("ForResource(%s) = %+v, %v", gvr, back, err)
+			}
+		}
+	}
+	_, err := d.ForResource(schema.GroupVersionResource{Group: "apps", Version: "v2", Resource: "deployments"})
+	if want := `the server has no resource "deployments.v2.apps"; did you mean deployments.apps?`; err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+// TestDiscoverOddities looks at what a document may leave out, and at what it should not say.
+func TestDiscoverOddities(t *testing.T) {
+	server := &fakeServer{answers: map[string]answer{
+		"/api": noGroups(),
+		"/apis": oneGroup("g.test", "v1", `{"resource":"parts","scope":"Cluster"},{"resource":"halves","responseKind":null},{"resource":"voids","responseKind":{"kind":""}},`+
+			`{"resource":"things","responseKind":{"kind":"Thing"},"scope":"Cluster"},{"resource":"things","responseKind":{"kind":"Again"}},`+
+			`{"resource":"../etc","responseKind":{"kind":"Escape"}}`),
+	}}
+	d, err := discovery.Discover(t.Context(), server.client(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,37 +173,61 @@ func TestDiscoverOddities(t *testing.T) {
 			t.Errorf("Resolve(%q) = %v, want an error", name, got)
 		}
 	}
+	const odd = `[g.test/v1: resource "../etc": resource: Plural "../etc" can't be part of a URL]`
+	if got := fmt.Sprint(d.Failed()); got != odd {
+		t.Errorf("Failed = %s, want %s", got, odd)
+	}
 }
 
 func TestDiscoverErrors(t *testing.T) {
-	old := recorded(t, "apis_old.json")
 	for _, tc := range []struct {
-		name string
-		in   map[string]answer
-		want string
-		is   error
+		name    string
+		in      map[string]answer
+		options *discovery.Options
+		want    string
+		is      error
 	}{
 		{
-			"a server without aggregated discovery",
-			map[string]answer{"/api": recorded(t, "api_old.json"), "/apis": old},
-			`discover /api: the server answers with a "APIVersions", not with aggregated discovery; it needs Kubernetes 1.27 or newer`, nil,
+			name: "a server that says no",
+			in:   map[string]answer{"/api": {code: 403, contentType: "text/plain", body: "no"}, "/apis": noGroups()},
+			want: "discover /api: forbidden: server said: no", is: core.ErrForbidden,
 		},
 		{
-			"a server with half of it",
-			map[string]answer{"/api": recorded(t, "api.json"), "/apis": old},
-			`discover /apis: the server answers with a "APIGroupList", not with aggregated discovery; it needs Kubernetes 1.27 or newer`, nil,
+			name: "a server that has neither root",
+			want: "discover /api and /apis: not found: server said: 404 page not found; is this the address of a Kubernetes API server?",
+			is:   core.ErrNotFound,
 		},
-		{"a server that says no", map[string]answer{"/api": {403, "text/plain", "no"}}, "discover /api: forbidden: server said: no", core.ErrForbidden},
 		{
-			"the page of a login",
-			map[string]answer{"/api": {200, "text/html", "<html>"}},
-			`discover /api: content type "text/html": want application/json or application/vnd.kubernetes.protobuf; is this the address of a Kubernetes API server?`, nil,
+			name: "the page of a login",
+			in:   map[string]answer{"/api": {code: 200, contentType: "text/html", body: "<html>"}, "/apis": noGroups()},
+			want: `discover /api: content type "text/html": want application/json`,
 		},
-		{"half a document", map[string]answer{"/api": {200, "application/json", `{"kind":`}}, "discover /api: ", io.ErrUnexpectedEOF},
+		{
+			name: "half a document",
+			in:   map[string]answer{"/api": plain(`{"kind":`), "/apis": noGroups()},
+			want: "discover /api: ", is: io.ErrUnexpectedEOF,
+		},
+		{
+			name: "a document of something else",
+			in:   map[string]answer{"/api": noGroups(), "/apis": plain(`{"kind":"PodList","items":[]}`)},
+			want: `discover /apis: the server answers with a document of kind "PodList", not APIGroupDiscoveryList or APIVersions or APIGroupList; is this`,
+		},
+		{
+			name: "more group versions than can be asked for",
+			in: map[string]answer{
+				"/api":  noGroups(),
+				"/apis": plain(`{"kind":"APIGroupList","groups":[{"name":"g.test","versions":[` + strings.Repeat(`{"version":"v1"},`, 5000) + `{}]}]}`),
+			},
+			want: "discover /apis: the server lists 5001 group versions, and has no aggregated discovery; more than 4096 are not asked for one by one",
+		},
+		{
+			name:    "a timeout that makes no sense",
+			options: &discovery.Options{GroupTimeout: -1},
+			want:    "discovery.Options.GroupTimeout: -1ns is negative; 0 means the default",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, _ := clientOf(t, tc.in)
-			d, err := discovery.Discover(t.Context(), c, nil)
+			d, err := discovery.Discover(t.Context(), (&fakeServer{answers: tc.in}).client(t), tc.options)
 			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || d != nil {
 				t.Errorf("Discover = %v, %v; want %s", d, err, tc.want)
 			}
@@ -179,96 +238,136 @@ func TestDiscoverErrors(t *testing.T) {
 	}
 }
 
-func TestResolve(t *testing.T) {
-	d := discover(t)
-	for _, tc := range []struct {
-		name, in, want string // want is plural.group/version
-	}{
-		{"a plural", "pods", "pods/v1"},
-		{"a singular", "pod", "pods/v1"},
-		{"a short name", "po", "pods/v1"},
-		{"a kind", "Pod", "pods/v1"},
-		{"a kind in another case", "daemonSET", "daemonsets.apps/v1"},
-		{"a plural in another case", "PODS", "pods/v1"},
-		{"a custom resource", "wd", "widgets.example.com/v1"},
-		{"a plural with its group", "deployments.apps", "deployments.apps/v1"},
-		{"a short name with its group", "deploy.apps", "deployments.apps/v1"},
-		{"a kind with its group", "Deployment.apps", "deployments.apps/v1"},
-		{"a kind with version and group", "Deployment.v1.apps", "deployments.apps/v1"},
-		{"a plural of the core group with its version", "pods.v1", "pods/v1"},
-		{"a plural of the core group with its version, as kubectl writes it", "pods.v1.", "pods/v1"},
-		{"what two groups have, the preferred first", "events", "events/v1"},
-		{"what two groups have, of the second", "events.events.k8s.io", "events.events.k8s.io/v1"},
-		{"what two versions have, the preferred first", "hpa", "horizontalpodautoscalers.autoscaling/v2"},
-		{"what two versions have, of the second", "hpa.v1.autoscaling", "horizontalpodautoscalers.autoscaling/v1"},
-		{"a plural that is its own singular", "endpoints", "endpoints/v1"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := d.Resolve(tc.in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.String()+"/"+got.Version != tc.want {
-				t.Errorf("Resolve(%q) = %s/%s, want %s", tc.in, got, got.Version, tc.want)
-			}
-		})
+// TestNoCoreGroup promises that a server of nothing but groups of its own can be discovered.
+func TestNoCoreGroup(t *testing.T) {
+	server := &fakeServer{answers: map[string]answer{"/apis": oneGroup("g.test", "v1", `{"resource":"things","responseKind":{"kind":"Thing"}}`)}}
+	d, err := discovery.Discover(t.Context(), server.client(t), nil)
+	if err != nil || len(d.Resources()) != 1 {
+		t.Errorf("Discover = %v, %v; want one resource", d, err)
 	}
 }
 
-func TestResolveUnknown(t *testing.T) {
-	d := discover(t)
-	const stale = `", as far as it knows: metrics.example.com/v1beta1 did not answer it; `
-	for _, tc := range []struct {
-		name, in, want string
-	}{
-		{"a slip of the pen", "deploymets", "did you mean deployments.apps?"},
-		{"a slip in a kind", "DeamonSet", "did you mean daemonsets.apps?"},
-		{"a slip in a custom resource", "gadgets", "did you mean widgets.example.com?"},
-		{"the wrong group", "deployments.extensions", "did you mean deployments.apps?"},
-		{"the wrong version", "deployments.v2.apps", "did you mean deployments.apps?"},
-		{"a slip in what two groups have", "evnts", "did you mean events or events.events.k8s.io?"},
-		{"nothing that comes near", "unicorns", "a resource that a CustomResourceDefinition defines must be installed first"},
-		{"nothing", "", "a resource that a CustomResourceDefinition defines must be installed first"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			_, err := d.Resolve(tc.in)
-			unknown, ok := errors.AsType[*discovery.UnknownResourceError](err)
-			if !ok || unknown.Name != tc.in || len(unknown.Nearby) > 3 {
-				t.Fatalf("error = %#v, want an UnknownResourceError about %q", err, tc.in)
-			}
-			if want := `the server has no resource "` + tc.in + stale + tc.want; err.Error() != want {
-				t.Errorf("error = %v, want %s", err, want)
-			}
-		})
-	}
-	fresh := &discovery.UnknownResourceError{Name: "x"}
-	if got := fresh.Error(); got != `the server has no resource "x"; a resource that a CustomResourceDefinition defines must be installed first` {
-		t.Errorf("Error() = %s", got)
-	}
-}
-
-// FuzzResolve holds Resolve to this: what it finds has the name that was asked for, and never is it found by nothing.
-func FuzzResolve(f *testing.F) {
-	d := discover(f)
-	for _, seed := range []string{"pods", "Deployment.v1.apps", "hpa.v1.autoscaling", "", ".", "..", "pods.v1.", "é"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		res, err := d.Resolve(name)
+// TestLegacy promises that a server without aggregated discovery has the same resources, and that a group version which
+// does not answer is reported beside them, soon.
+func TestLegacy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := legacy(t)
+		began := time.Now()
+		d, err := discovery.Discover(t.Context(), server.client(t), nil)
 		if err != nil {
-			if _, ok := errors.AsType[*discovery.UnknownResourceError](err); !ok {
-				t.Errorf("Resolve(%q): %v, want an UnknownResourceError", name, err)
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("it took %v, want 2s", took)
+		}
+		want := discover(t)
+		if diff := cmp.Diff(want.Resources(), d.Resources()); diff != "" {
+			t.Errorf("resources (-aggregated +legacy):\n%s", diff)
+		}
+		for _, r := range want.Resources() {
+			if diff := cmp.Diff(want.Subresources(r), d.Subresources(r)); diff != "" {
+				t.Errorf("subresources of %s (-aggregated +legacy):\n%s", r, diff)
 			}
+		}
+		if got := fmt.Sprint(d.Failed()); got != "[metrics.example.com/v1beta1: no answer within 2s]" {
+			t.Errorf("Failed = %s", got)
+		}
+		if server.most > 32 {
+			t.Errorf("%d requests at one time", server.most)
+		}
+	})
+}
+
+// TestHalfLegacy promises that each root is asked in the form that it knows.
+func TestHalfLegacy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := legacy(t)
+		server.set("/api", recorded(t, "api.json"))
+		server.set("/apis/metrics.example.com/v1beta1", answer{code: 503, contentType: "text/plain", body: "no"})
+		server.set("/apis/example.com/v1", plain(`{"kind":"Table"}`))
+		d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{GroupTimeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := len(d.Resources()), len(discover(t).Resources())-1; got != want {
+			t.Errorf("%d resources, want %d: all but the widgets", got, want)
+		}
+		failed := d.Failed()
+		if len(failed) != 2 || failed[0].GroupVersion.Group != "example.com" || failed[1].GroupVersion != metrics || !errors.Is(failed[1], core.ErrUnavailable) {
+			t.Errorf("Failed = %v, want the one that says something else, and the one that says no", failed)
+		}
+	})
+}
+
+// TestLegacyGivesUp promises that discovery ends with its context.
+func TestLegacyGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := contextOf(t, time.Second)
+		defer cancel()
+		_, err := discovery.Discover(ctx, legacy(t).client(t), nil)
+		if !errors.Is(err, errEnough) {
+			t.Errorf("error = %v, want the cause of the context", err)
+		}
+	})
+}
+
+// TestLegacyNames promises that names which can't be part of a path are not asked for.
+func TestLegacyNames(t *testing.T) {
+	server := &fakeServer{answers: map[string]answer{
+		"/api":            plain(`{"kind":"APIVersions","versions":["..","v1"]}`),
+		"/api/v1":         plain(`{"kind":"APIResourceList","resources":[{"name":"pods","kind":"Pod"},{"name":"/","kind":"X"},{"name":"nobody/status","kind":"X"}]}`),
+		"/apis":           plain(`{"kind":"APIGroupList","groups":[{"name":"a/b","versions":[{"version":"v1"}]},{"name":"g.test","versions":[{"version":"v1"},{"version":"v2"}],"preferredVersion":{"version":"v2"}}]}`),
+		"/apis/g.test/v1": plain(`{"kind":"APIResourceList","resources":[{"name":"things","kind":"Thing"}]}`),
+		"/apis/g.test/v2": plain(`{"kind":"APIResourceList","resources":[{"name":"things","kind":"Thing"}]}`),
+	}}
+	d, err := discovery.Discover(t.Context(), server.client(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(server.takeAsked()); strings.Contains(got, "..") || strings.Contains(got, "b/v1") {
+		t.Errorf("asked for %s", got)
+	}
+	if got := fmt.Sprint(d.Resources()); got != "[pods things.g.test things.g.test]" || d.Resources()[1].Version != "v2" {
+		t.Errorf("resources %s, want those with proper names, v2 of the things first", got)
+	}
+	if failed := d.Failed(); len(failed) != 2 {
+		t.Errorf("Failed = %v, want two", failed)
+	}
+}
+
+// FuzzDiscover holds Discover to this, whatever a server answers: it comes back, with an error or with resources that
+// can be asked for, each of which is found by its names.
+func FuzzDiscover(f *testing.F) {
+	for _, file := range []string{"api.json", "apis.json", "api_old.json", "apis_old.json"} {
+		f.Add(recorded(f, file).body)
+	}
+	f.Add(`{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":[{"resource":"x","responseKind":{"kind":"X","version":"v2"}}]}]}]}`)
+	f.Add(`{"kind":"APIResourceList","resources":[{"name":"pods/status","kind":"Pod"},{"name":"pods","kind":"Pod"}]}`)
+	f.Add(`{"kind":"APIGroupList","groups":[{"name":"a","versions":null,"preferredVersion":{"version":"v1"}}]}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		server := &fakeServer{answers: map[string]answer{
+			"/api": plain(`{"kind":"APIVersions","versions":["v1"]}`), "/api/v1": plain(body), "/apis": plain(body),
+		}}
+		d, err := discovery.Discover(t.Context(), server.client(t), nil)
+		if err != nil {
 			return
 		}
-		first, rest, _ := strings.Cut(strings.ToLower(name), ".")
-		names := append([]string{res.Plural, res.Singular, strings.ToLower(res.Kind)}, res.ShortNames...)
-		if first == "" || !strings.Contains(" "+strings.Join(names, " ")+" ", " "+first+" ") {
-			t.Errorf("Resolve(%q) = %s, which has no such name", name, res)
+		for _, r := range d.Resources() {
+			if err := r.Validate(); err != nil {
+				t.Error(err)
+			}
+			if got, err := d.ForResource(r.GroupVersionResource()); err != nil || got.Kind != r.Kind {
+				t.Errorf("ForResource(%s) = %+v, %v", r.GroupVersionResource(), got, err)
+			}
+			if _, err := d.ForKind(r.GroupVersionKind()); err != nil {
+				t.Error(err)
+			}
+			if len(d.Subresources(r)) != len(r.Subresources) {
+				t.Errorf("%s has %v and %v", r, d.Subresources(r), r.Subresources)
+			}
 		}
-		group := res.Group
-		if rest != "" && rest != group && rest != res.Version+"."+group && (group != "" || rest != res.Version) {
-			t.Errorf("Resolve(%q) = %s in version %s, which is not in %q", name, res, res.Version, rest)
+		if len(d.Preferred()) > len(d.Resources()) {
+			t.Errorf("more is preferred than there is")
 		}
 	})
 }

@@ -6,92 +6,193 @@ package discovery
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
 )
 
 // UnknownResourceError says that a name fits nothing the server has.
 type UnknownResourceError struct {
-	Name   string
-	Nearby []string // names that come near
-	Stale  []string // group versions whose server did not answer, one of which may have it
+	Name       string
+	IsCategory bool          // it is a category, of which there is more than one resource
+	Nearby     []string      // names that come near
+	Failed     []*GroupError // group versions that could not be discovered, one of which may have it
 }
 
 // Error names the name, and where else to look.
 func (e *UnknownResourceError) Error() string {
-	msg := fmt.Sprintf("the server has no resource %q", e.Name)
-	if len(e.Stale) > 0 {
-		msg += ", as far as it knows: " + strings.Join(e.Stale, ", ") + " did not answer it"
+	if e.IsCategory {
+		return fmt.Sprintf("%q is a category of resources, not a resource: name one of them, or resolve it as a category", e.Name)
 	}
+	msg := fmt.Sprintf("the server has no resource %q%s", e.Name, asFarAsKnown(e.Failed))
 	if len(e.Nearby) > 0 {
 		return msg + "; did you mean " + strings.Join(e.Nearby, " or ") + "?"
 	}
 	return msg + "; a resource that a CustomResourceDefinition defines must be installed first"
 }
 
+// asFarAsKnown limits a statement about everything to what was discovered.
+func asFarAsKnown(failed []*GroupError) string {
+	if len(failed) == 0 {
+		return ""
+	}
+	var names []string
+	for _, f := range failed {
+		names = append(names, f.GroupVersion.String())
+	}
+	return ", as far as is known: " + strings.Join(slices.Compact(names), ", ") + " can't be discovered"
+}
+
+// UnknownCategoryError says that no resource is of a category.
+type UnknownCategoryError struct {
+	Name   string
+	Known  []string      // all categories
+	Failed []*GroupError // group versions that could not be discovered
+}
+
+// Error names the category, and those that there are.
+func (e *UnknownCategoryError) Error() string {
+	msg := fmt.Sprintf("the server has no category %q%s", e.Name, asFarAsKnown(e.Failed))
+	if len(e.Known) == 0 {
+		return msg + "; it has none at all"
+	}
+	return msg + "; it has " + strings.Join(e.Known, ", ")
+}
+
 // Resolve finds a resource by its plural, singular or short name or its kind, in any case, alone or followed by a group
-// or by a version with a group: deploy, Deployment, deployments.apps, deployments.v1.apps. Of several the one that
-// the server prefers is taken.
+// or by a version with a group: deploy, Deployment, deployments.apps, deployments.v1.apps. Of several it is the first of
+// [Discovery.Matches].
 //
 // Errors: [*UnknownResourceError].
 func (d *Discovery) Resolve(name string) (core.Resource, error) {
-	lower := strings.ToLower(name)
-	for _, match := range []func(core.Resource, string) bool{hasPlural, hasOtherName} {
-		for _, r := range d.resources {
-			if matches(r, lower, match) {
-				return r, nil
+	if found := d.Matches(name); len(found) > 0 {
+		return found[0], nil
+	}
+	err := d.unknown(name)
+	err.IsCategory = slices.Contains(d.Categories(), strings.ToLower(name))
+	return core.Resource{}, err
+}
+
+// Matches returns all resources that a name given to [Discovery.Resolve] can mean, the best first: those whose plural
+// it is, then those whose singular or kind, then those whose short name, each in the server's order of preference. Each
+// is there once, in the version that the server prefers among those that fit. More than one means that the name is
+// ambiguous; with its group it is not.
+func (d *Discovery) Matches(name string) []core.Resource {
+	name = strings.ToLower(name)
+	var found []core.Resource
+	seen := map[schema.GroupResource]bool{}
+	for _, match := range []func(core.Resource, string) bool{hasPlural, hasSingular, hasShort} {
+		for _, r := range d.served {
+			if id := r.GroupVersionResource().GroupResource(); !seen[id] && fits(r.Resource, name, match) {
+				seen[id] = true
+				found = append(found, r.Resource)
 			}
 		}
 	}
-	return core.Resource{}, &UnknownResourceError{Name: name, Nearby: d.nearby(lower), Stale: d.Stale()}
+	return found
 }
 
-// matches tries the name as a whole, then as name.group, then as name.version.group.
-func matches(r core.Resource, name string, match func(core.Resource, string) bool) bool {
+// ResolveCategory returns the resources of a category, such as all, each in the version that the server prefers. What
+// their slices hold must not be changed.
+//
+// Errors: [*UnknownCategoryError].
+func (d *Discovery) ResolveCategory(name string) ([]core.Resource, error) {
+	name = strings.ToLower(name)
+	all := slices.DeleteFunc(d.Preferred(), func(r core.Resource) bool { return !slices.Contains(r.Categories, name) })
+	if len(all) == 0 {
+		return nil, &UnknownCategoryError{Name: name, Known: d.Categories(), Failed: d.Failed()}
+	}
+	return all, nil
+}
+
+// Categories returns the categories that there are, in alphabetical order.
+func (d *Discovery) Categories() []string {
+	all := map[string]bool{}
+	for _, r := range d.served {
+		for _, c := range r.Categories {
+			all[c] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// fits tries the name as a whole, then as name.group, then as name.version.group.
+func fits(r core.Resource, name string, match func(core.Resource, string) bool) bool {
+	if name == "" { // as some resources' singular is
+		return false
+	}
 	if match(r, name) {
 		return true
 	}
 	short, rest, ok := strings.Cut(name, ".")
-	return ok && match(r, short) && (rest == r.Group || rest == r.Version+"."+r.Group || r.Group == "" && rest == r.Version)
+	return ok && short != "" && match(r, short) &&
+		(rest == r.Group || rest == r.Version+"."+r.Group || r.Group == "" && rest == r.Version)
 }
 
 func hasPlural(r core.Resource, name string) bool { return r.Plural == name }
 
-func hasOtherName(r core.Resource, name string) bool {
-	if name == "" { // as some resources' singular is
-		return false
-	}
-	return r.Singular == name || strings.ToLower(r.Kind) == name || slices.Contains(r.ShortNames, name)
+func hasSingular(r core.Resource, name string) bool {
+	return r.Singular == name || strings.ToLower(r.Kind) == name
 }
 
-// nearby returns up to three plural names that differ from name in a few letters.
+func hasShort(r core.Resource, name string) bool { return slices.Contains(r.ShortNames, name) }
+
+// unknown returns the error about a name that fits nothing. When the name says its group, only that group's failures
+// matter.
+func (d *Discovery) unknown(name string) *UnknownResourceError {
+	lower := strings.ToLower(name)
+	failed := slices.DeleteFunc(d.Failed(), func(f *GroupError) bool {
+		return d.hasGroupOf(lower) && !inGroup(lower, f.GroupVersion.Group)
+	})
+	return &UnknownResourceError{Name: name, Nearby: d.nearby(lower), Failed: failed}
+}
+
+// hasGroupOf reports whether a name ends in a group that the server has, or that failed.
+func (d *Discovery) hasGroupOf(name string) bool {
+	return slices.ContainsFunc(d.served, func(r served) bool { return inGroup(name, r.Group) }) ||
+		slices.ContainsFunc(d.failed, func(f *GroupError) bool { return inGroup(name, f.GroupVersion.Group) })
+}
+
+func inGroup(name, group string) bool { return group != "" && strings.HasSuffix(name, "."+group) }
+
+// nearby returns up to three names of resources that differ from name in a few letters.
 func (d *Discovery) nearby(name string) []string {
 	name, _, _ = strings.Cut(name, ".")
+	if len(name) > maxNameBytes {
+		return nil
+	}
 	type candidate struct {
-		plural string
-		far    int
+		name string
+		far  int
 	}
 	var found []candidate
-	for _, r := range d.resources {
+	for _, r := range d.served {
 		far := distance(name, r.Plural)
-		if r.Singular != "" {
-			far = min(far, distance(name, r.Singular))
+		for _, other := range []string{r.Singular, strings.ToLower(r.Kind)} {
+			if other != "" {
+				far = min(far, distance(name, other))
+			}
 		}
 		if far <= max(1, len(name)/3) {
 			found = append(found, candidate{r.String(), far})
 		}
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.plural, b.plural))
+		return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.name, b.name))
 	})
 	var names []string
 	for _, c := range slices.Compact(found) {
-		names = append(names, c.plural)
+		names = append(names, c.name)
 	}
 	return names[:min(len(names), 3)]
 }
+
+// maxNameBytes is how long a resource's name can be, which is a DNS label.
+const maxNameBytes = 63
 
 // distance is how many letters must be inserted, removed or replaced to make a of b.
 func distance(a, b string) int {

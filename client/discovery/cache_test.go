@@ -1,0 +1,292 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/discovery"
+)
+
+// notModified counts how often the server was told what the client has.
+func (s *fakeServer) conditional() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, r := range s.asked {
+		if r.Header.Get("If-None-Match") != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// eachCache runs a test with a cache in memory, and with one on disk that a new program opens each time.
+func eachCache(t *testing.T, maxAge time.Duration, test func(t *testing.T, open func() *discovery.Cache)) {
+	t.Helper()
+	t.Run("in memory", func(t *testing.T) {
+		c := discovery.NewCache(&discovery.CacheOptions{MaxAge: maxAge})
+		test(t, func() *discovery.Cache { return c })
+	})
+	t.Run("on disk", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "a", "b")
+		test(t, func() *discovery.Cache {
+			return discovery.NewCache(&discovery.CacheOptions{
+				Dir: dir, MaxAge: maxAge, OnError: func(err error) { t.Errorf("OnError: %v", err) },
+			})
+		})
+	})
+}
+
+// TestWarmStart promises that a server which knows what it has said need not say it again.
+func TestWarmStart(t *testing.T) {
+	eachCache(t, 0, func(t *testing.T, open func() *discovery.Cache) {
+		server := modern(t)
+		want := discover(t).Resources()
+		for i, conditional := range []int{0, 2, 2} {
+			d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: open()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, d.Resources()); diff != "" {
+				t.Errorf("start %d: resources (-want +got):\n%s", i, diff)
+			}
+			if got := server.conditional(); got != conditional {
+				t.Errorf("start %d: %d conditional requests, want %d", i, got, conditional)
+			}
+			server.takeAsked()
+		}
+		installGadgets(server)
+		d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: open()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.ForKind(gadgetKind); err != nil {
+			t.Errorf("what has changed is not seen: %v", err)
+		}
+	})
+}
+
+// TestMaxAge promises that what is young is taken unasked, but not by a mapper that misses something.
+func TestMaxAge(t *testing.T) {
+	eachCache(t, time.Hour, func(t *testing.T, open func() *discovery.Cache) {
+		server := modern(t)
+		for _, requests := range []int{2, 0, 0} {
+			if _, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: open()}); err != nil {
+				t.Fatal(err)
+			}
+			if asked := server.takeAsked(); len(asked) != requests {
+				t.Errorf("asked for %v, want %d requests", asked, requests)
+			}
+		}
+		installGadgets(server)
+		m := discovery.NewMapper(server.client(t), &discovery.MapperOptions{
+			Discover: &discovery.Options{Cache: open()}, MinInterval: time.Nanosecond,
+		})
+		if _, err := m.ForKind(t.Context(), gadgetKind); !isUnknown(err) { // it has not missed it before
+			t.Errorf("error = %v, want what is young to count", err)
+		}
+		if _, err := m.ForKind(t.Context(), gadgetKind); err != nil {
+			t.Errorf("the mapper does not see what has changed: %v", err)
+		}
+		if err := open().Invalidate(); err != nil {
+			t.Fatal(err)
+		}
+		server.takeAsked()
+		if _, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: open()}); err != nil {
+			t.Fatal(err)
+		}
+		if asked := server.takeAsked(); len(asked) != 2 {
+			t.Errorf("asked for %v after Invalidate, want 2 requests", asked)
+		}
+	})
+}
+
+// TestCacheServers promises that servers are told apart.
+func TestCacheServers(t *testing.T) {
+	cache := discovery.NewCache(&discovery.CacheOptions{MaxAge: time.Hour})
+	for _, url := range []string{"https://a.test", "https://b.test", "https://a.test/prefix"} {
+		server := &fakeServer{answers: map[string]answer{}}
+		for _, prefix := range []string{"", "/prefix"} {
+			server.answers[prefix+"/api"], server.answers[prefix+"/apis"] = recorded(t, "api.json"), recorded(t, "apis.json")
+		}
+		c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: url}, Transport: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := discovery.Discover(t.Context(), c, &discovery.Options{Cache: cache}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if asked := server.takeAsked(); len(asked) != 2 {
+			t.Errorf("%s was asked for %v, want 2 requests", url, asked)
+		}
+	}
+}
+
+// diskCache fills a cache on disk and returns its files.
+func diskCache(t *testing.T, server *fakeServer, o *discovery.CacheOptions) []string {
+	t.Helper()
+	if _, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: discovery.NewCache(o)}); err != nil {
+		t.Fatal(err)
+	}
+	server.takeAsked()
+	files, err := filepath.Glob(filepath.Join(o.Dir, "*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("the cache's files are %v, %v; want 2", files, err)
+	}
+	return files
+}
+
+// TestDamagedCache promises that a file which is not what was written counts for nothing, however young it is.
+func TestDamagedCache(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		damage func([]byte) []byte
+	}{
+		{"emptied", func([]byte) []byte { return nil }},
+		{"cut off", func(b []byte) []byte { return b[:len(b)-1] }},
+		{"cut off in the header", func(b []byte) []byte { return b[:10] }},
+		{"a letter changed", func(b []byte) []byte { return bytes.Replace(b, []byte("pods"), []byte("pads"), 1) }},
+		{"the tag changed", func(b []byte) []byte { return bytes.Replace(b, []byte(`tag":"`), []byte(`tag":"x`), 1) }},
+		{"the name changed", func(b []byte) []byte { return bytes.Replace(b, []byte("cluster.test"), []byte("another.test"), 1) }},
+		{"something else", func([]byte) []byte { return []byte(`{"kind":"List"}`) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server, heard := modern(t), []error{}
+			var mu sync.Mutex
+			o := &discovery.CacheOptions{Dir: t.TempDir(), MaxAge: time.Hour, OnError: func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				heard = append(heard, err)
+			}}
+			for _, file := range diskCache(t, server, o) {
+				b, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, tc.damage(b), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: discovery.NewCache(o)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Resolve("pods"); err != nil {
+				t.Error(err)
+			}
+			if got := server.conditional(); got > 1 { // a letter is changed in one of the files only
+				t.Errorf("%d conditional requests on what is damaged", got)
+			}
+			if len(heard) == 0 {
+				t.Error("nobody heard of it")
+			}
+			if asked := server.takeAsked(); len(asked) == 0 {
+				t.Error("what is damaged was used")
+			}
+		})
+	}
+}
+
+// TestCacheFiles promises that the files are the user's alone, that what others keep beside them stays, and that what
+// comes from the future is not young.
+func TestCacheFiles(t *testing.T) {
+	server := modern(t)
+	o := &discovery.CacheOptions{Dir: filepath.Join(t.TempDir(), "new"), MaxAge: time.Hour}
+	files := diskCache(t, server, o)
+	for _, path := range append(files, o.Dir) {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: mode %v, %v; want it for the user alone", path, info.Mode(), err)
+		}
+	}
+	for i, at := range []time.Time{time.Now().Add(-2 * time.Hour), time.Now().Add(2 * time.Hour)} {
+		for _, file := range files {
+			if err := os.Chtimes(file, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, requests := range []int{2, 0} { // the first confirms that they are right
+			if _, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: discovery.NewCache(o)}); err != nil {
+				t.Fatal(err)
+			}
+			if asked := server.takeAsked(); len(asked) != requests {
+				t.Errorf("time %d: asked for %v, want %d requests", i, asked, requests)
+			}
+		}
+	}
+	other := filepath.Join(o.Dir, "notes.txt")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := discovery.NewCache(o).Invalidate(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(o.Dir, "*"))
+	if err != nil || !slices.Equal(left, []string{other}) {
+		t.Errorf("after Invalidate there is %v, %v; want the notes", left, err)
+	}
+	if err := discovery.NewCache(&discovery.CacheOptions{Dir: filepath.Join(o.Dir, "absent")}).Invalidate(); err != nil {
+		t.Errorf("Invalidate of what is not there: %v", err)
+	}
+}
+
+// TestCacheCantWrite promises that a cache which can't be written to is nobody's error but its own.
+func TestCacheCantWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var heard []error
+	o := &discovery.CacheOptions{Dir: filepath.Join(file, "dir"), OnError: func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, err)
+	}}
+	if _, err := discovery.Discover(t.Context(), modern(t).client(t), &discovery.Options{Cache: discovery.NewCache(o)}); err != nil {
+		t.Error(err)
+	}
+	if len(heard) == 0 {
+		t.Error("nobody heard of it")
+	}
+	for _, err := range heard {
+		if _, ok := errors.AsType[*fs.PathError](err); !ok {
+			t.Errorf("heard of %v, want an error that names the path", err)
+		}
+	}
+}
+
+// TestCacheShared promises that many programs may use one directory at a time.
+func TestCacheShared(t *testing.T) {
+	dir := t.TempDir()
+	server := modern(t)
+	var programs sync.WaitGroup
+	for range 8 {
+		programs.Go(func() {
+			for range 5 {
+				cache := discovery.NewCache(&discovery.CacheOptions{Dir: dir, OnError: func(err error) { t.Error(err) }})
+				d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: cache})
+				if err != nil || len(d.Resources()) != 69 {
+					t.Errorf("Discover = %v, %v", d, err)
+				}
+			}
+		})
+	}
+	programs.Wait()
+}

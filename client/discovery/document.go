@@ -1,0 +1,191 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// aggregated asks for all of a root's groups in one document, in its stable form or else in the one before it. A server
+// that knows neither answers in plain JSON, which tells it apart.
+const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
+	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," +
+	wire.MediaTypeJSON
+
+// document is what a server tells of itself, cut down to what is used here. It is one of four kinds, of which each has
+// fields of its own.
+type document struct {
+	Kind string `json:"kind"`
+
+	Items     []aggregatedGroup `json:"items"`     // APIGroupDiscoveryList: /api and /apis, since Kubernetes 1.27
+	Versions  []string          `json:"versions"`  // APIVersions: /api before that
+	Groups    []legacyGroup     `json:"groups"`    // APIGroupList: /apis before that
+	Resources []legacyResource  `json:"resources"` // APIResourceList: a group version
+}
+
+type aggregatedGroup struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Versions []struct {
+		Version   string               `json:"version"`
+		Freshness string               `json:"freshness"`
+		Resources []aggregatedResource `json:"resources"`
+	} `json:"versions"`
+}
+
+type aggregatedResource struct {
+	Resource     string   `json:"resource"`
+	ResponseKind kind     `json:"responseKind"`
+	Scope        string   `json:"scope"`
+	Singular     string   `json:"singularResource"`
+	Verbs        []string `json:"verbs"`
+	ShortNames   []string `json:"shortNames"`
+	Categories   []string `json:"categories"`
+	Subresources []struct {
+		Subresource  string   `json:"subresource"`
+		ResponseKind kind     `json:"responseKind"`
+		Verbs        []string `json:"verbs"`
+	} `json:"subresources"`
+}
+
+type legacyGroup struct {
+	Name     string `json:"name"`
+	Versions []struct {
+		Version string `json:"version"`
+	} `json:"versions"`
+	Preferred struct {
+		Version string `json:"version"`
+	} `json:"preferredVersion"`
+}
+
+type legacyResource struct {
+	kind
+	Name       string   `json:"name"` // with a slash, it is a subresource
+	Singular   string   `json:"singularName"`
+	Namespaced bool     `json:"namespaced"`
+	Verbs      []string `json:"verbs"`
+	ShortNames []string `json:"shortNames"`
+	Categories []string `json:"categories"`
+}
+
+// kind is a kind whose group and version are left out where they are those of the document.
+type kind struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+// in returns the full name of a kind in a document about a group version.
+func (k kind) in(gv schema.GroupVersion) schema.GroupVersionKind {
+	if k.Version != "" {
+		gv = schema.GroupVersion{Group: k.Group, Version: k.Version}
+	}
+	return gv.WithKind(k.Kind)
+}
+
+// groupVersion is what is known of a group version.
+type groupVersion struct {
+	schema.GroupVersion
+	resources []served
+	errs      []error // what is wrong with it
+}
+
+// parse reads a document that is of one of the given kinds.
+func parse(body []byte, kinds ...string) (*document, error) {
+	d := new(document)
+	if err := wire.UnmarshalJSON(body, d); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(kinds, d.Kind) {
+		return nil, fmt.Errorf("the server answers with a document of kind %q, not %s; is this the address of a Kubernetes API server?",
+			d.Kind, strings.Join(kinds, " or "))
+	}
+	return d, nil
+}
+
+// aggregated returns the group versions that an APIGroupDiscoveryList is about.
+func (d *document) aggregated() []groupVersion {
+	var all []groupVersion
+	for _, g := range d.Items {
+		for _, v := range g.Versions {
+			gv := groupVersion{GroupVersion: schema.GroupVersion{Group: g.Metadata.Name, Version: v.Version}}
+			if v.Freshness == "Stale" {
+				gv.errs = append(gv.errs, ErrStale)
+			}
+			for _, r := range v.Resources {
+				if r.ResponseKind.Kind != "" { // else only its subresources have objects
+					gv.resources = append(gv.resources, r.in(gv.GroupVersion))
+				}
+			}
+			all = append(all, gv)
+		}
+	}
+	return all
+}
+
+func (r aggregatedResource) in(gv schema.GroupVersion) served {
+	s := served{Resource: core.Resource{
+		Group: gv.Group, Version: gv.Version, Kind: r.ResponseKind.Kind, Plural: r.Resource, Singular: r.Singular,
+		Namespaced: r.Scope == "Namespaced", ShortNames: r.ShortNames, Categories: r.Categories, Verbs: r.Verbs,
+	}}
+	for _, sub := range r.Subresources {
+		s.addPart(Subresource{sub.Subresource, sub.ResponseKind.in(gv), sub.Verbs})
+	}
+	return s
+}
+
+func (s *served) addPart(sub Subresource) {
+	s.parts = append(s.parts, sub)
+	s.Subresources = append(s.Subresources, sub.Name)
+}
+
+// groupVersions returns the group versions that an APIVersions or an APIGroupList names, those that are preferred first.
+func (d *document) groupVersions() []schema.GroupVersion {
+	var all []schema.GroupVersion
+	for _, v := range d.Versions {
+		all = append(all, schema.GroupVersion{Version: v})
+	}
+	for _, g := range d.Groups {
+		first := len(all)
+		for _, v := range g.Versions {
+			gv := schema.GroupVersion{Group: g.Name, Version: v.Version}
+			if v.Version == g.Preferred.Version {
+				all = slices.Insert(all, first, gv)
+			} else {
+				all = append(all, gv)
+			}
+		}
+	}
+	return all
+}
+
+// resourcesIn returns what an APIResourceList has, which it is given the group version of.
+func (d *document) resourcesIn(gv schema.GroupVersion) []served {
+	var all []served
+	at := map[string]int{}
+	for _, r := range d.Resources {
+		if _, _, part := strings.Cut(r.Name, "/"); !part && r.Kind != "" {
+			at[r.Name] = len(all)
+			all = append(all, served{Resource: core.Resource{
+				Group: gv.Group, Version: gv.Version, Kind: r.Kind, Plural: r.Name, Singular: r.Singular,
+				Namespaced: r.Namespaced, ShortNames: r.ShortNames, Categories: r.Categories, Verbs: r.Verbs,
+			}})
+		}
+	}
+	for _, r := range d.Resources { // a part may stand before the whole
+		plural, sub, part := strings.Cut(r.Name, "/")
+		if i, ok := at[plural]; ok && part {
+			all[i].addPart(Subresource{sub, r.in(gv), r.Verbs})
+		}
+	}
+	return all
+}

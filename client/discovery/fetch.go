@@ -1,0 +1,150 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Bounds of what is asked of a server without aggregated discovery.
+const (
+	groupTimeout     = 2 * time.Second // default of Options.GroupTimeout
+	groupsAtOnce     = 16
+	maxGroupVersions = 4096
+)
+
+// fetcher gets documents of one server.
+type fetcher struct {
+	client *client.Client
+	cache  *Cache // nil: none
+	limits *wire.Limits
+	fresh  bool // to ask for what the cache has, too
+}
+
+// root returns the group versions below /api or /apis.
+func (f *fetcher) root(ctx context.Context, root string, timeout time.Duration) ([]groupVersion, error) {
+	doc, err := f.document(ctx, root, aggregated, "APIGroupDiscoveryList", "APIVersions", "APIGroupList")
+	if err != nil {
+		return nil, err
+	}
+	if doc.Kind == "APIGroupDiscoveryList" {
+		return doc.aggregated(), nil
+	}
+	names := doc.groupVersions()
+	if len(names) > maxGroupVersions {
+		return nil, fmt.Errorf("the server lists %d group versions, and has no aggregated discovery; more than %d are not asked for one by one",
+			len(names), maxGroupVersions)
+	}
+	if timeout == 0 {
+		timeout = groupTimeout
+	}
+	all := make([]groupVersion, len(names))
+	free := make(chan struct{}, groupsAtOnce)
+	var wg sync.WaitGroup
+	for i, gv := range names {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			all[i] = f.groupVersion(ctx, root, gv, timeout)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return all, nil
+}
+
+// groupVersion asks for one group version. That it can't be had is its own affair.
+func (f *fetcher) groupVersion(ctx context.Context, root string, gv schema.GroupVersion, timeout time.Duration) groupVersion {
+	all := groupVersion{GroupVersion: gv}
+	if err := (core.Resource{Group: gv.Group, Version: gv.Version, Kind: "-", Plural: "-"}).Validate(); err != nil {
+		all.errs = append(all.errs, err) // it can't be part of a path
+		return all
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
+	defer cancel()
+	path := root + "/" + gv.Version
+	if gv.Group != "" {
+		path = root + "/" + gv.String()
+	}
+	doc, err := f.document(ctx, path, wire.MediaTypeJSON, "APIResourceList")
+	if err != nil {
+		all.errs = append(all.errs, err)
+		return all
+	}
+	all.resources = doc.resourcesIn(gv)
+	return all
+}
+
+// document gets a document that is of one of the given kinds.
+func (f *fetcher) document(ctx context.Context, path, accept string, kinds ...string) (*document, error) {
+	var doc *document
+	err := f.get(ctx, path, accept, func(body []byte) (err error) {
+		doc, err = parse(body, kinds...)
+		return err
+	})
+	return doc, err
+}
+
+// get gets a document, from the cache if it may, and keeps it there when decode likes it.
+func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]byte) error) error {
+	kept, ok := f.cache.load(f.client.Server(), path)
+	ok = ok && decode(kept.body) == nil
+	if ok && !f.fresh && f.cache.young(kept) {
+		return nil
+	}
+	r := &request.Request{Verb: "get", Method: http.MethodGet, Path: path, Accept: accept}
+	if ok && kept.tag != "" {
+		conditional(r, kept.tag)
+	}
+	got, err := f.send(ctx, r)
+	if ok && unchanged(err) {
+		f.cache.confirm(f.client.Server(), path, kept)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := decode(got.body); err != nil {
+		return err
+	}
+	f.cache.store(f.client.Server(), path, got)
+	return nil
+}
+
+// unchanged recognises the answer that what the client has is still right.
+func unchanged(err error) bool {
+	se, ok := errors.AsType[*core.StatusError](err)
+	return ok && se.Status.Code == http.StatusNotModified
+}
+
+// send sends a request and reads the answer, whose type must be JSON if that is what was asked for.
+func (f *fetcher) send(ctx context.Context, r *request.Request) (entry, error) {
+	resp, err := f.client.Do(ctx, r)
+	if err != nil {
+		return entry{}, err
+	}
+	defer resp.Body.Close()
+	if _, err := wire.EncodingOf(resp.Header.Get("Content-Type")); err != nil && r.Accept != "" {
+		return entry{}, err // not JSON, so not an API server
+	}
+	body, err := wire.ReadBody(resp.Body, f.limits)
+	return entry{tag: resp.Header.Get("ETag"), body: body}, err
+}
+
+// conditional makes the server answer only when what it has is not what the tag stands for.
+func conditional(*request.Request, string) {}

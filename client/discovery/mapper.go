@@ -1,0 +1,193 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+)
+
+// MapperOptions are the options of [NewMapper]. The zero value of a field is its default.
+type MapperOptions struct {
+	// Discover are the options of each discovery. Default: those of [Options], with a [Cache] in memory.
+	Discover *Options
+
+	// MinInterval is how long after one discovery the next may follow. What is missing until then stays missing,
+	// however often it is asked for. Default 2 s.
+	MinInterval time.Duration
+}
+
+// Mapper finds resources by name, by kind or by object, and discovers again when it misses one. It is for programs that
+// run while kinds are installed. It is safe for concurrent use.
+type Mapper struct {
+	client   *client.Client
+	options  Options
+	interval time.Duration
+	turn     chan struct{} // has room for the one that discovers
+
+	mu      sync.Mutex // guards what follows
+	current *Discovery // nil before the first
+	at      time.Time  // of the last discovery, also of one that did not succeed
+	err     error      // of the last discovery
+}
+
+// NewMapper returns a mapper. It does no IO; what is discovered is discovered when it is first asked for.
+func NewMapper(c *client.Client, o *MapperOptions) *Mapper {
+	m := &Mapper{client: c, interval: 2 * time.Second, turn: make(chan struct{}, 1)}
+	if o != nil && o.Discover != nil {
+		m.options = *o.Discover
+	}
+	if o != nil && o.MinInterval > 0 {
+		m.interval = o.MinInterval
+	}
+	if m.options.Cache == nil {
+		m.options.Cache = NewCache(nil)
+	}
+	return m
+}
+
+// Resolve finds a resource by any name, see [Discovery.Resolve].
+//
+// Errors: [*UnknownResourceError], and those of [Discover].
+func (m *Mapper) Resolve(ctx context.Context, name string) (core.Resource, error) {
+	return m.find(ctx, func(d *Discovery) (core.Resource, error) { return d.Resolve(name) })
+}
+
+// ForKind finds the resource of a kind, see [Discovery.ForKind].
+//
+// Errors: [*UnknownResourceError], and those of [Discover].
+func (m *Mapper) ForKind(ctx context.Context, gvk schema.GroupVersionKind) (core.Resource, error) {
+	return m.find(ctx, func(d *Discovery) (core.Resource, error) { return d.ForKind(gvk) })
+}
+
+// ForResource finds a resource by its full name, see [Discovery.ForResource].
+//
+// Errors: [*UnknownResourceError], and those of [Discover].
+func (m *Mapper) ForResource(ctx context.Context, gvr schema.GroupVersionResource) (core.Resource, error) {
+	return m.find(ctx, func(d *Discovery) (core.Resource, error) { return d.ForResource(gvr) })
+}
+
+// ForObject finds the resource of an object by its apiVersion and kind.
+//
+// Errors: [*UnknownResourceError], and those of [Discover].
+func (m *Mapper) ForObject(ctx context.Context, obj core.Object) (core.Resource, error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	switch {
+	case gvk.Kind == "":
+		return core.Resource{}, errors.New("the object's kind is empty; set it")
+	case gvk.Version == "":
+		return core.Resource{}, fmt.Errorf("the %s's apiVersion is empty; set it", gvk.Kind)
+	}
+	return m.ForKind(ctx, gvk)
+}
+
+// Dynamic returns the API of an object's kind in the object's namespace, or when the object has none but needs one, in
+// the client's.
+//
+// Errors: those of [Mapper.ForObject].
+func (m *Mapper) Dynamic(ctx context.Context, obj core.Object) (*client.API[unstructured.Unstructured], error) {
+	res, err := m.ForObject(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	ns := obj.GetNamespace()
+	if ns == "" && res.Namespaced {
+		ns = m.client.Namespace()
+	}
+	return client.Dynamic(m.client, res, ns), nil
+}
+
+// Discovery returns what was discovered last, or discovers it when nothing was.
+func (m *Mapper) Discovery(ctx context.Context) (*Discovery, error) {
+	if d := m.known(); d != nil {
+		return d, nil
+	}
+	return m.newer(ctx, nil)
+}
+
+// Refresh discovers again, however short a time ago that was done. Call it when the server says that it does not serve
+// what the mapper has found.
+func (m *Mapper) Refresh(ctx context.Context) (*Discovery, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.leave()
+	return m.discover(ctx, true)
+}
+
+func (m *Mapper) known() *Discovery {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.current
+}
+
+// find looks something up, and once more in what is newer when it is not there.
+func (m *Mapper) find(ctx context.Context, look func(*Discovery) (core.Resource, error)) (core.Resource, error) {
+	d := m.known()
+	if d != nil {
+		if res, err := look(d); err == nil {
+			return res, nil
+		}
+	}
+	d, err := m.newer(ctx, d)
+	if err != nil {
+		return core.Resource{}, err
+	}
+	return look(d)
+}
+
+// newer returns a newer discovery than the given one, which may be nil, or the same one when it is too early for that.
+func (m *Mapper) newer(ctx context.Context, than *Discovery) (*Discovery, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.leave()
+	m.mu.Lock()
+	current, err, age := m.current, m.err, time.Since(m.at)
+	m.mu.Unlock()
+	switch {
+	case current != than: // somebody else was faster
+		return current, nil
+	case age < m.interval:
+		return current, err
+	}
+	return m.discover(ctx, than != nil)
+}
+
+// enter waits for one's turn to discover, so that all who wait share what one gets.
+func (m *Mapper) enter(ctx context.Context) error {
+	select {
+	case m.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *Mapper) leave() { <-m.turn }
+
+// discover asks the server, which whoever has entered may do. That its caller gives up says nothing to others.
+func (m *Mapper) discover(ctx context.Context, fresh bool) (*Discovery, error) {
+	d, err := discover(ctx, m.client, &m.options, fresh)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at, m.err = time.Now(), err
+	if err != nil {
+		return nil, err
+	}
+	m.current = d
+	return d, nil
+}

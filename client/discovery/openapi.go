@@ -1,0 +1,133 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// OpenAPI is the index of a server's OpenAPI v3 documents, of which there is one for each group version, and a few more.
+// It is immutable: what it leads to is what the server had at the time.
+// See https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3.
+type OpenAPI struct {
+	fetcher *fetcher
+	urls    map[string]string // by name
+}
+
+// openAPIRoot is where the index is.
+const openAPIRoot = "/openapi/v3"
+
+// maxDocuments bounds the index: there is one for each group version.
+const maxDocuments = 16384
+
+// FetchOpenAPI fetches the index, and no document yet. Of the options, GroupTimeout does not matter. With a cache, a
+// document is fetched again only when it has changed.
+//
+// Errors: [core.ErrNotFound] when the server has no OpenAPI v3, which came with Kubernetes 1.24.
+func FetchOpenAPI(ctx context.Context, c *client.Client, o *Options) (*OpenAPI, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	f := &fetcher{client: c, cache: o.Cache, limits: o.Limits}
+	var index struct {
+		Paths map[string]struct {
+			ServerRelativeURL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	err := f.get(ctx, openAPIRoot, "", func(body []byte) error { // it says that it is plain text, whatever one asks for
+		index.Paths = nil
+		return wire.UnmarshalJSON(body, &index)
+	})
+	if err == nil && len(index.Paths) > maxDocuments {
+		err = fmt.Errorf("%d documents, more than %d are not taken for true", len(index.Paths), maxDocuments)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("index of OpenAPI documents: %w", err)
+	}
+	a := &OpenAPI{fetcher: f, urls: map[string]string{}}
+	for name, doc := range index.Paths {
+		a.urls[name] = doc.ServerRelativeURL
+	}
+	return a, nil
+}
+
+// Documents returns the names of the documents, in alphabetical order: api/v1, apis/apps/v1, version, ….
+func (a *OpenAPI) Documents() []string { return slices.Sorted(maps.Keys(a.urls)) }
+
+// Document fetches a document by its name.
+//
+// Errors: [core.ErrNotFound] also when the document was replaced since the index was fetched.
+func (a *OpenAPI) Document(ctx context.Context, name string) (*Document, error) {
+	ref, ok := a.urls[name]
+	if !ok {
+		return nil, fmt.Errorf("the server has no OpenAPI document %q; Documents lists those it has", name)
+	}
+	doc, err := a.fetch(ctx, ref)
+	if err != nil {
+		return nil, fmt.Errorf("OpenAPI document %s: %w", name, err)
+	}
+	return doc, nil
+}
+
+// GroupVersion fetches the document of a group version.
+//
+// Errors: those of [OpenAPI.Document].
+func (a *OpenAPI) GroupVersion(ctx context.Context, gv schema.GroupVersion) (*Document, error) {
+	if gv.Group == "" {
+		return a.Document(ctx, "api/"+gv.Version)
+	}
+	return a.Document(ctx, "apis/"+gv.String())
+}
+
+// Schema fetches the document that a resource is in, and returns the schema of its kind.
+//
+// Errors: those of [OpenAPI.Document] and of [Document.Schema].
+func (a *OpenAPI) Schema(ctx context.Context, res core.Resource) (*Schema, error) {
+	gvk := res.GroupVersionKind()
+	doc, err := a.GroupVersion(ctx, gvk.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	return doc.Schema(gvk)
+}
+
+// fetch fetches a document by its URL, whose hash says what it holds: a document with that hash is never asked for twice.
+func (a *OpenAPI) fetch(ctx context.Context, ref string) (*Document, error) {
+	u, err := url.Parse(ref)
+	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, openAPIRoot+"/") {
+		return nil, fmt.Errorf("the index says it is at %q, which is not below %s", ref, openAPIRoot)
+	}
+	f, server, hash := a.fetcher, a.fetcher.client.Server(), u.Query().Get("hash")
+	if kept, ok := f.cache.load(server, u.Path); ok && hash != "" && kept.tag == hash {
+		if doc, err := parseDocument(kept.body); err == nil {
+			return doc, nil
+		}
+	}
+	got, err := f.send(ctx, &request.Request{
+		Verb: "get", Method: "GET", Path: u.EscapedPath(), Query: u.Query(), Accept: wire.MediaTypeJSON,
+	})
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parseDocument(got.body)
+	if err != nil {
+		return nil, err
+	}
+	if hash != "" {
+		f.cache.store(server, u.Path, entry{tag: hash, body: got.body})
+	}
+	return doc, nil
+}

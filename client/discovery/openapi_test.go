@@ -1,0 +1,234 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/client/discovery"
+	"github.com/kube-go/sdk/core"
+)
+
+var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"} //nolint:gochecknoglobals // never changed
+
+// withOpenAPI returns a server with the document of apps/v1, which was recorded and cut down.
+func withOpenAPI(t testing.TB) *fakeServer {
+	t.Helper()
+	body, err := os.ReadFile("testdata/openapi_apps_v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fakeServer{answers: map[string]answer{
+		"/openapi/v3":              indexOf("/openapi/v3/apis/apps/v1?hash=A"),
+		"/openapi/v3/apis/apps/v1": plain(string(body)),
+	}}
+}
+
+// indexOf returns an index that says where the document of apps/v1 is. Servers give it as plain text.
+func indexOf(url string) answer {
+	return text(`{"paths":{"apis/apps/v1":{"serverRelativeURL":"` + url + `"},"version":{"serverRelativeURL":"/openapi/v3/version"}}}`)
+}
+
+func text(body string) answer {
+	return answer{code: 200, contentType: "text/plain; charset=utf-8", body: body}
+}
+
+// apps fetches the document of apps/v1.
+func apps(t testing.TB, s *fakeServer, o *discovery.Options) (*discovery.Document, error) {
+	t.Helper()
+	index, err := discovery.FetchOpenAPI(t.Context(), s.client(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return index.GroupVersion(t.Context(), deploymentKind.GroupVersion())
+}
+
+func TestOpenAPI(t *testing.T) {
+	server := withOpenAPI(t)
+	index, err := discovery.FetchOpenAPI(t.Context(), server.client(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := index.Documents(); !slices.Equal(got, []string{"apis/apps/v1", "version"}) {
+		t.Errorf("Documents = %v", got)
+	}
+	doc, err := index.Document(t.Context(), "apis/apps/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"/openapi/v3", "/openapi/v3/apis/apps/v1?hash=A"}; !slices.Equal(server.takeAsked(), want) {
+		t.Errorf("asked for other than %v", want)
+	}
+	if string(doc.Raw()) != server.answers["/openapi/v3/apis/apps/v1"].body {
+		t.Error("Raw is not what the server sent")
+	}
+	if !slices.Contains(doc.Kinds(), deploymentKind) {
+		t.Errorf("Kinds = %v, which lacks deployments", doc.Kinds())
+	}
+	s, err := index.Schema(t.Context(), core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments"})
+	if err != nil || s.Type != "object" || !strings.HasPrefix(s.Description, "Deployment enables declarative updates") {
+		t.Errorf("schema = %+v, %v", s, err)
+	}
+	_, err = index.GroupVersion(t.Context(), schema.GroupVersion{Version: "v1"})
+	if want := `the server has no OpenAPI document "api/v1"; Documents lists those it has`; err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+	if _, err := index.Document(t.Context(), "version"); !errors.Is(err, core.ErrNotFound) {
+		t.Errorf("error = %v, want the server's", err)
+	}
+}
+
+func TestField(t *testing.T) {
+	doc, err := apps(t, withOpenAPI(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ name, path, want string }{
+		{"a field", "kind", "string Kind is a string value"},
+		{"a reference", "spec", "object Specification of the desired behavior"},
+		{"a field of what a list holds", "spec.template.spec.containers.image", "string Container image name"},
+		{"a list", "spec.template.spec.containers", "array List of containers"},
+		{"a map", "metadata.labels", "object Map of string keys"},
+		{"a map of something", "spec.template.spec.containers.resources.limits", "object Limits describes"},
+		{"a name that is not there", "spec.template.spec.contaners", "Deployment.spec.template.spec has no field \"contaners\"; it has containers, nodeSelector, restartPolicy"},
+		{"a field of a string", "kind.x", "Deployment.kind has no fields"},
+		{"a field of the values of a map", "metadata.labels.app", "Deployment.metadata.labels has no fields"},
+		{"a field of what a list of references holds", "spec.template.metadata.ownerReferences.uid", "string UID of the referent"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := ""
+			s, err := doc.Field(deploymentKind, strings.Split(tc.path, ".")...)
+			if err != nil {
+				got = err.Error()
+			} else {
+				got = s.Type + " " + s.Description
+			}
+			if !strings.HasPrefix(got, tc.want) {
+				t.Errorf("Field(%s) = %s, want %s", tc.path, got, tc.want)
+			}
+		})
+	}
+	containers, err := doc.Field(deploymentKind, "spec", "template", "spec", "containers")
+	if err != nil || containers.ListType != "map" || !slices.Equal(containers.ListMapKeys, []string{"name"}) {
+		t.Errorf("containers = %+v, %v; want a map by name", containers, err)
+	}
+	if _, err := doc.Field(schema.GroupVersionKind{Kind: "X"}); err == nil {
+		t.Error("there is a schema of X")
+	}
+}
+
+// TestOpenAPIOddities looks at references that lead nowhere or in a circle, and at schemas that are true.
+func TestOpenAPIOddities(t *testing.T) {
+	server := withOpenAPI(t)
+	ref := func(name string) string { return `{"$ref":"#/components/schemas/` + name + `"}` }
+	server.set("/openapi/v3/apis/apps/v1", plain(`{"openapi":"3.0.0","components":{"schemas":{
+		"D":{"x-kubernetes-group-version-kind":[{"group":"apps","version":"v1","kind":"Deployment"}],"properties":{
+			"circle":`+ref("D1")+`,"nowhere":`+ref("none")+`,"self":`+ref("D")+`,
+			"any":{"description":"anything","additionalProperties":true},"bad":`+ref("bad")+`,
+			"lists":{"items":{"items":`+ref("D")+`}},
+			"said":{"description":"here","default":{},"nullable":true,"allOf":[`+ref("S")+`]}}},
+		"D1":`+ref("D2")+`,"D2":`+ref("D1")+`,"bad":{"type":7},"S":{"type":"string","description":"there","default":"x","enum":["x"]}}}}`))
+	doc, err := apps(t, server, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"circle": "more than 32 references in a row", "nowhere": `no component "none"`, "bad": "OpenAPI component bad: ",
+	} {
+		if _, err := doc.Field(deploymentKind, path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Field(%s): %v, want %s", path, err, want)
+		}
+	}
+	if s, err := doc.Field(deploymentKind, "self", "lists", "self", "any"); err != nil || s.AdditionalProperties == nil || s.Description != "anything" {
+		t.Errorf("self.lists.self.any = %+v, %v", s, err)
+	}
+	s, err := doc.Field(deploymentKind, "said")
+	want := &discovery.Schema{
+		Type: "string", Description: "here", Nullable: true, Default: []byte("{}"), Enum: []json.RawMessage{[]byte(`"x"`)},
+	}
+	if diff := cmp.Diff(want, s); diff != "" || err != nil {
+		t.Errorf("said: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestOpenAPIErrors(t *testing.T) {
+	for _, tc := range []struct{ name, path, body, want string }{
+		{"no OpenAPI", "/openapi/v3", "", "index of OpenAPI documents: not found"},
+		{"half an index", "/openapi/v3", `{"paths":`, "index of OpenAPI documents: "},
+		{"an index that leads away", "/openapi/v3", indexOf("https://evil.test/openapi/v3/apis/apps/v1").body, `OpenAPI document apis/apps/v1: the index says it is at "https://evil.test/openapi/v3/apis/apps/v1", which is not below /openapi/v3`},
+		{"an index that leads elsewhere", "/openapi/v3", indexOf("/api/v1/secrets").body, `OpenAPI document apis/apps/v1: the index says it is at "/api/v1/secrets"`},
+		{"another version of OpenAPI", "/openapi/v3/apis/apps/v1", `{"swagger":"2.0"}`, `OpenAPI document apis/apps/v1: it says that it is OpenAPI "", not 3`},
+		{"half a document", "/openapi/v3/apis/apps/v1", `{"openapi":"3.0.0","components":{`, "OpenAPI document apis/apps/v1: "},
+		{"a component that is none", "/openapi/v3/apis/apps/v1", `{"openapi":"3.0.0","components":{"schemas":{"X":7}}}`, "OpenAPI document apis/apps/v1: component X: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := withOpenAPI(t)
+			if server.set(tc.path, plain(tc.body)); tc.body == "" {
+				server.set(tc.path, answer{})
+			}
+			index, err := discovery.FetchOpenAPI(t.Context(), server.client(t), nil)
+			if err == nil {
+				_, err = index.Document(t.Context(), "apis/apps/v1")
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("error = %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestOpenAPICache promises that a document is fetched again only when its hash is another.
+func TestOpenAPICache(t *testing.T) {
+	eachCache(t, 0, func(t *testing.T, open func() *discovery.Cache) {
+		server := withOpenAPI(t)
+		for _, tc := range []struct {
+			hash     string
+			requests int
+		}{{"A", 2}, {"A", 1}, {"B", 2}, {"B", 1}, {"", 2}, {"", 2}} {
+			server.set("/openapi/v3", indexOf("/openapi/v3/apis/apps/v1?hash="+tc.hash))
+			doc, err := apps(t, server, &discovery.Options{Cache: open()})
+			if err != nil || len(doc.Kinds()) == 0 {
+				t.Fatalf("document = %v, %v", doc, err)
+			}
+			if asked := server.takeAsked(); len(asked) != tc.requests {
+				t.Errorf("hash %q: asked for %v, want %d requests", tc.hash, asked, tc.requests)
+			}
+		}
+	})
+}
+
+// FuzzDocument holds a document to this, whatever it says: each of its kinds has a schema or an error, and so has each of
+// a schema's fields.
+func FuzzDocument(f *testing.F) {
+	f.Add(withOpenAPI(f).answers["/openapi/v3/apis/apps/v1"].body)
+	f.Add(`{"openapi":"3.0.0","components":{"schemas":{"X":{"x-kubernetes-group-version-kind":[{"kind":"X"}],"properties":{"x":{"allOf":[{"$ref":"#/components/schemas/X"}]}}}}}}`)
+	f.Add(`{"openapi":"3.0.0","components":{"schemas":{"X":null,"Y":{"properties":{"y":null,"z":true},"items":null}}}}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		server := withOpenAPI(t)
+		server.set("/openapi/v3/apis/apps/v1", plain(body))
+		doc, err := apps(t, server, nil)
+		if err != nil {
+			return
+		}
+		for _, gvk := range doc.Kinds() {
+			s, err := doc.Schema(gvk)
+			if err != nil {
+				continue
+			}
+			for name := range s.Properties {
+				if field, err := doc.Field(gvk, name); (field == nil) == (err == nil) {
+					t.Errorf("Field(%s, %q) = %v, %v", gvk, name, field, err)
+				}
+			}
+		}
+	})
+}
