@@ -10,8 +10,8 @@ export GO
 MODULES := $(shell cat modules.txt)
 # tools is outside the workspace, since its dependencies are nobody else's.
 WORK := $(filter-out tools,$(MODULES))
-# The tests below tests/ start clusters, and the others do not.
-UNITS := $(patsubst %,./%/...,$(filter-out tests/%,$(WORK)))
+# The tests of these start clusters, and the others do not.
+UNITS := $(patsubst %,./%/...,$(filter-out tests/cluster tests/e2e,$(WORK)))
 
 # Each developer tool that is not our own is pinned in tools/go.mod.
 LINT := $(CURDIR)/.bin/golangci-lint

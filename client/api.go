@@ -12,7 +12,9 @@ import (
 	"reflect"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -28,6 +30,8 @@ type API[K any] struct {
 	target   request.Target
 	oneSpace bool  // made by Namespaced or In: the namespace must not be empty
 	setup    error // why nothing can work
+
+	onItemError func(*wire.ItemError) // nil: such an error ends the list or the watch
 }
 
 // Namespaced returns the API of a namespaced kind in one namespace.
@@ -132,12 +136,26 @@ func copyOf[K any](obj *K) (core.Object, error) {
 	return asObject(&c), nil
 }
 
-// complete fills in the TypeMeta that the server leaves out of list items and protobuf messages.
+// complete fills in the TypeMeta that the server leaves out of list items and protobuf messages. What shows but the
+// metadata of an object says that it is of the object's kind.
 func (a *API[K]) complete(obj *K) {
 	kind := asObject(obj).GetObjectKind()
-	if kind.GroupVersionKind().Empty() {
-		kind.SetGroupVersionKind(a.target.Resource.GroupVersionKind())
+	if a.target.View == request.ViewMetadata || kind.GroupVersionKind().Empty() {
+		kind.SetGroupVersionKind(kindOf(a.target))
 	}
+}
+
+// kindOf returns the kind of what is sent to a target and answered by it.
+func kindOf(t request.Target) schema.GroupVersionKind {
+	if t.Kind.Kind != "" {
+		return t.Kind
+	}
+	return t.Resource.GroupVersionKind()
+}
+
+// partialMetadata is the kind of what shows but the metadata of an object.
+func partialMetadata() schema.GroupVersionKind {
+	return metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 }
 
 // build makes a request for an encoding.
@@ -146,7 +164,7 @@ type build func(wire.Encoding) (*request.Request, error)
 // one sends a request whose answer is one object.
 func (a *API[K]) one(ctx context.Context, verb string, t request.Target, b build) (*K, error) {
 	stored := false
-	obj, err := a.exchange(ctx, t, func(e wire.Encoding) (*request.Request, error) {
+	obj, err := a.exchange(ctx, verb, t, func(e wire.Encoding) (*request.Request, error) {
 		r, err := b(e)
 		stored = err == nil && verb != "get" && !r.Query.Has("dryRun")
 		return r, err
@@ -154,15 +172,18 @@ func (a *API[K]) one(ctx context.Context, verb string, t request.Target, b build
 	if err != nil {
 		return nil, wrap(verb, t, err)
 	}
-	if stored {
+	if stored && obj != nil {
 		a.client.tellObserver(ctx, t.Resource, asObject(obj))
 	}
 	return obj, nil
 }
 
-func (a *API[K]) exchange(ctx context.Context, t request.Target, b build) (*K, error) {
+func (a *API[K]) exchange(ctx context.Context, verb string, t request.Target, b build) (*K, error) {
 	if err := a.ready(); err != nil {
 		return nil, err
+	}
+	if t.View == request.ViewMetadata && (verb == "create" || verb == "update") {
+		return nil, &request.InvalidError{Field: "object", Detail: "would be stored without all but its metadata; use Patch or Apply"}
 	}
 	resp, err := a.client.send(ctx, t, b)
 	if err != nil {
@@ -173,15 +194,24 @@ func (a *API[K]) exchange(ctx context.Context, t request.Target, b build) (*K, e
 	if err != nil {
 		return nil, err
 	}
+	contentType := resp.Header.Get("Content-Type")
+	if verb == "create" && t.Subresource != "" && wire.UnmarshalStatus(body, contentType) != nil {
+		return nil, nil // all went well, and there is nothing more to say
+	}
 	obj := new(K)
-	if err := wire.Unmarshal(body, resp.Header.Get("Content-Type"), asObject(obj)); err != nil {
+	if err := wire.Unmarshal(body, contentType, asObject(obj)); err != nil {
 		return nil, err
 	}
-	a.complete(obj)
-	if got, want := asObject(obj).GetObjectKind().GroupVersionKind(), t.Resource.GroupVersionKind(); got != want {
+	want := kindOf(t)
+	if t.View == request.ViewMetadata {
+		want = partialMetadata()
+	}
+	kind := asObject(obj).GetObjectKind()
+	if got := kind.GroupVersionKind(); !got.Empty() && got != want {
 		return nil, fmt.Errorf("the server answered with a %s of %s, not with a %s of %s",
 			got.Kind, got.GroupVersion(), want.Kind, want.GroupVersion())
 	}
+	a.complete(obj)
 	return obj, nil
 }
 

@@ -22,23 +22,64 @@ func allowedImports() map[string]map[string]string {
 	const sdk = "github.com/kube-go/sdk/"
 	return map[string]map[string]string{
 		".": {
+			"github.com/coder/websocket":                        "the protocol below streams",
+			sdk + "client/internal/channels":                    "several streams in one WebSocket",
+			sdk + "client/auth":                                 "credentials that come from a plugin or a provider",
 			sdk + "client/config":                               "where the server is",
 			sdk + "client/middleware":                           "the layers around a request",
 			sdk + "core":                                        "our own words",
+			sdk + "core/patch":                                  "tells what was changed",
 			sdk + "core/request":                                "builds requests",
 			sdk + "core/wire":                                   "encodes and decodes bodies",
 			"k8s.io/apimachinery/pkg/apis/meta/v1":              "the ecosystem's words: ListMeta, Status",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
+			"k8s.io/apimachinery/pkg/runtime/schema":            "the ecosystem's words: GroupVersionKind",
+			"k8s.io/apimachinery/pkg/fields":                    "selects the one object that is waited for",
+			"k8s.io/apimachinery/pkg/types":                     "the ecosystem's words: UID",
+			"k8s.io/apimachinery/pkg/util/intstr":               "the port behind a service: a number or a name",
+		},
+		"internal/channels": {
+			"github.com/coder/websocket": "the protocol below",
+		},
+		"podfiles": {
+			sdk + "client":       "runs tar in a container",
+			sdk + "core":         "our own words",
+			sdk + "core/request": "says what can't be sent",
+		},
+		"auth": {
+			sdk + "client/config":     "what to get credentials from, and where to write new ones",
+			sdk + "client/middleware": "sends credentials",
+			"golang.org/x/oauth2":     "redeems refresh tokens",
+			"sigs.k8s.io/yaml":        "reads what plugins print",
 		},
 		"config": {
 			"sigs.k8s.io/yaml": "reads kubeconfigs",
 		},
+		"drain": {
+			sdk + "client":                         "asks the server",
+			sdk + "client/middleware":              "sends each request once, since it waits by itself",
+			sdk + "core":                           "our own words",
+			sdk + "core/request":                   "the options of verbs",
+			sdk + "core/wire":                      "looks at packed objects",
+			"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's words: ObjectMeta",
+			"k8s.io/apimachinery/pkg/fields":       "selects the pods of a node",
+			"k8s.io/apimachinery/pkg/types":        "the ecosystem's words: UID",
+		},
 		"middleware": {},
+		"access": {
+			sdk + "client":                         "asks the server",
+			sdk + "core":                           "our own words",
+			sdk + "core/request":                   "says what can't be sent",
+			"k8s.io/apimachinery/pkg/apis/meta/v1": "the frame of every object",
+		},
 		"discovery": {
 			sdk + "client":       "asks the server",
 			sdk + "core":         "our own words",
 			sdk + "core/request": "a request is a value",
 			sdk + "core/wire":    "decodes bodies",
+			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
+			"k8s.io/apimachinery/pkg/runtime/schema":            "the ecosystem's words: GroupVersionKind",
+			"k8s.io/apimachinery/pkg/version":                   "the ecosystem's words: what a server's version is",
 		},
 	}
 }

@@ -4,33 +4,84 @@
 package client
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 
+	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// authLayer returns the layer that sends the configuration's credentials, nil when there are none to send. Client
-// certificates are the transport's affair.
-func authLayer(cfg *config.Config) (middleware.Func, error) {
-	hasCert := cfg.ClientCertFile != "" || len(cfg.ClientCertData) > 0
+// authLayer returns the layer that sends the configuration's credentials, nil when there are none to send, and where
+// client certificates come from besides the configuration, nil when from nowhere. The configuration's own certificates
+// are the transport's affair. Of several credentials the first in this order is sent; a plugin does not run where there
+// is any other.
+func authLayer(cfg *config.Config, o *Options) (middleware.Func, certSource, error) {
 	switch {
 	case cfg.BearerTokenFile != "":
-		return middleware.TokenFile(cfg.BearerTokenFile, string(cfg.BearerToken)), nil
+		return middleware.TokenFile(cfg.BearerTokenFile, string(cfg.BearerToken)), nil, nil
 	case cfg.BearerToken != "":
-		return middleware.Bearer(string(cfg.BearerToken)), nil
+		return middleware.Bearer(string(cfg.BearerToken)), nil, nil
 	case cfg.Username != "" || cfg.Password != "":
-		return middleware.Basic(cfg.Username, string(cfg.Password)), nil
-	case hasCert:
-		return nil, nil
-	case cfg.Exec != nil:
-		return nil, fmt.Errorf("exec plugin %q: credential plugins are not supported yet; put the token it prints into a token or tokenFile",
-			cfg.Exec.Command)
+		return middleware.Basic(cfg.Username, string(cfg.Password)), nil, nil
+	case !usesPlugin(cfg) && cfg.AuthProvider == nil:
+		return nil, nil, nil
+	case strings.HasPrefix(strings.ToLower(cfg.Server), "http:"):
+		return nil, nil, errors.New("credentials are not sent over http: use an https server, or remove the exec plugin or auth-provider")
 	case cfg.AuthProvider != nil:
-		return nil, fmt.Errorf("auth-provider %q: auth providers are not supported; use a token or a client certificate",
-			cfg.AuthProvider.Name)
+		provider, err := auth.NewOIDC(cfg, &auth.OIDCOptions{Logger: o.Logger})
+		if err != nil {
+			return nil, nil, err
+		}
+		return provider.Layer, nil, nil
 	}
-	return nil, nil
+	plugin, err := auth.NewPlugin(cfg, o.Plugin)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Transport != nil {
+		return func(next http.RoundTripper) http.RoundTripper {
+			return plugin.Layer(noCertificate(plugin)(next))
+		}, nil, nil
+	}
+	return plugin.Layer, plugin.Certificate, nil
+}
+
+// usesPlugin reports whether the exec plugin of a configuration is to run.
+func usesPlugin(cfg *config.Config) bool {
+	return cfg.Exec != nil && cfg.BearerToken == "" && cfg.BearerTokenFile == "" && cfg.Username == "" && cfg.Password == "" &&
+		cfg.ClientCertFile == "" && len(cfg.ClientCertData) == 0
+}
+
+// noCertificate refuses a plugin's client certificate where nobody can present it.
+func noCertificate(plugin *auth.Plugin) middleware.Func {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			switch cert, err := plugin.Certificate(r.Context()); {
+			case err != nil:
+				return nil, err
+			case cert != nil:
+				return nil, errors.New("the exec plugin gives a client certificate, which a Transport of your own can't be told; " +
+					"set it up there, and clear Exec in the Config")
+			}
+			return next.RoundTrip(r)
+		})
+	}
+}
+
+// failure makes an error of a response that is not a success. To the answer that the server does not know us it adds what
+// may be the cause.
+func (c *Client) failure(resp *http.Response) error {
+	err := statusError(resp)
+	if resp.StatusCode == http.StatusUnauthorized && resp.Request != nil {
+		expired := c.config.CheckClientCertificate(resp.Request.Context())
+		if errors.Is(expired, config.ErrCertificateExpired) {
+			return fmt.Errorf("%w (%w)", err, expired)
+		}
+	}
+	return c.misdirected(err)
 }
 
 func impersonateLayer(cfg *config.Config) middleware.Func {

@@ -6,7 +6,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,7 +17,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
+	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core/request"
@@ -27,9 +28,18 @@ import (
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// Config says where the server is and who we are. Default: config.Load(ctx, nil), that is kubeconfig, else
-	// in-cluster.
+	// Config says where the server is and who we are. Default: that of Share, else config.Load(ctx, nil), which is
+	// kubeconfig, else in-cluster.
 	Config *config.Config
+
+	// Share is a client whose connections the new one uses too. The Config must ask for the same connection: server, TLS
+	// settings, client certificate, exec plugin and proxy. A token and whom to act as may differ, as may all other options.
+	// Default: connections of its own.
+	Share *Client
+
+	// Plugin says which exec plugin of a configuration may run, and how. It counts for nothing when the Config has none, or
+	// has another credential. Default: see [auth.PluginOptions].
+	Plugin *auth.PluginOptions
 
 	// UserAgent names the program to the server. Default: the program's file name with the platform.
 	UserAgent string
@@ -37,12 +47,27 @@ type Options struct {
 	// Middleware is wrapped around every request, the first outermost. See package middleware for the order.
 	Middleware []middleware.Func
 
+	// PerAttempt is wrapped around every HTTP request as it leaves, the first outermost: retries are below Middleware and
+	// above this. It is the place of [middleware.Observe].
+	PerAttempt []middleware.Func
+
+	// Retry says how requests that fail are sent again. Default: see [middleware.RetryOptions].
+	Retry *middleware.RetryOptions
+
+	// RateLimit lets requests wait so that not too many leave. Default: no limit.
+	RateLimit *middleware.RateLimitOptions
+
+	// OnWarning is told what the server warns of, such as deprecated APIs and unknown fields. It is called by the goroutine
+	// that sends the request. Default: the Logger gets each warning once.
+	OnWarning func(context.Context, middleware.Warning)
+
 	// Transport replaces the connection to the server. Tokens, passwords and impersonation are still sent; TLS, a
 	// client certificate and a proxy are the transport's own affair, so the Config must not ask for them.
 	// Default: HTTP/2 with the Config's TLS settings, through its proxy or else the one of HTTPS_PROXY and NO_PROXY.
 	Transport http.RoundTripper
 
-	// Logger gets one line per request at debug level. Default: none.
+	// Logger gets one line per HTTP request at debug level, per retry at info level, and for each new warning of the server.
+	// Default: none.
 	Logger *slog.Logger
 
 	// Limits bound what is read from the server. Default: those of [wire.Limits].
@@ -51,11 +76,12 @@ type Options struct {
 
 // Client is one API server with one identity.
 type Client struct {
-	base      *url.URL
-	namespace string
-	source    string
-	rt        http.RoundTripper
-	limits    *wire.Limits
+	base    *url.URL
+	config  *config.Config
+	conns   connections
+	rt      http.RoundTripper // HTTP/2 where the server has it
+	upgrade http.RoundTripper // HTTP/1.1, which alone can be upgraded to a stream; the same layers
+	limits  *wire.Limits
 
 	// jsonOnly remembers the resources whose servers refused a protobuf body.
 	jsonOnly sync.Map
@@ -67,14 +93,19 @@ func New(ctx context.Context, o *Options) (*Client, error) {
 		o = &Options{}
 	}
 	cfg := o.Config
-	if cfg == nil {
+	switch {
+	case cfg != nil:
+		if err := cfg.Validate(ctx); err != nil {
+			return nil, err
+		}
+	case o.Share != nil:
+		cfg = o.Share.config
+	default:
 		loaded, err := config.Load(ctx, nil)
 		if err != nil {
 			return nil, err
 		}
 		cfg = loaded
-	} else if err := cfg.Validate(ctx); err != nil {
-		return nil, err
 	}
 	own := *cfg // the caller may go on changing its own
 	c, err := newClient(&own, o)
@@ -89,45 +120,83 @@ func newClient(cfg *config.Config, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	auth, err := authLayer(cfg)
-	if err != nil {
+	c := &Client{base: base, config: cfg}
+	if c.conns, err = connect(cfg, o); err != nil {
 		return nil, err
 	}
-	rt := o.Transport
-	if rt == nil {
-		rt, err = newTransport(cfg)
-	} else {
-		err = checkOwnTransport(cfg)
-	}
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{base: base, namespace: cfg.Namespace, source: cfg.Source}
 	if o.Limits != nil {
 		c.limits = new(*o.Limits)
 	}
+	layers, err := c.layers(o)
+	if err != nil {
+		return nil, err
+	}
+	c.rt = middleware.Chain(c.conns.requests, layers...)
+	c.upgrade = middleware.Chain(c.conns.upgrades, layers...)
+	return c, nil
+}
+
+// layers returns what every request passes through, outermost first.
+func (c *Client) layers(o *Options) ([]middleware.Func, error) {
 	agent := o.UserAgent
 	if agent == "" {
 		agent = defaultUserAgent()
 	}
-	c.rt = middleware.Chain(rt, slices.Concat(o.Middleware, []middleware.Func{
-		middleware.Log(o.Logger), middleware.UserAgent(agent), impersonateLayer(cfg), auth, c.explain,
-	})...)
-	return c, nil
+	if strings.ContainsFunc(agent, unicode.IsControl) {
+		return nil, fmt.Errorf("Options.UserAgent: %q holds control characters; remove them", agent)
+	}
+	warn := o.OnWarning
+	if warn == nil {
+		warn = middleware.LogWarnings(o.Logger)
+	}
+	retrying := middleware.RetryOptions{}
+	if o.Retry != nil {
+		retrying = *o.Retry
+	}
+	if retrying.Logger == nil {
+		retrying.Logger = o.Logger
+	}
+	retry, err := middleware.Retry(&retrying)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := middleware.RateLimit(o.RateLimit)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(
+		o.Middleware,
+		[]middleware.Func{
+			middleware.Warnings(warn), retry, limit, middleware.UserAgent(agent), impersonateLayer(c.config), c.conns.auth,
+		},
+		o.PerAttempt,
+		[]middleware.Func{middleware.Log(o.Logger), c.explain},
+	), nil
 }
 
 // Namespace returns the namespace that the configuration names for the cases where the user gives none.
-func (c *Client) Namespace() string { return c.namespace }
+func (c *Client) Namespace() string { return c.config.Namespace }
 
 // Server returns the URL of the API server.
 func (c *Client) Server() string { return c.base.String() }
+
+// Config returns a copy of the configuration, to make another one of, such as for a client that acts as somebody else
+// and shares the connections of this one.
+func (c *Client) Config() *config.Config {
+	own := *c.config
+	return &own
+}
+
+// CloseIdleConnections closes the connections that no request uses, also for the clients that share them. The client can
+// be used as before.
+func (c *Client) CloseIdleConnections() { c.conns.closeIdle() }
 
 // Do sends a request and returns the response when its status is a success; the caller closes its body. It is the way
 // to send what [API] has no verb for. Redirects are not followed: they are no success.
 //
 // Errors: [*core.StatusError] when the server says no, [*ConnectError] when it can't be reached, and the context's
-// cause when the context ends. When the connection breaks while the body is read, the error matches
-// io.ErrUnexpectedEOF.
+// cause when the context ends; the first two are in a [*middleware.RetryError] when the request was sent more than once.
+// When the connection breaks while the body is read, the error matches io.ErrUnexpectedEOF.
 func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, error) {
 	req, err := c.httpRequest(ctx, r)
 	if err != nil {
@@ -139,7 +208,7 @@ func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, er
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		return nil, c.misdirected(statusError(resp))
+		return nil, retried(resp, c.failure(resp))
 	}
 	return resp, nil
 }
@@ -156,6 +225,7 @@ func (c *Client) httpRequest(ctx context.Context, r *request.Request) (*http.Req
 	if r.Body != nil {
 		body = bytes.NewReader(r.Body)
 	}
+	ctx = middleware.WithCall(ctx, callOf(r))
 	req, err := http.NewRequestWithContext(ctx, r.Method, u.String(), body)
 	if err != nil {
 		return nil, err
@@ -194,28 +264,4 @@ func baseURL(server string) (*url.URL, error) {
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = strings.TrimRight(u.RawPath, "/")
 	return u, nil
-}
-
-// checkOwnTransport refuses what only the client's own transport can do.
-func checkOwnTransport(cfg *config.Config) error {
-	var asked []string
-	for _, field := range []struct {
-		name string
-		set  bool
-	}{
-		{"TLSServerName", cfg.TLSServerName != ""},
-		{"InsecureSkipTLSVerify", cfg.InsecureSkipTLSVerify},
-		{"a certificate authority", cfg.CAFile != "" || len(cfg.CAData) > 0},
-		{"a client certificate", cfg.ClientCertFile != "" || len(cfg.ClientCertData) > 0},
-		{"ProxyURL", cfg.ProxyURL != ""},
-	} {
-		if field.set {
-			asked = append(asked, field.name)
-		}
-	}
-	if asked != nil {
-		return errors.New("the Config asks for " + strings.Join(asked, ", ") +
-			", which a Transport of your own can't be told; set it up there, and clear it here")
-	}
-	return nil
 }

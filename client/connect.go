@@ -46,6 +46,9 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 const wantsTLS = "Client sent an HTTP request to an HTTPS server"
 
 func connectHint(err error) string {
+	if hint := proxyHint(err); hint != "" {
+		return hint
+	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return "nothing listens there: start the server, or correct the address"
 	}
@@ -73,6 +76,9 @@ func connectHint(err error) string {
 	return ""
 }
 
+// credentialError is a client certificate that could not be had. It says nothing about the server.
+type credentialError struct{ error }
+
 // brokenError is a connection that ended before the answer did.
 type brokenError struct{ err error }
 
@@ -91,10 +97,14 @@ func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
 		case err != nil && r.Context().Err() != nil:
 			return nil, context.Cause(r.Context())
 		case err != nil:
-			if strings.HasPrefix(err.Error(), "http2: ") { // it is about the connection, as when a ping is not answered
+			if cred, ok := errors.AsType[*credentialError](err); ok {
+				return nil, cred.error
+			}
+			// These are about the connection, as when a ping is not answered, or about the one stream in it.
+			if strings.HasPrefix(err.Error(), "http2: ") || strings.HasPrefix(err.Error(), "stream error: ") {
 				err = &brokenError{err}
 			}
-			return nil, &ConnectError{Server: c.base.String(), Source: c.source, Err: err}
+			return nil, &ConnectError{Server: c.base.String(), Source: c.config.Source, Err: err}
 		case resp.StatusCode != http.StatusSwitchingProtocols: // whose body is the connection itself
 			resp.Body = &body{resp.Body, r}
 		}
@@ -123,7 +133,7 @@ func (b *body) Read(p []byte) (int, error) {
 // misdirected recognises the answer of a server that wants TLS, which says so in plain HTTP.
 func (c *Client) misdirected(err *core.StatusError) error {
 	if c.base.Scheme == "http" && err.Status.Code == http.StatusBadRequest && strings.Contains(err.Status.Message, wantsTLS) {
-		return &ConnectError{Server: c.base.String(), Source: c.source, Err: err}
+		return &ConnectError{Server: c.base.String(), Source: c.config.Source, Err: err}
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Delete deletes an object. When it returns, the deletion has begun; an object with finalizers or a grace period is
-// still there for a while.
+// still there for a while: [API.DeleteAndWait] waits until it is gone.
 //
 // Errors: [core.ErrNotFound]; [core.ErrConflict] when a precondition does not hold.
 func (a *API[K]) Delete(ctx context.Context, name string, o *request.DeleteOptions) error {

@@ -37,7 +37,7 @@ func canned(code int, header http.Header, body string) http.RoundTripper {
 func cannedClient(t testing.TB, code int, contentType, body string) *client.Client {
 	t.Helper()
 	header := http.Header{"Content-Type": {contentType}}
-	return newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: canned(code, header, body)})
+	return newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Retry: once(), Transport: canned(code, header, body)})
 }
 
 func TestOpErrorText(t *testing.T) {
@@ -277,6 +277,7 @@ func TestRetryAfter(t *testing.T) {
 		} {
 			c := newClient(t, &client.Options{
 				Config:    newConfig("https://cluster.test"),
+				Retry:     once(),
 				Transport: canned(429, http.Header{"Retry-After": {tc.header}}, ""),
 			})
 			_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)

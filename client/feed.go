@@ -9,12 +9,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Feed reads one kind of object in packed form, as caches and watchers want it.
+// Feed reads one kind of object in packed form, as caches and watchers want it. Each request is sent once: who reads a
+// feed gets over failures by himself, in his own time.
 type Feed struct {
 	client *Client
 	target request.Target
@@ -32,6 +34,11 @@ func (f *Feed) Resource() core.Resource { return f.target.Resource }
 // List reads one page and calls each with one object after the other while they arrive; the object's bytes live until
 // each returns. An error of each ends the reading and is returned in the [*OpError].
 func (f *Feed) List(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
+	return f.page(middleware.WithAttempts(ctx, 1), o, each)
+}
+
+// page is List with the client's retries.
+func (f *Feed) page(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
 	meta, err := f.list(ctx, o, each)
 	return meta, wrap("list", f.target, err)
 }
@@ -53,6 +60,11 @@ func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.
 // Watch sends one watch request and yields its events as they arrive; an event's bytes live until the next one is asked
 // for. The sequence ends without an error when the server ends the watch.
 func (f *Feed) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
+	return f.events(middleware.WithAttempts(ctx, 1), o)
+}
+
+// events is Watch with the client's retries.
+func (f *Feed) events(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
 	var opts request.WatchOptions
 	if o != nil {
 		opts = *o

@@ -25,6 +25,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -99,11 +100,14 @@ func (s *fakeServer) config() *config.Config {
 	return &config.Config{Server: s.URL, CAData: ca, Source: "the test"}
 }
 
-// client returns a client of the server.
+// client returns a client of the server that sends each request once.
 func (s *fakeServer) client(t testing.TB) *client.Client {
 	t.Helper()
-	return newClient(t, &client.Options{Config: s.config()})
+	return newClient(t, &client.Options{Config: s.config(), Retry: once()})
 }
+
+// once are the options for tests that look at one answer; those of retries stand in retry_test.go.
+func once() *middleware.RetryOptions { return &middleware.RetryOptions{Attempts: 1} }
 
 func newClient(t testing.TB, o *client.Options) *client.Client {
 	t.Helper()

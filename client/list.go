@@ -6,7 +6,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
 	"github.com/kube-go/sdk/core"
@@ -22,9 +21,9 @@ const defaultPage = 500
 // Errors: [core.ErrExpired] when the continue token is too old.
 func (a *API[K]) List(ctx context.Context, o *request.ListOptions) (*core.List[K], error) {
 	list := &core.List[K]{}
-	meta, err := a.Feed().List(ctx, o, func(p wire.Packed) error {
+	meta, err := a.Feed().page(ctx, o, func(p wire.Packed) error {
 		obj, err := a.decode(p)
-		if err == nil {
+		if obj != nil {
 			list.Items = append(list.Items, obj)
 		}
 		return err
@@ -42,7 +41,12 @@ var errBreak = errors.New("break")
 // All iterates over the collection, page after page; each object is decoded when its turn comes, and no list is held.
 // ListOptions.Limit is the size of a page, 500 by default.
 //
-// Errors: [core.ErrExpired] when the iteration takes so long that the server forgets where it was; start over.
+// All pages show the state at which the first was read, as long as the server remembers it; that is five minutes, mostly.
+// An iteration that takes longer goes on, where it was, in the state of then: an object that is there all the time is
+// yielded exactly once, one that comes or goes in between perhaps. Who asks for one state by ResourceVersionMatch Exact
+// gets that or an error.
+//
+// Errors: [core.ErrExpired] when the server does not say how to go on, or may not, since one exact state was asked for.
 func (a *API[K]) All(ctx context.Context, o *request.ListOptions) iter.Seq2[*K, error] {
 	var opts request.ListOptions
 	if o != nil {
@@ -54,37 +58,68 @@ func (a *API[K]) All(ctx context.Context, o *request.ListOptions) iter.Seq2[*K, 
 	return func(yield func(*K, error) bool) {
 		page := opts // the sequence starts over when it is ranged over again
 		feed := a.Feed()
+		resumed := false // nothing has come since
 		for {
-			meta, err := feed.List(ctx, &page, func(p wire.Packed) error {
+			meta, err := feed.page(ctx, &page, func(p wire.Packed) error {
 				obj, err := a.decode(p)
-				if err == nil && !yield(obj, nil) {
+				if obj != nil && !yield(obj, nil) {
 					err = errBreak
 				}
 				return err
 			})
-			if errors.Is(err, errBreak) {
+			next := meta.Continue
+			switch {
+			case errors.Is(err, errBreak):
+				return
+			case err != nil:
+				next = remainder(err)
+				if next == "" || resumed || opts.ResourceVersionMatch == request.Exact {
+					yield(nil, err)
+					return
+				}
+				resumed = true
+			default:
+				resumed = false
+			}
+			if next == "" {
 				return
 			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if meta.Continue == "" {
-				return
-			}
-			page.Continue = meta.Continue
+			page.Continue = next
 			page.ResourceVersion, page.ResourceVersionMatch = "", "" // the token holds them
 		}
 	}
 }
 
-// decode makes an object of its packed form. An object that can't be decoded is named.
+// remainder returns the token by which the rest of a list can be read although the state it began with is forgotten; the
+// server sends it with the error. Lists are ordered by key, and the token holds the last one.
+func remainder(err error) string {
+	se, ok := errors.AsType[*core.StatusError](err)
+	if !ok || !errors.Is(err, core.ErrExpired) {
+		return ""
+	}
+	return se.Status.Continue
+}
+
+// OnItemError returns the same API, whose lists and watches go on without an object that can't be decoded, after telling
+// report of it, in the goroutine that reads. Without it, such an object is the error that ends the list or the watch.
+func (a *API[K]) OnItemError(report func(*wire.ItemError)) *API[K] {
+	tolerant := *a
+	tolerant.onItemError = report
+	return &tolerant
+}
+
+// decode makes an object of its packed form. One that can't be decoded is an error that names it, or else is reported,
+// and nil.
 func (a *API[K]) decode(p wire.Packed) (*K, error) {
 	obj := new(K)
-	if err := p.Decode(asObject(obj)); err != nil {
-		head, _ := p.Head() // as much as can be told
-		return nil, fmt.Errorf("object %q: %w", head.Ref, err)
+	err := p.Decode(asObject(obj))
+	switch {
+	case err == nil:
+		a.complete(obj)
+		return obj, nil
+	case a.onItemError == nil:
+		return nil, p.ItemError(err)
 	}
-	a.complete(obj)
-	return obj, nil
+	a.onItemError(p.ItemError(err))
+	return nil, nil
 }

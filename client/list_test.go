@@ -137,6 +137,77 @@ func TestAllWithExpiredToken(t *testing.T) {
 	}
 }
 
+// TestAllGoesOn promises that an iteration whose state the server has forgotten goes on where it was, unless that is not
+// what was asked for.
+func TestAllGoesOn(t *testing.T) {
+	const path = "/api/v1/namespaces/prod/configmaps?"
+	tests := []struct {
+		name    string
+		o       *request.ListOptions
+		tokens  map[string]string // what an expired token is answered with
+		want    string
+		wantErr string
+		asked   []string
+	}{
+		{
+			name: "with the token of the error", tokens: map[string]string{"p2": "p2-now"}, want: "abcde",
+			asked: []string{"limit=500", "continue=p2&limit=500", "continue=p2-now&limit=500", "continue=p3&limit=500"},
+		},
+		{
+			name: "as often as it takes", tokens: map[string]string{"p2": "p2-now", "p3": "p3-now"}, want: "abcde",
+			asked: []string{
+				"limit=500", "continue=p2&limit=500", "continue=p2-now&limit=500",
+				"continue=p3&limit=500", "continue=p3-now&limit=500",
+			},
+		},
+		{
+			name: "not without such a token", tokens: map[string]string{"p3": ""}, want: "abcd",
+			wantErr: "list configmaps in prod: expired: server said: too old",
+			asked:   []string{"limit=500", "continue=p2&limit=500", "continue=p3&limit=500"},
+		},
+		{
+			name: "not when that token, too, is too old", tokens: map[string]string{"p2": "p2-now", "p2-now": "p2-now"}, want: "ab",
+			wantErr: "list configmaps in prod: expired: server said: too old",
+			asked:   []string{"limit=500", "continue=p2&limit=500", "continue=p2-now&limit=500"},
+		},
+		{
+			name: "not when one exact state was asked for", tokens: map[string]string{"p2": "p2-now"}, want: "ab",
+			o:       &request.ListOptions{ResourceVersion: "5", ResourceVersionMatch: request.Exact},
+			wantErr: "list configmaps in prod: expired: server said: too old",
+			asked:   []string{"limit=500&resourceVersion=5&resourceVersionMatch=Exact", "continue=p2&limit=500"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				q := r.URL.Query()
+				token, expired := tt.tokens[q.Get("continue")]
+				if expired {
+					reply(w, http.StatusGone, jsonType, toJSON(t, &metav1.Status{
+						TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, ListMeta: metav1.ListMeta{Continue: token},
+						Status: "Failure", Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old",
+					}))
+					return
+				}
+				q.Set("continue", strings.TrimSuffix(q.Get("continue"), "-now"))
+				r.URL.RawQuery = q.Encode()
+				pages(t)(w, r)
+			})
+			names, err := collect(client.Namespaced[leanConfigMap](s.client(t), "prod").All(t.Context(), tt.o))
+			if got := strings.Join(names, ""); got != tt.want || text(err) != tt.wantErr {
+				t.Errorf("All = %s, %v; want %s, %q", got, err, tt.want, tt.wantErr)
+			}
+			var asked []string
+			for _, a := range s.asked() {
+				asked = append(asked, strings.TrimPrefix(a.URI, path))
+			}
+			if diff := cmp.Diff(tt.asked, asked); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestAllBreak promises that leaving the loop in the middle of a page ends the request at once.
 func TestAllBreak(t *testing.T) {
 	for _, tc := range []struct {
@@ -194,7 +265,7 @@ func TestListErrors(t *testing.T) {
 		{"an item that does not fit the type", func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},`+
 				`{"metadata":{"name":"b","namespace":"n"},"data":7}]}`))
-		}, "a", nil, `list configmaps in prod: object "n/b": decode json: `},
+		}, "a", nil, `list configmaps in prod: n/b: decode json: `},
 		{"an object instead of a list", func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, 200, jsonType, configMapJSON(t, "a", "blue"))
 		}, "", nil, `list configmaps in prod: read list: the server's answer is not a list but of kind "ConfigMap"`},

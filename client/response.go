@@ -5,14 +5,12 @@ package client
 
 import (
 	"io"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -33,7 +31,8 @@ func statusError(resp *http.Response) *core.StatusError {
 	if status.Code == 0 {
 		status.Code = int32(resp.StatusCode)
 	}
-	return &core.StatusError{Status: *status, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+	wait, _ := middleware.RetryAfter(resp.Header)
+	return &core.StatusError{Status: *status, RetryAfter: wait}
 }
 
 // plainMessage makes one line of an answer that was not written by an API server's own code.
@@ -43,15 +42,4 @@ func plainMessage(resp *http.Response, body []byte) string {
 	}
 	text := strings.ToValidUTF8(string(body[:min(len(body), messageBytes)]), "")
 	return strings.Join(strings.Fields(text), " ")
-}
-
-// retryAfter parses the header in both of its forms; zero when there is none.
-func retryAfter(header string) time.Duration {
-	if n, err := strconv.ParseInt(header, 10, 64); err == nil {
-		return time.Duration(min(max(n, 0), math.MaxInt64/int64(time.Second))) * time.Second
-	}
-	if t, err := http.ParseTime(header); err == nil {
-		return max(0, time.Until(t))
-	}
-	return 0
 }

@@ -5,75 +5,111 @@ package client
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Subresource is a part of an object that is read and written by itself, such as its status.
-type Subresource[K any] struct {
-	api  API[K]
-	name string
+// Subresource is a part of an object that is read and written by itself, such as its status. S is what it is read and
+// written as: for most the kind itself, for some a kind of their own, such as a Scale.
+type Subresource[S any] struct {
+	api API[S] // whose target has a subresource
 }
 
 // Status returns the status subresource of the API's kind. Its writes change the status only, whatever else the object
 // that is sent contains.
-func (a *API[K]) Status() *Subresource[K] {
-	return &Subresource[K]{api: *a, name: "status"}
+func (a *API[K]) Status() *Subresource[K] { return a.Subresource("status") }
+
+// Subresource returns a subresource that is read and written as the kind itself, such as a pod's "resize" or a
+// namespace's "finalize". When it is known which ones the kind has, any other is refused without asking the server.
+func (a *API[K]) Subresource(name string) *Subresource[K] {
+	s := &Subresource[K]{api: *a}
+	s.api.target.Subresource, s.api.setup = name, a.having(name)
+	return s
 }
 
-func (s *Subresource[K]) named(name string) request.Target {
-	t := s.api.named(name)
-	t.Subresource = s.name
-	return t
+// SubresourceOf returns a subresource that is read and written as a kind of its own.
+//
+//	bindings := client.SubresourceOf[corev1.Binding](pods, "binding", corev1.SchemeGroupVersion.WithKind("Binding"))
+func SubresourceOf[S, K any, P core.ObjectPtr[S]](a *API[K], name string, kind schema.GroupVersionKind) *Subresource[S] {
+	s := &Subresource[S]{api: API[S]{client: a.client, target: a.target, oneSpace: a.oneSpace, setup: a.having(name)}}
+	s.api.target.Subresource, s.api.target.Kind, s.api.target.Encoding = name, kind, encodingOf[S]()
+	if s.api.setup == nil && (kind.Version == "" || kind.Kind == "") {
+		s.api.setup = &request.InvalidError{Field: "kind", Detail: "lacks its version or its name; say what the subresource is written as"}
+	}
+	return s
 }
 
 // Get reads an object through the subresource.
 //
 // Errors: [core.ErrNotFound], also when the kind has no such subresource.
-func (s *Subresource[K]) Get(ctx context.Context, name string, o *request.GetOptions) (*K, error) {
-	t := s.named(name)
-	return s.api.one(ctx, "get", t, encoded(t, func(t request.Target) (*request.Request, error) {
-		return request.Get(t, o)
+func (s *Subresource[S]) Get(ctx context.Context, name string, o *request.GetOptions) (*S, error) {
+	return s.api.Get(ctx, name, o)
+}
+
+// Create sends an object to the subresource of another one, such as a binding to a pod's, and returns what the server
+// answers: nil when it only says that all went well.
+//
+// Errors: [core.ErrNotFound], [core.ErrInvalid].
+func (s *Subresource[S]) Create(ctx context.Context, name string, obj *S, o *request.CreateOptions) (*S, error) {
+	t := s.api.named(name)
+	body, err := copyOf(obj)
+	if err != nil {
+		return nil, wrap("create", t, err)
+	}
+	return s.api.one(ctx, "create", t, encoded(t, func(t request.Target) (*request.Request, error) {
+		return request.Create(t, body, o)
 	}))
 }
 
 // Update replaces the subresource and returns the object as stored.
 //
 // Errors: [core.ErrConflict], [core.ErrNotFound], [core.ErrInvalid].
-func (s *Subresource[K]) Update(ctx context.Context, obj *K, o *request.UpdateOptions) (*K, error) {
-	body, err := copyOf(obj)
-	if err != nil {
-		return nil, wrap("update", s.named(""), err)
-	}
-	t := s.api.forObject(body)
-	t.Subresource = s.name
-	return s.api.one(ctx, "update", t, encoded(t, func(t request.Target) (*request.Request, error) {
-		return request.Update(t, body, o)
-	}))
+func (s *Subresource[S]) Update(ctx context.Context, obj *S, o *request.UpdateOptions) (*S, error) {
+	return s.api.Update(ctx, obj, o)
 }
 
 // Patch changes the subresource by a patch and returns the object as stored.
 //
 // Errors: [core.ErrNotFound], [core.ErrInvalid].
-func (s *Subresource[K]) Patch(ctx context.Context, name string, p request.Patch, o *request.PatchOptions) (*K, error) {
-	t := s.named(name)
-	return s.api.one(ctx, "patch", t, encoded(t, func(t request.Target) (*request.Request, error) {
-		return request.PatchObject(t, p, o)
-	}))
+func (s *Subresource[S]) Patch(ctx context.Context, name string, p request.Patch, o *request.PatchOptions) (*S, error) {
+	return s.api.Patch(ctx, name, p, o)
 }
 
 // Apply makes the fields of the subresource that obj sets the field manager's and returns the object as stored. The
 // object must exist.
 //
 // Errors: [core.ErrConflict], [core.ErrNotFound].
-func (s *Subresource[K]) Apply(ctx context.Context, obj *K, o *request.ApplyOptions) (*K, error) {
-	body, err := copyOf(obj)
-	if err != nil {
-		return nil, wrap("apply", s.named(""), err)
+func (s *Subresource[S]) Apply(ctx context.Context, obj *S, o *request.ApplyOptions) (*S, error) {
+	return s.api.Apply(ctx, obj, o)
+}
+
+// having returns why the kind can't have a subresource: what is known of the kind does not list it.
+func (a *API[K]) having(name string) error {
+	res := a.target.Resource
+	first, _, _ := strings.Cut(name, "/")
+	known := len(res.Verbs) > 0 || len(res.Subresources) > 0 // what is given by hand need not say either
+	switch {
+	case a.setup != nil:
+		return a.setup
+	case a.target.Subresource != "":
+		return &request.InvalidError{Field: "subresource", Detail: "of a subresource there is none"}
+	case name == "":
+		return &request.InvalidError{Field: "subresource", Detail: "is empty; name one, such as status"}
+	case !known || slices.Contains(res.Subresources, first):
+		return nil
 	}
-	t := s.api.forObject(body)
-	t.Subresource = s.name
-	return s.api.one(ctx, "apply", t, encoded(t, func(t request.Target) (*request.Request, error) {
-		return request.Apply(t, body, o)
-	}))
+	has := "have no subresources"
+	if len(res.Subresources) > 0 {
+		has = "have " + strings.Join(res.Subresources, ", ")
+	}
+	return &request.InvalidError{
+		Field:  "subresource",
+		Detail: fmt.Sprintf("%q is not known: %s %s; to ask a newer server for it, name the resource by Of", name, res, has),
+	}
 }

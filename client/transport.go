@@ -4,6 +4,7 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -31,16 +31,26 @@ const (
 	pingTimeout      = 10 * time.Second
 )
 
+// headerBytes is how long the header of an answer may be.
+const headerBytes = 1 << 20
+
+// certSource returns the client certificate to present, nil for none. A pointer that it has returned before means that
+// nothing has changed.
+type certSource = func(context.Context) (*tls.Certificate, error)
+
 // transport is the connection to one server. The files that its TLS settings come from may be replaced while it is in
-// use. That takes new connections, since a connection keeps the certificates it began with: requests that are under
-// way, such as watches, end on the old ones.
+// use, and a source may hand out another certificate. That takes new connections, since a connection keeps the
+// certificates it began with: requests that are under way, such as watches, end on the old ones.
 type transport struct {
-	cfg   *config.Config
-	files []string
+	cfg       *config.Config
+	protocols *http.Protocols
+	files     []string
+	certs     certSource // nil for none
 
 	mu      sync.Mutex // guards what follows
 	current *http.Transport
 	stamp   []fileStamp
+	cert    *tls.Certificate // of certs
 }
 
 // fileStamp changes when a file does.
@@ -49,49 +59,83 @@ type fileStamp struct {
 	size     int64
 }
 
-// newTransport returns the transport of a configuration.
-func newTransport(cfg *config.Config) (*transport, error) {
+// newTransports returns the transports of a configuration: for requests, and for those that are upgraded to streams.
+// Certs, which may be nil, is asked for a client certificate before each request.
+func newTransports(cfg *config.Config, certs certSource) (requests, upgrades http.RoundTripper, err error) {
 	if err := checkPlain(cfg); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	t := &transport{cfg: cfg}
+	if requests, err = newTransport(cfg, protocols(true), certs); err != nil {
+		return nil, nil, err
+	}
+	upgrades, err = newTransport(cfg, protocols(false), certs)
+	return requests, upgrades, err
+}
+
+// protocols returns HTTP/1.1, with HTTP/2 or without.
+func protocols(http2 bool) *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetHTTP2(http2)
+	return p
+}
+
+func newTransport(cfg *config.Config, protocols *http.Protocols, certs certSource) (*transport, error) {
+	t := &transport{cfg: cfg, protocols: protocols, certs: certs}
 	for _, file := range []string{cfg.CAFile, cfg.ClientCertFile, cfg.ClientKeyFile} {
 		if file != "" {
 			t.files = append(t.files, file)
 		}
 	}
 	t.stamp = stampsOf(t.files)
-	current, err := newHTTP(cfg)
+	current, err := newHTTP(cfg, protocols, nil)
 	t.current = current
 	return t, err
 }
 
 // RoundTrip sends a request.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.connection().RoundTrip(r)
+	var cert *tls.Certificate
+	if t.certs != nil {
+		var err error
+		if cert, err = t.certs(r.Context()); err != nil {
+			if r.Body != nil {
+				r.Body.Close()
+			}
+			return nil, &credentialError{err}
+		}
+	}
+	return t.connection(cert).RoundTrip(r)
+}
+
+// CloseIdleConnections closes the connections that nothing uses.
+func (t *transport) CloseIdleConnections() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.current.CloseIdleConnections()
 }
 
 // connection returns what to send requests on now. Files that can't be used, such as half a pair, are left for later.
-func (t *transport) connection() *http.Transport {
+func (t *transport) connection(cert *tls.Certificate) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.files) == 0 {
-		return t.current
-	}
 	stamp := stampsOf(t.files)
-	if slices.Equal(stamp, t.stamp) {
+	if cert == t.cert && slices.Equal(stamp, t.stamp) {
 		return t.current
 	}
-	next, err := newHTTP(t.cfg)
+	next, err := newHTTP(t.cfg, t.protocols, cert)
 	if err != nil {
 		return t.current
 	}
 	t.current.CloseIdleConnections()
-	t.current, t.stamp = next, stamp
+	t.current, t.stamp, t.cert = next, stamp, cert
 	return next
 }
 
 func stampsOf(files []string) []fileStamp {
+	if len(files) == 0 {
+		return nil
+	}
 	stamps := make([]fileStamp, len(files))
 	for i, file := range files {
 		if info, err := os.Stat(file); err == nil {
@@ -111,36 +155,33 @@ func checkPlain(cfg *config.Config) error {
 	return nil
 }
 
-// newHTTP reads the files of a configuration and returns a transport with what they hold.
-func newHTTP(cfg *config.Config) (*http.Transport, error) {
+// newHTTP reads the files of a configuration and returns a transport with what they hold, and with a client certificate
+// unless it is nil.
+func newHTTP(cfg *config.Config, protocols *http.Protocols, cert *tls.Certificate) (*http.Transport, error) {
 	tlsConfig, err := newTLS(cfg)
 	if err != nil {
 		return nil, err
 	}
-	proxy := http.ProxyFromEnvironment
-	if cfg.ProxyURL != "" {
-		u, err := url.Parse(cfg.ProxyURL)
-		if err != nil {
-			return nil, errors.New("proxy-url: is not a URL") // it may hold a password
-		}
-		proxy = http.ProxyURL(u)
+	if cert != nil {
+		tlsConfig.Certificates = []tls.Certificate{*cert}
 	}
-	dialer := net.Dialer{
+	dialer := &net.Dialer{
 		Timeout: dialTimeout,
 		// Below HTTP a dead peer is noticed in 40 seconds: HTTP/1.1 has no pings of its own.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 20 * time.Second, Interval: 5 * time.Second, Count: 4},
 	}
-	return &http.Transport{
-		Proxy:               proxy,
-		DialContext:         dialer.DialContext,
-		TLSClientConfig:     tlsConfig,
-		TLSHandshakeTimeout: handshakeTimeout,
-		ForceAttemptHTTP2:   true,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
-		DisableCompression:  cfg.DisableCompression,
-		MaxIdleConnsPerHost: 25,
-		IdleConnTimeout:     idleTimeout,
-	}, nil
+	t := &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        tlsConfig,
+		TLSHandshakeTimeout:    handshakeTimeout,
+		Protocols:              protocols,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		DisableCompression:     cfg.DisableCompression,
+		MaxIdleConnsPerHost:    25,
+		MaxResponseHeaderBytes: headerBytes,
+		IdleConnTimeout:        idleTimeout,
+	}
+	return t, useProxy(t, cfg, dialer)
 }
 
 func newTLS(cfg *config.Config) (*tls.Config, error) {

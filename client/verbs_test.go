@@ -33,7 +33,9 @@ type way[K any] struct {
 
 func builtinWay(answer string) way[corev1.ConfigMap] {
 	return way[corev1.ConfigMap]{
-		api: client.Namespaced[corev1.ConfigMap],
+		api: func(c *client.Client, namespace string) *client.API[corev1.ConfigMap] {
+			return client.Of[corev1.ConfigMap](c, configMaps, namespace) // of which no subresources are known
+		},
 		build: func(name, color string) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"color": color}}
 		},

@@ -17,7 +17,7 @@ import (
 //
 // Errors: [core.ErrExpired] when the resource version is too old: list again.
 func (a *API[K]) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[core.WatchEvent[K], error] {
-	events := a.Feed().Watch(ctx, o)
+	events := a.Feed().events(ctx, o)
 	return func(yield func(core.WatchEvent[K], error) bool) {
 		for ev, err := range events {
 			if err != nil {
@@ -29,7 +29,7 @@ func (a *API[K]) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[c
 				yield(core.WatchEvent[K]{}, wrap("watch", a.target, err))
 				return
 			}
-			if !yield(core.WatchEvent[K]{Type: ev.Type, Object: obj}, nil) {
+			if obj != nil && !yield(core.WatchEvent[K]{Type: ev.Type, Object: obj}, nil) {
 				return
 			}
 		}

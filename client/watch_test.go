@@ -173,7 +173,7 @@ func TestWatchUndecodable(t *testing.T) {
 		reply(w, 200, jsonType, []byte(`{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"n"},"data":7}}`))
 	})
 	_, err := drain(client.Namespaced[leanConfigMap](s.client(t), "prod").Watch(t.Context(), nil))
-	const want = `watch configmaps in prod: object "n/a": decode json: `
+	const want = `watch configmaps in prod: n/a: decode json: `
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error = %v, want %s", err, want)
 	}

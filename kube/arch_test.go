@@ -47,6 +47,7 @@ func TestImports(t *testing.T) {
 		"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's words",
 		"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
 		"k8s.io/apimachinery/pkg/types":                     "UID",
+		"k8s.io/apimachinery/pkg/version":                   "what a server's version is",
 	}
 	for name, file := range facade(t) {
 		for _, spec := range file.Imports {

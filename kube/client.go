@@ -10,7 +10,6 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
-	"github.com/kube-go/sdk/client/discovery"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -81,19 +80,6 @@ func Of[K any, P core.ObjectPtr[K]](c *Client, res Resource, namespace string) *
 // Dynamic returns the API of a kind that is known only at run time, see [client.Dynamic].
 func Dynamic(c *Client, res Resource, namespace string) *API[unstructured.Unstructured] {
 	return client.Dynamic(c, res, namespace)
-}
-
-// Finding kinds at run time.
-type (
-	// Discovery is what a server serves, see [discovery.Discovery].
-	Discovery = discovery.Discovery
-	// UnknownResourceError says that a name fits nothing the server has, see [discovery.UnknownResourceError].
-	UnknownResourceError = discovery.UnknownResourceError
-)
-
-// Discover asks a server for all it serves, see [discovery.Discover].
-func Discover(ctx context.Context, c *Client) (*Discovery, error) {
-	return discovery.Discover(ctx, c, nil)
 }
 
 // What verbs can be asked, see [request].

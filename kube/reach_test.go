@@ -26,9 +26,13 @@ func elsewhere() map[string]string {
 		caches    = "for those who keep caches; a controller observes its own writes"
 		observe   = "for those who look at how a controller does"
 		drive     = "for those who drive a watch themselves"
+		owners    = "for those who look into managedFields themselves"
+		patches   = "for tests of patches; kube.Apply… would sound like a request"
 	)
 	return map[string]string{
 		"core/wire":         "for those who write clients, caches and servers",
+		"core/admission":    "for webhooks, which import it",
+		"core/conversion":   "for webhooks, which import it",
 		"client/middleware": "a program that chooses layers imports their package",
 		"runtime/queue":     "part of a controller; by itself it is its own import",
 		"derive/generate":   "for build tools",
@@ -37,16 +41,23 @@ func elsewhere() map[string]string {
 		"core.InitialEventsEnd": drive,
 		"core.ParseObjectRef":   "for flags and files",
 
+		"core/managed.Fields": owners, "core/managed.Path": owners, "core/managed.Parse": owners,
+		"core/patch.ApplyMerge": patches, "core/patch.ApplyJSON": patches, "core/patch.OpError": patches, "core/patch.ErrTest": patches,
+
 		"core/request.Request": build, "core/request.Target": build,
 		"core/request.Get": build, "core/request.List": build, "core/request.Watch": build,
 		"core/request.Create": build, "core/request.Update": build, "core/request.PatchObject": build,
 		"core/request.Apply": build, "core/request.Delete": build, "core/request.DeleteCollection": build,
+		"core/request.Evict": build, "core/request.Bind": build, "core/request.Token": build, "core/request.Log": build,
+		"core/request.Exec": build, "core/request.Attach": build, "core/request.PortForward": build,
+		"core/request.Proxy": build, "core/request.Raw": build, "core/request.View": build,
+		"core/request.ViewObject": build, "core/request.ViewMetadata": build, "core/request.ViewTable": build,
+		"core/request.IncludeObject":       "the type of constants that are here",
 		"core/request.DeletionPropagation": "the type of constants that are here",
 		"core/request.FieldValidation":     "the type of constants that are here",
 		"core/request.VersionMatch":        "the type of constants that are here",
 
 		"client.Write": caches, "client.WithWriteObserver": caches,
-		"client/discovery.Options": "there are none yet",
 
 		"client/config.InCluster": "LoadConfig finds it",
 		"client/config.Read":      files, "client/config.Parse": files, "client/config.Merge": files,

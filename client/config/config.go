@@ -134,4 +134,7 @@ type AuthProvider struct {
 	Name    string            `wire:"name"`
 	Config  map[string]Secret `wire:"config"`
 	Unknown Unknown
+	// File and User say which user of which kubeconfig this came from, for those that have new tokens to write there.
+	// Filled in by loading.
+	File, User string
 }

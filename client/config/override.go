@@ -83,9 +83,9 @@ func (c *Config) hasAuthorization() bool {
 		c.Exec != nil || c.AuthProvider != nil
 }
 
-// hasCredentials tells whether c says who one is.
+// hasCredentials tells whether c says how to prove who one is.
 func (c *Config) hasCredentials() bool {
-	return c.hasCertificate() || c.hasKey() || c.hasAuthorization() || !c.Impersonate.isZero()
+	return c.hasCertificate() || c.hasKey() || c.hasAuthorization()
 }
 
 // overridden is a set of fields by their kubeconfig names.

@@ -19,7 +19,8 @@ import (
 // Config resolves a context of k to a connection; Options.Path must be empty. It reads the files that the context's
 // stanzas name, to validate them, and nothing else is validated: a mistake in another context does no harm.
 //
-// Over plain http nothing secret is sent: the credentials of the user are then left out, as kubectl does.
+// Over plain http nothing secret is sent: the credentials of the user are then left out, as kubectl does. Whom to act as
+// is no secret, and stays.
 //
 // Errors: [ErrNoConfig] when k chooses no server, [ErrCertificateExpired], [FieldError].
 func (k *Kubeconfig) Config(ctx context.Context, opts *Options) (*Config, error) {
@@ -54,6 +55,9 @@ func (k *Kubeconfig) config(e env, o *Options) (*Config, error) {
 	c.spelling(p.user, "", reflect.ValueOf(s.user))
 	cfg := s.cluster.Cluster.config()
 	s.user.User.addTo(&cfg)
+	if cfg.AuthProvider != nil {
+		cfg.AuthProvider.File, cfg.AuthProvider.User = s.user.User.Origin, s.user.Name
+	}
 	cfg.Namespace = s.context.Context.Namespace
 	if x := find(s.cluster.Cluster.Extensions, execExtension); x != nil && cfg.Exec != nil {
 		cfg.Exec.ClusterConfig = x.Extension
@@ -301,6 +305,7 @@ func (c *Config) withoutCredentials() *Config {
 		Namespace:          c.Namespace,
 		ProxyURL:           c.ProxyURL,
 		DisableCompression: c.DisableCompression,
+		Impersonate:        c.Impersonate,
 		Source:             c.Source,
 	}
 }

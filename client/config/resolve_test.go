@@ -120,8 +120,10 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 			"an auth provider", &config.Options{Context: "oidc"},
 			config.Config{
 				Server: "https://main:6443", Namespace: "default",
-				AuthProvider: &config.AuthProvider{Name: "oidc", Config: map[string]config.Secret{"client-id": "kube"}},
-				Source:       `context "oidc" of /k/config`,
+				AuthProvider: &config.AuthProvider{
+					Name: "oidc", Config: map[string]config.Secret{"client-id": "kube"}, File: "/k/config", User: "oidc",
+				},
+				Source: `context "oidc" of /k/config`,
 			},
 		},
 		{
@@ -151,6 +153,9 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 			"plain http, over which no credential is sent", &config.Options{Context: "plain"},
 			config.Config{
 				Server: "http://127.0.0.1:8001", Namespace: "default", ProxyURL: "http://proxy",
+				Impersonate: config.Impersonation{
+					User: "bob", UID: "1", Groups: []string{"ops"}, Extra: map[string][]string{"scopes": {"a"}},
+				},
 				Source: `context "plain" of /k/config`,
 			},
 		},

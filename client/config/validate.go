@@ -197,9 +197,13 @@ func (c *checker) certificates(p place, field string, pem []byte) {
 	}
 }
 
-// placeholder reports what `kubectl config view` prints in place of data.
+// placeholder reports what `kubectl config view` and a [Secret] print in place of data.
 func (c *checker) placeholder(p place, field string, data []byte) bool {
 	omitted := base64.StdEncoding.EncodeToString(data)
+	if string(data) == redacted {
+		c.add(p.errorf(field, "take the secret itself, not what is printed of it", "is what a secret prints as"))
+		return true
+	}
 	if omitted != "DATA+OMITTED" && omitted != "REDACTED" && string(data) != "REDACTED" {
 		return false
 	}

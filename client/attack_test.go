@@ -1,0 +1,314 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+)
+
+const node = `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`
+
+// descriptors returns how many files and sockets this process has open, where the system tells it.
+func descriptors(t testing.TB) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil && runtime.GOOS == "linux" {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// eventuallyDescriptors makes the test fail unless no more than that many stay open when the clients have closed what is
+// idle. The peers, which are in this process, close theirs in their own time, and HTTP/2 takes a moment to see that a
+// connection is idle.
+func eventuallyDescriptors(t testing.TB, most int, clients ...*client.Client) {
+	t.Helper()
+	deadline := time.After(5 * time.Second)
+	for {
+		for _, c := range clients {
+			c.CloseIdleConnections()
+		}
+		if descriptors(t) <= most {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Errorf("%d descriptors are open, %d were before", descriptors(t), most)
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// rawServer answers the requests on each connection by what talk does with it, and then closes it.
+func rawServer(t testing.TB, talk func(conn net.Conn)) string {
+	t.Helper()
+	checkGoroutines(t)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer conn.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+					talk(conn)
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		running.Wait()
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// TestCutAnswer promises that an answer which is cut at any byte is an error that may be tried again, never half an object.
+func TestCutAnswer(t *testing.T) {
+	answer := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + fmt.Sprint(len(node)) + "\r\n\r\n" + node
+	chunked := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
+		fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(node), node)
+	var length atomic.Int64
+	for _, whole := range []string{answer, chunked} {
+		server := rawServer(t, func(conn net.Conn) { _, _ = io.WriteString(conn, whole[:length.Load()]) })
+		c := newClient(t, &client.Options{Config: newConfig(server), Retry: once()})
+		nodesAPI := client.Dynamic(c, nodes, "")
+		before := descriptors(t)
+		for n := range len(whole) {
+			length.Store(int64(n))
+			obj, err := nodesAPI.Get(t.Context(), "n1", nil)
+			if err == nil || obj != nil {
+				t.Fatalf("%d of %d bytes: Get = %v, %v; want an error", n, len(whole), obj, err)
+			}
+			// net/http can't tell the start of a header from a header that makes no sense.
+			if !core.IsRetryable(err) && !strings.Contains(err.Error(), "malformed") {
+				t.Errorf("%d of %d bytes (%q): error = %v, want one that may be tried again", n, len(whole), whole[max(0, n-10):n], err)
+			}
+		}
+		length.Store(int64(len(whole)))
+		if obj, err := nodesAPI.Get(t.Context(), "n1", nil); err != nil || obj.GetName() != "n1" {
+			t.Errorf("the whole answer: Get = %v, %v", obj, err)
+		}
+		eventuallyDescriptors(t, before, c)
+	}
+}
+
+// TestCutConnection promises that a read which is cut off at any point, from the TLS handshake to the end of the answer,
+// succeeds all the same.
+func TestCutConnection(t *testing.T) {
+	checkGoroutines(t)
+	s := &fakeServer{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 200, jsonType, []byte(node))
+	}))}
+	s.Config.ErrorLog = discard()
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	var cut, total atomic.Int64
+	address := relay(t, s.Listener.Addr().String(), func() int64 { return cut.Swap(-1) }, &total)
+	cfg := s.config()
+	cfg.Server = "https://" + address
+	var clients []*client.Client
+	get := func() error {
+		c := newClient(t, &client.Options{Config: cfg, Retry: &middleware.RetryOptions{FirstDelay: time.Millisecond}})
+		clients = append(clients, c)
+		_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+		return err
+	}
+	before := descriptors(t)
+	cut.Store(-1)
+	if err := get(); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyDescriptors(t, before, clients...) // then the relay has counted
+	whole := total.Load()
+	for n := int64(1); n < whole; n += 29 {
+		cut.Store(n)
+		if err := get(); err != nil {
+			t.Errorf("cut after %d of %d bytes: %v", n, whole, err)
+		}
+	}
+	eventuallyDescriptors(t, before, clients...)
+}
+
+// relay passes connections on to a target. What limit returns for one is after how many bytes from the target it is
+// reset; negative is never.
+func relay(t testing.TB, target string, limit func() int64, total *atomic.Int64) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := new(net.Dialer).DialContext(context.Background(), "tcp", target)
+			if err != nil {
+				near.Close()
+				return
+			}
+			most := limit()
+			running.Go(func() { // ends when one of the two is closed below
+				_, _ = io.Copy(far, near)
+				_ = far.(*net.TCPConn).CloseWrite()
+			})
+			running.Go(func() {
+				defer far.Close()
+				defer near.Close()
+				var source io.Reader = far
+				if most >= 0 {
+					source = io.LimitReader(far, most)
+				}
+				n, _ := io.Copy(near, source)
+				total.Store(n)
+				if most >= 0 {
+					_ = near.(*net.TCPConn).SetLinger(0)
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		running.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// TestHostileServer promises that nothing a server sends takes for ever or without bounds.
+func TestHostileServer(t *testing.T) {
+	forEver := func(conn net.Conn, line string) {
+		for {
+			if _, err := io.WriteString(conn, line); err != nil {
+				return
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		talk func(net.Conn)
+		want string // empty for success
+	}{
+		{"headers without an end", func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+			forEver(conn, "X-Header: value\r\n")
+		}, "server response headers exceeded 1048576 bytes; aborted"},
+		{"one header without an end", func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nX-Header: ")
+			forEver(conn, strings.Repeat("x", 1<<10))
+		}, "server response headers exceeded 1048576 bytes; aborted"},
+		{"a status without an end", func(conn net.Conn) { forEver(conn, "HTTP/1.1 200 OK") }, "server response headers exceeded 1048576 bytes; aborted"},
+		{"hints without an end", func(conn net.Conn) { forEver(conn, "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n") }, "server response headers exceeded 1048576 bytes; aborted"},
+		{"a hint", func(conn net.Conn) {
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(node), node)
+		}, ""},
+		{"trailers", func(conn net.Conn) {
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n"+
+				"%x\r\n%s\r\n0\r\nX-Sum: 1\r\n\r\n", len(node), node)
+		}, ""},
+		{"another protocol", func(conn net.Conn) { forEver(conn, "SSH-2.0-OpenSSH_9.9\r\n") }, "malformed HTTP"},
+		{"a body without an end", func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{")
+			forEver(conn, strings.Repeat(" ", 64<<10))
+		}, "bytes"},
+		{"an error without an end", func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\n\r\n")
+			forEver(conn, strings.Repeat("no ", 1<<10))
+		}, "forbidden: server said: no no no"},
+		{"an upgrade that nobody asked for", func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: spdy\r\nConnection: Upgrade\r\n\r\n")
+		}, "status 101"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := descriptors(t)
+			c := newClient(t, &client.Options{Config: newConfig(rawServer(t, tc.talk)), Retry: once()})
+			_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("error = %v, want %q", err, tc.want)
+			}
+			if err != nil && len(err.Error()) > 8<<10 {
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+			eventuallyDescriptors(t, before+1, c) // the server's listener
+		})
+	}
+}
+
+// TestSlowServer promises that a server which sends a byte now and then is waited for as long as the context says.
+func TestSlowServer(t *testing.T) {
+	tooLong := errors.New("it takes too long")
+	server := rawServer(t, func(conn net.Conn) {
+		for _, b := range []byte("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 1<<10)) {
+			if _, err := conn.Write([]byte{b}); err != nil {
+				return
+			}
+			<-time.After(time.Millisecond)
+		}
+	})
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, tooLong)
+	defer cancel()
+	start := time.Now()
+	if err := getNode(ctx, newClient(t, &client.Options{Config: newConfig(server)})); !errors.Is(err, tooLong) || time.Since(start) > 5*time.Second {
+		t.Errorf("error = %v after %v, want the cause after 50ms", err, time.Since(start))
+	}
+}
+
+// TestGoAway promises that a server which sends its clients to new connections, as API servers do now and then, loses no
+// request by it.
+func TestGoAway(t *testing.T) {
+	var remotes sync.Map
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		remotes.Store(r.RemoteAddr, true)
+		w.Header().Set("Connection", "close") // HTTP/2: GOAWAY
+		reply(w, 200, jsonType, []byte(node))
+	})
+	c := s.client(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				if _, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n := 0
+	remotes.Range(func(any, any) bool {
+		n++
+		return true
+	})
+	if n < 2 {
+		t.Errorf("%d connections, so nobody was sent away", n)
+	}
+}

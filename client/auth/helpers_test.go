@@ -1,0 +1,236 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// pluginDir is the variable that makes a plugin of the test program: it names the folder that says what to do.
+const pluginDir = "KUBE_TEST_PLUGIN"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(pluginDir); dir != "" {
+		os.Exit(runPlugin(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// runPlugin notes in the folder how it was called, and does what the files there say.
+func runPlugin(dir string) int {
+	call, err := json.Marshal(call{os.Args[1:], os.Getenv("KUBERNETES_EXEC_INFO"), os.Getenv("GREETING")})
+	if err != nil {
+		return 101
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 102
+	}
+	if _, err := fmt.Fprintf(f, "%s\n", call); err != nil || f.Close() != nil {
+		return 103
+	}
+	read := func(name string) string {
+		data, _ := os.ReadFile(filepath.Join(dir, name)) // no file is nothing to do
+		return string(data)
+	}
+	if in := read("stdin"); in != "" {
+		data, _ := io.ReadAll(os.Stdin)
+		if string(data) != in {
+			return 104
+		}
+	}
+	if read("child") != "" { // who keeps the output open
+		child := exec.Command(read("child"), "600")
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if child.Start() != nil || os.WriteFile(filepath.Join(dir, "pid"), []byte(strconv.Itoa(child.Process.Pid)), 0o600) != nil {
+			return 105
+		}
+	}
+	fmt.Fprint(os.Stderr, read("stderr"))
+	if n, err := strconv.Atoi(read("flood")); err == nil {
+		for range n {
+			fmt.Print(strings.Repeat("x", 1<<10))
+		}
+	}
+	fmt.Print(read("stdout"))
+	if d, err := time.ParseDuration(read("sleep")); err == nil {
+		time.Sleep(d)
+	}
+	code, _ := strconv.Atoi(read("exit"))
+	return code
+}
+
+// call is how the plugin was called.
+type call struct {
+	Args     []string
+	Info     string
+	Greeting string
+}
+
+// plugin is a plugin and what it is told to do.
+type plugin struct {
+	dir string
+	cfg *config.Config
+}
+
+func newPlugin(t testing.TB) *plugin {
+	t.Helper()
+	dir := t.TempDir()
+	return &plugin{dir, &config.Config{
+		Server: "https://kube.example.com",
+		Exec: &config.ExecConfig{
+			Command: os.Args[0], APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever,
+			Env: []config.EnvVar{{Name: pluginDir, Value: config.Secret(dir)}},
+		},
+	}}
+}
+
+// set writes one of the files that tell the plugin what to do.
+func (p *plugin) set(t testing.TB, name, text string) {
+	t.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// print makes the plugin print a credential with a status of some fields.
+func (p *plugin) print(t testing.TB, status map[string]string) {
+	t.Helper()
+	data, err := json.Marshal(map[string]any{"kind": "ExecCredential", "apiVersion": p.cfg.Exec.APIVersion, "status": status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.set(t, "stdout", string(data))
+}
+
+func (p *plugin) printToken(t testing.TB, token string) {
+	t.Helper()
+	p.print(t, map[string]string{"token": token})
+}
+
+// calls returns how the plugin was called so far.
+func (p *plugin) calls(t testing.TB) []call {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, "calls"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []call
+	for line := range strings.Lines(string(data)) {
+		var c call
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatal(err)
+		}
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// pair is a certificate with its key in PEM.
+type pair struct{ cert, key []byte }
+
+func newPair(t testing.TB, name string, lives time.Duration) pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lives),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair{
+		cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		key:  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
+	}
+}
+
+// bearer is a transport to a server that knows one token; any when it is empty. It notes the tokens it gets.
+type bearer struct {
+	token string
+	seen  []string
+}
+
+// RoundTrip answers 200 or 401.
+func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	got := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	b.seen = append(b.seen, got)
+	code := http.StatusOK
+	if b.token != "" && got != b.token {
+		code = http.StatusUnauthorized
+	}
+	return &http.Response{StatusCode: code, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
+}
+
+// send sends a request through a layer and returns the status.
+func send(t testing.TB, layer middleware.Func, to http.RoundTripper, header http.Header) (int, error) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://kube.example.com/version", nil)
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	resp, err := layer(to).RoundTrip(r)
+	if err != nil {
+		return 0, err
+	}
+	resp.Body.Close()
+	return resp.StatusCode, nil
+}
+
+// checkGoroutines makes the test fail when more goroutines run at its end than do now.
+func checkGoroutines(t testing.TB) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		deadline := time.After(5 * time.Second)
+		for runtime.NumGoroutine() > before {
+			select {
+			case <-deadline:
+				stacks := make([]byte, 1<<20)
+				t.Errorf("%d goroutines run after the test, %d did before:\n%s",
+					runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+}

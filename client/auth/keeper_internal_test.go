@@ -1,0 +1,212 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// source is a source of credentials in a bubble: token-1, token-2 and so on.
+type source struct {
+	runs  int
+	takes time.Duration
+	lives time.Duration // of what it gives; zero is for ever
+	same  bool          // gives what it gave before
+	err   error
+	last  *credential
+	ended int // how often its context ended before it was done
+}
+
+func (s *source) obtain(ctx context.Context, _ *credential) (*credential, error) {
+	s.runs++
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		s.ended++
+		return nil, context.Cause(ctx)
+	}
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case s.same && s.last != nil:
+		return new(*s.last), nil
+	}
+	s.last = &credential{token: fmt.Sprintf("token-%d", s.runs)}
+	if s.lives != 0 {
+		s.last.expiry = time.Now().Add(s.lives)
+	}
+	return new(*s.last), nil
+}
+
+func wait(d time.Duration) { <-time.After(d) }
+
+// TestKeeper follows credentials through their lives.
+func TestKeeper(t *testing.T) {
+	broken := errors.New("broken")
+	type step struct {
+		after  time.Duration // to wait for
+		change func(*source)
+		want   string // the token or the error
+		runs   int    // of the source until then
+	}
+	for _, tc := range []struct {
+		name   string
+		source source
+		steps  []step
+	}{
+		{"a credential without an end is kept", source{}, []step{
+			{0, nil, "token-1", 1},
+			{1000 * time.Hour, nil, "token-1", 1},
+		}},
+		{"a credential is replaced thirty seconds before its end", source{lives: time.Hour}, []step{
+			{0, nil, "token-1", 1},
+			{time.Hour - 31*time.Second, nil, "token-1", 1},
+			{time.Second, nil, "token-2", 2},
+			{time.Minute, nil, "token-2", 2},
+		}},
+		{"one that does not live long is replaced when a quarter of its life is left", source{lives: 20 * time.Second}, []step{
+			{0, nil, "token-1", 1},
+			{14 * time.Second, nil, "token-1", 1},
+			{time.Second, nil, "token-2", 2},
+		}},
+		{"the old one serves while its successor can't be had", source{lives: time.Hour}, []step{
+			{0, nil, "token-1", 1},
+			{time.Hour - 25*time.Second, func(s *source) { s.err = broken }, "token-1", 2},
+			{9 * time.Second, nil, "token-1", 2},
+			{time.Second, nil, "token-1", 3},
+			{14 * time.Second, nil, "token-1", 4},
+			{time.Second, nil, "broken", 5},
+			{0, nil, "broken", 6},
+			{0, func(s *source) { s.err = nil }, "token-7", 7},
+		}},
+		{"a source that keeps it to the end is not asked all the time", source{lives: time.Hour, same: true}, []step{
+			{0, nil, "token-1", 1},
+			{time.Hour - 30*time.Second, nil, "token-1", 2},
+			{9 * time.Second, nil, "token-1", 2},
+			{time.Second, nil, "token-1", 3},
+			{10 * time.Second, nil, "token-1", 4},
+			{10 * time.Second, func(s *source) { s.same = false }, "token-5", 5},
+		}},
+		{"one that is over when it comes is used, and the source left alone for a while", source{lives: -time.Hour}, []step{
+			{0, nil, "token-1", 1},
+			{9 * time.Second, nil, "token-1", 1},
+			{time.Second, nil, "token-2", 2},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := tc.source
+				k := &keeper{obtain: s.obtain}
+				for i, step := range tc.steps {
+					wait(step.after)
+					if step.change != nil {
+						step.change(&s)
+					}
+					c, err := k.get(t.Context())
+					got := ""
+					if err != nil {
+						got = err.Error()
+					} else {
+						got = c.token
+					}
+					if got != step.want || s.runs != step.runs {
+						t.Errorf("step %d: %s after %d runs, want %s after %d", i+1, got, s.runs, step.want, step.runs)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestKeeperRefusal promises that a refused credential is replaced once, however many requests it was refused to, and
+// that a source with nothing better is left alone.
+func TestKeeperRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := source{takes: time.Second}
+		k := &keeper{obtain: s.obtain}
+		get := func() *credential {
+			t.Helper()
+			c, err := k.get(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		expect := func(when string, refused *credential, want bool, runs int) {
+			t.Helper()
+			if got, err := k.renew(t.Context(), refused); got != want || err != nil || s.runs != runs {
+				t.Errorf("%s: renew = %v, %v after %d runs; want %v after %d", when, got, err, s.runs, want, runs)
+			}
+		}
+		first := get()
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() { expect("at once", first, true, 2) })
+		}
+		wg.Wait()
+		second := get()
+		expect("late", first, true, 2)
+
+		s.same = true
+		expect("without another one", second, false, 3)
+		expect("without another one, again", second, false, 3)
+		wait(pause)
+		s.err = errors.New("broken")
+		if _, err := k.renew(t.Context(), second); err == nil || s.runs != 4 {
+			t.Errorf("renew = %v after %d runs, want an error after 4", err, s.runs)
+		}
+		if c := get(); !c.same(second) {
+			t.Errorf("a refused credential is gone before there is another: %s", c.token)
+		}
+	})
+}
+
+// TestKeeperPatience promises that nobody waits longer than he wants, that the others get what they wait for, and that a
+// source for which nobody waits is told to stop.
+func TestKeeperPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := source{takes: 10 * time.Second}
+		k := &keeper{obtain: s.obtain}
+		ask := func(patience time.Duration) (string, error, time.Duration) {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("enough"))
+			defer cancel()
+			start := time.Now()
+			c, err := k.get(ctx)
+			if err != nil {
+				return "", err, time.Since(start)
+			}
+			return c.token, nil, time.Since(start)
+		}
+		var wg sync.WaitGroup
+		for _, patience := range []time.Duration{time.Second, 5 * time.Second, time.Minute, 2 * time.Minute} {
+			wg.Go(func() {
+				token, err, took := ask(patience)
+				if want := min(patience, s.takes); took != want {
+					t.Errorf("with %v of patience it took %v, want %v", patience, took, want)
+				}
+				if patience < s.takes && (err == nil || err.Error() != "enough") || patience > s.takes && token != "token-1" {
+					t.Errorf("with %v of patience: %q, %v", patience, token, err)
+				}
+			})
+		}
+		wg.Wait()
+		if s.runs != 1 || s.ended != 0 {
+			t.Errorf("the source ran %d times and was ended %d times, want once and never", s.runs, s.ended)
+		}
+
+		k.current = nil
+		if _, err, took := ask(time.Second); err == nil || took != time.Second || s.ended != 1 {
+			t.Errorf("%v after %v, the source was ended %d times, want once", err, took, s.ended)
+		}
+		if token, err, _ := ask(time.Minute); token != "token-3" || err != nil {
+			t.Errorf("after that: %q, %v; want token-3", token, err)
+		}
+	})
+}

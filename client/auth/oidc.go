@@ -1,0 +1,208 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// The settings of the auth-provider oidc, as kubectl writes them. Its extra-scopes are for logging in, which this package
+// does not do: the scopes of a refresh token are those it was given for.
+const (
+	issuerURL    = "idp-issuer-url"
+	issuerCA     = "idp-certificate-authority"
+	issuerCAData = "idp-certificate-authority-data"
+	clientID     = "client-id"
+	clientSecret = "client-secret"
+	idTokenKey   = "id-token"
+	refreshKey   = "refresh-token"
+)
+
+// OIDCOptions are the options of [NewOIDC]. The zero value of a field is its default.
+type OIDCOptions struct {
+	// Logger is told when new tokens can't be written to the kubeconfig; they are used all the same. Default: none.
+	Logger *slog.Logger
+}
+
+// OIDC is the auth-provider oidc of a configuration: an ID token, and a refresh token to get the next with.
+type OIDC struct {
+	keeper
+
+	provider config.AuthProvider
+	issuer   *http.Client
+	logger   *slog.Logger
+
+	// These belong to the flight that is under way; between flights nobody looks at them.
+	settings map[string]config.Secret
+	written  [2]config.Secret // the tokens in the kubeconfig, as they were seen last
+}
+
+// OIDCError says what went wrong with an OpenID Connect provider.
+type OIDCError struct {
+	// Issuer is the provider's URL.
+	Issuer string
+	// Err is what went wrong.
+	Err error
+}
+
+// Error names the provider.
+func (e *OIDCError) Error() string { return fmt.Sprintf("oidc provider %s: %v", e.Issuer, e.Err) }
+
+// Unwrap returns Err.
+func (e *OIDCError) Unwrap() error { return e.Err }
+
+// NewOIDC returns the OpenID Connect provider that a configuration names. It reads the file of its certificate
+// authority, but does not ask the provider anything yet.
+//
+// New tokens are written to the kubeconfig that the configuration came from, if it came from one, since a provider may
+// accept a refresh token only once. Those that another program has written there are used.
+func NewOIDC(cfg *config.Config, o *OIDCOptions) (*OIDC, error) {
+	if cfg.AuthProvider == nil || cfg.AuthProvider.Name != "oidc" {
+		return nil, errors.New("the configuration has no auth-provider oidc: set AuthProvider")
+	}
+	p := &OIDC{provider: *cfg.AuthProvider, settings: maps.Clone(cfg.AuthProvider.Config), logger: slog.New(slog.DiscardHandler)}
+	if o != nil && o.Logger != nil {
+		p.logger = o.Logger
+	}
+	for _, key := range []string{issuerURL, clientID} {
+		if p.settings[key] == "" {
+			return nil, fmt.Errorf("auth-provider oidc: %s is missing: log in again", key)
+		}
+	}
+	client, err := newIssuerClient(p.settings)
+	if err != nil {
+		return nil, err
+	}
+	p.issuer, p.obtain = client, p.refresh
+	p.written = tokensOf(p.settings)
+	if c := idToken(p.settings[idTokenKey]); c != nil {
+		p.store(c)
+	}
+	return p, nil
+}
+
+// Layer sends the ID token with each request that has no credentials yet, see [middleware.Authorize].
+func (p *OIDC) Layer(next http.RoundTripper) http.RoundTripper {
+	return middleware.Authorize(p.authorization)(next)
+}
+
+// refresh gets a new ID token.
+func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error) {
+	fail := func(err error) (*credential, error) {
+		return nil, &OIDCError{Issuer: string(p.settings[issuerURL]), Err: err}
+	}
+	if c := p.reread(ctx); c != nil && (old == nil || !c.same(old)) {
+		return c, nil
+	}
+	if p.settings[refreshKey] == "" {
+		return fail(errors.New("the id-token has expired or was refused, and there is no refresh-token: log in again"))
+	}
+	endpoint, err := p.tokenEndpoint(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	tokens, err := p.redeem(ctx, endpoint)
+	if err != nil {
+		return fail(err)
+	}
+	c := idToken(tokens[idTokenKey])
+	if c == nil {
+		return fail(errors.New("the new id-token is none, or has expired: compare the clocks"))
+	}
+	maps.Copy(p.settings, tokens)
+	p.save(ctx, tokens)
+	return c, nil
+}
+
+// reread takes over the tokens that another program may have written to the kubeconfig, and returns the ID token among
+// them if it is good.
+func (p *OIDC) reread(ctx context.Context) *credential {
+	if p.provider.File == "" {
+		return nil
+	}
+	kc, err := config.Read(ctx, p.provider.File)
+	if err != nil {
+		return nil // who loads it will be told
+	}
+	user := kc.User(p.provider.User)
+	if user == nil || user.AuthProvider == nil || user.AuthProvider.Config[issuerURL] != p.settings[issuerURL] {
+		return nil
+	}
+	found := tokensOf(user.AuthProvider.Config)
+	if found == p.written { // what we have may be newer, if it could not be written
+		return nil
+	}
+	p.written = found
+	p.settings[idTokenKey], p.settings[refreshKey] = found[0], found[1]
+	return idToken(found[0])
+}
+
+// tokensOf returns the settings that change.
+func tokensOf(settings map[string]config.Secret) [2]config.Secret {
+	return [2]config.Secret{settings[idTokenKey], settings[refreshKey]}
+}
+
+// save writes tokens to the kubeconfig that the old ones came from.
+func (p *OIDC) save(ctx context.Context, tokens map[string]config.Secret) {
+	if p.provider.File == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime) // the old ones may be of no use any more
+	defer cancel()
+	err := config.Modify(ctx, func(kc *config.Kubeconfig) error {
+		user := kc.User(p.provider.User)
+		if user == nil || user.AuthProvider == nil || user.AuthProvider.Name != p.provider.Name {
+			return fmt.Errorf("user %q has no auth-provider %s any more", p.provider.User, p.provider.Name)
+		}
+		if user.AuthProvider.Config == nil {
+			user.AuthProvider.Config = map[string]config.Secret{}
+		}
+		maps.Copy(user.AuthProvider.Config, tokens)
+		return nil
+	}, &config.ModifyOptions{Path: p.provider.File})
+	if err != nil {
+		p.logger.LogAttrs(ctx, slog.LevelWarn, "new tokens can't be written to the kubeconfig", slog.Any("err", err))
+		return
+	}
+	p.written = tokensOf(p.settings)
+}
+
+// saveTime is how long to wait for others who write to the kubeconfig.
+const saveTime = 3 * time.Second
+
+// idToken returns an ID token as a credential, or nil if it is none, or has expired. That it is genuine is for the
+// server to say.
+func idToken(token config.Secret) *credential {
+	parts := strings.Split(string(token), ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return nil
+	}
+	var claims struct {
+		Expiry float64 `json:"exp"` // some write it with a fraction
+	}
+	if json.Unmarshal(payload, &claims) != nil {
+		return nil
+	}
+	expiry := time.Unix(int64(claims.Expiry), 0)
+	if !time.Now().Before(expiry) {
+		return nil
+	}
+	return &credential{token: string(token), expiry: expiry}
+}

@@ -1,0 +1,218 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/kube-go/sdk/client/config"
+)
+
+// Bounds of a plugin's run.
+const (
+	runTime         = time.Minute     // without a person
+	interactiveTime = 5 * time.Minute // with one
+	endTime         = 2 * time.Second // for those that the plugin left behind with its output
+	stdoutBytes     = 1 << 20
+	stderrBytes     = 2 << 10 // of its end
+	hintBytes       = 2 << 10
+)
+
+// run is one run of the plugin.
+func (p *Plugin) run(ctx context.Context, _ *credential) (*credential, error) {
+	interactive, err := p.interactive()
+	if err != nil {
+		return nil, err
+	}
+	limit := p.options.Timeout
+	switch {
+	case limit != 0:
+	case interactive:
+		limit = interactiveTime
+	default:
+		limit = runTime
+	}
+	late := fmt.Errorf("was killed: it took longer than %v", limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
+	defer cancel()
+	cmd, err := p.cmd(ctx, interactive)
+	if err != nil {
+		return nil, err
+	}
+	stdout, stderr := &output{most: stdoutBytes, stop: cancel}, &tail{most: stderrBytes}
+	cmd.Stdout, cmd.Stderr = stdout, p.stderr(interactive, stderr)
+	var cred *credential
+	switch err = cmd.Run(); {
+	case stdout.full:
+		err = fmt.Errorf("was killed: it printed more than %d bytes", stdoutBytes)
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // what it has left running may keep its output open
+		cred, err = decodeCredential(stdout.data.Bytes(), p.exec.APIVersion)
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, &PluginError{Command: p.command, Stderr: plain(stderr.data), Err: err}
+	}
+	return cred, nil
+}
+
+// interactive tells whether this run may talk to a person.
+func (p *Plugin) interactive() (bool, error) {
+	in := p.options.Stdin
+	if in == nil {
+		in = os.Stdin
+	}
+	switch p.exec.InteractiveMode {
+	case config.InteractiveNever:
+		return false, nil
+	case config.InteractiveAlways:
+		if p.options.NoStdin {
+			return false, p.errorf("must ask a person, but the program needs its standard input itself: log in beforehand")
+		}
+		if !isTerminal(in) {
+			return false, p.errorf("must ask a person, but standard input is not a terminal: log in beforehand")
+		}
+		return true, nil
+	}
+	return !p.options.NoStdin && isTerminal(in), nil
+}
+
+// isTerminal tells whether a person may sit behind a file.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull) // a character device, too
+	return err != nil || !os.SameFile(info, null)
+}
+
+// cmd returns the process to run, whose program may run.
+func (p *Plugin) cmd(ctx context.Context, interactive bool) (*exec.Cmd, error) {
+	cmd := exec.CommandContext(ctx, p.command, p.exec.Args...)
+	if err := p.find(cmd); err != nil {
+		return nil, err
+	}
+	info, err := encodeInfo(p.exec.APIVersion, interactive, p.cluster)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = cmd.Environ()
+	for _, v := range p.exec.Env {
+		cmd.Env = append(cmd.Env, v.Name+"="+string(v.Value))
+	}
+	cmd.Env = append(cmd.Env, "KUBERNETES_EXEC_INFO="+string(info))
+	cmd.WaitDelay = endTime
+	if interactive { // stays in our process group, as only that may read from the terminal
+		if cmd.Stdin = p.options.Stdin; p.options.Stdin == nil {
+			cmd.Stdin = os.Stdin
+		}
+		return cmd, nil
+	}
+	detach(cmd)
+	return cmd, nil
+}
+
+// find resolves the program, and applies the policy to what was found.
+func (p *Plugin) find(cmd *exec.Cmd) error {
+	if cmd.Err == nil && cmd.Path == p.command { // has a path, that nobody has looked at yet
+		_, cmd.Err = exec.LookPath(cmd.Path)
+	}
+	if cmd.Err != nil {
+		err := p.errorf("cannot be run: %w", errors.Unwrap(cmd.Err))
+		if errors.Is(cmd.Err, exec.ErrDot) {
+			err.Err = errors.New("is in the current folder only, where programs are not looked for: give its path")
+		} else if err.Hint = plain([]byte(p.exec.InstallHint)[:min(len(p.exec.InstallHint), hintBytes)]); err.Hint == "" {
+			err.Hint = "install it, or correct the command"
+		}
+		return err
+	}
+	if p.options.Policy != Allowlist {
+		return nil
+	}
+	path := absolute(cmd.Path)
+	if slices.ContainsFunc(p.options.Allow, func(name string) bool {
+		allowed, err := exec.LookPath(name)
+		return err == nil && absolute(allowed) == path
+	}) {
+		return nil
+	}
+	return p.errorf("is not allowed to run: %s is none of the plugins on the list", path)
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil { // else the folder we are in is gone
+		return abs
+	}
+	return path
+}
+
+// stderr returns where the plugin's standard error goes.
+func (p *Plugin) stderr(interactive bool, end *tail) io.Writer {
+	switch {
+	case p.options.Stderr == nil && interactive:
+		return os.Stderr // the terminal itself: a plugin may draw on it
+	case p.options.Stderr == nil:
+		return end
+	case p.options.Stderr == io.Writer(os.Stderr):
+		return os.Stderr
+	}
+	return io.MultiWriter(end, p.options.Stderr)
+}
+
+// output keeps what a plugin prints, and stops the plugin when it is too much.
+type output struct {
+	most int
+	stop func()
+	data bytes.Buffer
+	full bool
+}
+
+// Write keeps p.
+func (o *output) Write(p []byte) (int, error) {
+	if o.data.Len()+len(p) > o.most {
+		o.full = true
+		o.stop()
+		return 0, io.ErrShortWrite
+	}
+	return o.data.Write(p)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	most int
+	data []byte
+}
+
+// Write keeps the end of p.
+func (t *tail) Write(p []byte) (int, error) {
+	t.data = append(t.data, p[max(0, len(p)-t.most):]...)
+	t.data = t.data[max(0, len(t.data)-t.most):]
+	return len(p), nil
+}
+
+// plain makes one line of text, with nothing in it that could drive a terminal.
+func plain(text []byte) string {
+	s := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(string(text), ""))
+	return strings.Join(strings.Fields(s), " ")
+}

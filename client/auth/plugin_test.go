@@ -1,0 +1,528 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client/auth"
+	"github.com/kube-go/sdk/client/config"
+)
+
+func (p *plugin) start(t testing.TB, o *auth.PluginOptions) *auth.Plugin {
+	t.Helper()
+	made, err := auth.NewPlugin(p.cfg, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestPluginInfo promises that a plugin is told what the protocol says, and nothing it does not ask for.
+func TestPluginInfo(t *testing.T) {
+	checkGoroutines(t)
+	ca := newPair(t, "ca", time.Hour).cert
+	caFile := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(caFile, ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	caJSON, err := json.Marshal(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*config.Config)
+		want   string
+	}{
+		{
+			"a plugin that asks for nothing", func(*config.Config) {},
+			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}`,
+		},
+		{
+			"the older version", func(c *config.Config) { c.Exec.APIVersion = config.ExecV1Beta1 },
+			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","spec":{"interactive":false}}`,
+		},
+		{
+			"a plugin that asks for a plain cluster", func(c *config.Config) { c.Exec.ProvideClusterInfo = true },
+			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",` +
+				`"spec":{"cluster":{"server":"https://kube.example.com"},"interactive":false}}`,
+		},
+		{
+			"a plugin that asks for a cluster with all there is to one",
+			func(c *config.Config) {
+				c.Exec.ProvideClusterInfo = true
+				c.Exec.ClusterConfig = json.RawMessage(`{"audience":"x"}`)
+				c.TLSServerName, c.CAFile, c.ProxyURL, c.DisableCompression = "kube", caFile, "socks5://proxy:1", true
+			},
+			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"cluster":{` +
+				`"server":"https://kube.example.com","tls-server-name":"kube","certificate-authority-data":` + string(caJSON) +
+				`,"proxy-url":"socks5://proxy:1","disable-compression":true,"config":{"audience":"x"}},"interactive":false}}`,
+		},
+		{
+			"a cluster whose certificate is not verified",
+			func(c *config.Config) { c.Exec.ProvideClusterInfo, c.InsecureSkipTLSVerify = true, true },
+			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",` +
+				`"spec":{"cluster":{"server":"https://kube.example.com","insecure-skip-tls-verify":true},"interactive":false}}`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlugin(t)
+			p.cfg.Exec.Args = []string{"get", "token"}
+			p.cfg.Exec.Env = append(p.cfg.Exec.Env, config.EnvVar{Name: "GREETING", Value: "hello"})
+			tc.change(p.cfg)
+			p.printToken(t, "abc")
+			if _, err := send(t, p.start(t, nil).Layer, &bearer{}, nil); err != nil {
+				t.Fatal(err)
+			}
+			want := []call{{[]string{"get", "token"}, tc.want, "hello"}}
+			if diff := cmp.Diff(want, p.calls(t)); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPluginOutput promises that what a plugin prints is taken for what it is, and that no error shows any of it.
+func TestPluginOutput(t *testing.T) {
+	const v1 = `"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1"`
+	one, other := newPair(t, "one", time.Hour), newPair(t, "other", time.Hour)
+	pemJSON := func(data []byte) string { return string(must(json.Marshal(string(data)))) }
+	for _, tc := range []struct {
+		name, in, token, wantErr string
+	}{
+		{"a token", `{` + v1 + `,"status":{"token":"s3cret"}}`, "s3cret", ""},
+		{"a token with a spec", `{` + v1 + `,"spec":{"interactive":false},"status":{"token":"s3cret"}}`, "s3cret", ""},
+		{"YAML", "kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1\nstatus: {token: s3cret}\n", "s3cret", ""},
+		{"a token and its end", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":"2199-01-01T00:00:00Z"}}`, "s3cret", ""},
+		{"a token and no end", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":null}}`, "s3cret", ""},
+		{"nothing", " \n", "", "printed nothing"},
+		{"a token alone", "s3cret", "", "what it printed is no ExecCredential"},
+		{"half of it", `{` + v1 + `,"status":{"token":"s3cret`, "", "what it printed is no ExecCredential"},
+		{"another kind", `{"kind":"Secret","status":{"token":"s3cret"}}`, "", "what it printed is no ExecCredential"},
+		{"a token that is a number", `{` + v1 + `,"status":{"token":53}}`, "", "what it printed is no ExecCredential"},
+		{
+			"another version", `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"s3cret"}}`,
+			"", `speaks "client.authentication.k8s.io/v1beta1", and the configuration says client.authentication.k8s.io/v1: ` +
+				`correct its apiVersion, or update the plugin`,
+		},
+		{"no status", `{` + v1 + `}`, "", "printed no status"},
+		{"an empty status", `{` + v1 + `,"status":{}}`, "", "printed neither a token nor a client certificate"},
+		{"a token of two lines", `{` + v1 + `,"status":{"token":"s3cret\ns3cret"}}`, "", "printed a token with spaces or line breaks in it"},
+		{
+			"an end that is no time", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":"s3cret"}}`, "",
+			"printed an expirationTimestamp that is no time in RFC 3339",
+		},
+		{
+			"a certificate without its key", `{` + v1 + `,"status":{"clientCertificateData":"s3cret"}}`, "",
+			"printed only one of clientCertificateData and clientKeyData",
+		},
+		{
+			"a key without its certificate", `{` + v1 + `,"status":{"token":"s3cret","clientKeyData":"s3cret"}}`, "",
+			"printed only one of clientCertificateData and clientKeyData",
+		},
+		{
+			"a certificate with the key of another",
+			`{` + v1 + `,"status":{"clientCertificateData":` + pemJSON(one.cert) + `,"clientKeyData":` + pemJSON(other.key) + `}}`, "",
+			"printed a certificate that can't be used with its key: tls: private key does not match public key",
+		},
+		{
+			"a certificate that is none", `{` + v1 + `,"status":{"clientCertificateData":"s3cret","clientKeyData":"s3cret"}}`, "",
+			"printed a certificate that can't be used with its key: tls: failed to find any PEM data in certificate input",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlugin(t)
+			p.set(t, "stdout", tc.in)
+			p.set(t, "stderr", "\x1b[31mlog in\r\n\tagain\x1b[0m\n")
+			to := &bearer{}
+			_, err := send(t, p.start(t, nil).Layer, to, nil)
+			if tc.wantErr == "" {
+				if err != nil || len(to.seen) != 1 || to.seen[0] != tc.token {
+					t.Errorf("tokens %q, %v; want %q", to.seen, err, tc.token)
+				}
+				return
+			}
+			failed, ok := errors.AsType[*auth.PluginError](err)
+			if !ok {
+				t.Fatalf("error = %v, want a PluginError", err)
+			}
+			want := `exec plugin ` + strconv.Quote(os.Args[0]) + `: ` + tc.wantErr + `: [31mlog in again[0m`
+			if err.Error() != want || strings.Contains(err.Error(), "s3cret") || failed.Stderr != "[31mlog in again[0m" {
+				t.Errorf("error = %s\n want = %s", err, want)
+			}
+		})
+	}
+}
+
+// TestPluginFailures promises that a plugin that does not do its work is ended, with all it has started, and that the
+// error says what happened.
+func TestPluginFailures(t *testing.T) {
+	checkGoroutines(t)
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	notRegular := t.TempDir()
+	for _, tc := range []struct {
+		name    string
+		files   map[string]string
+		change  func(*config.ExecConfig)
+		options *auth.PluginOptions
+		want    string
+	}{
+		{"a plugin that fails", map[string]string{"exit": "3", "stdout": "s3cret", "stderr": "no luck"}, nil, nil, `exit status 3: no luck`},
+		{
+			"a plugin that says too much", map[string]string{"exit": "1", "stderr": strings.Repeat("a", 3000) + "the end"}, nil, nil,
+			`exit status 1: ` + strings.Repeat("a", 2041) + "the end",
+		},
+		{
+			"a plugin that takes too long", map[string]string{"sleep": "10m", "stderr": "wait"}, nil,
+			&auth.PluginOptions{Timeout: 300 * time.Millisecond}, `was killed: it took longer than 300ms: wait`,
+		},
+		{
+			"a plugin that waits for another program", map[string]string{"sleep": "10m", "child": sleep}, nil,
+			&auth.PluginOptions{Timeout: 300 * time.Millisecond}, `was killed: it took longer than 300ms`,
+		},
+		{
+			"a plugin that prints too much", map[string]string{"flood": "2000", "sleep": "10m"}, nil, nil,
+			`was killed: it printed more than 1048576 bytes`,
+		},
+		{
+			"a program that is not there", nil,
+			func(e *config.ExecConfig) { e.Command, e.InstallHint = "no-such-plugin", "\x1b[1mRun\n  brew install it" }, nil,
+			`cannot be run: executable file not found in $PATH: [1mRun brew install it`,
+		},
+		{
+			"a program that is not there, and no hint", nil, func(e *config.ExecConfig) { e.Command = "/no/such/plugin" }, nil,
+			`cannot be run: stat /no/such/plugin: no such file or directory: install it, or correct the command`,
+		},
+		{
+			"a program that is none", nil, func(e *config.ExecConfig) { e.Command = notRegular }, nil,
+			`cannot be run: is a directory: install it, or correct the command`,
+		},
+		{
+			"a plugin that must ask a person who is not there", nil,
+			func(e *config.ExecConfig) { e.InteractiveMode = config.InteractiveAlways }, &auth.PluginOptions{Stdin: null(t)},
+			`must ask a person, but standard input is not a terminal: log in beforehand`,
+		},
+		{
+			"a plugin that must ask a person who is busy", nil,
+			func(e *config.ExecConfig) { e.InteractiveMode = config.InteractiveAlways }, &auth.PluginOptions{NoStdin: true},
+			`must ask a person, but the program needs its standard input itself: log in beforehand`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlugin(t)
+			for name, text := range tc.files {
+				p.set(t, name, text)
+			}
+			if tc.change != nil {
+				tc.change(p.cfg.Exec)
+			}
+			_, err := send(t, p.start(t, tc.options).Layer, &bearer{}, nil)
+			want := `exec plugin ` + strconv.Quote(p.cfg.Exec.Command) + `: ` + tc.want
+			if err == nil || err.Error() != want {
+				t.Errorf("error = %v\n want = %s", err, want)
+			}
+			if pid, err := os.ReadFile(filepath.Join(p.dir, "pid")); err == nil {
+				checkEnded(t, string(pid))
+			}
+		})
+	}
+}
+
+// checkEnded makes the test fail unless a process is about to end.
+func checkEnded(t testing.TB, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.After(5 * time.Second)
+	for {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil && syscall.Kill(n, 0) == syscall.ESRCH || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("process %s goes on", pid)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// null is a standard input that is a device, and no terminal.
+func null(t testing.TB) *os.File {
+	t.Helper()
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// TestPluginRuns promises that a plugin runs as often as it must, and no more.
+func TestPluginRuns(t *testing.T) {
+	checkGoroutines(t)
+	p := newPlugin(t)
+	p.printToken(t, "one")
+	plug := p.start(t, nil)
+	to := &bearer{token: "one"}
+	expect := func(when string, status, runs int, tokens ...string) {
+		t.Helper()
+		to.seen = nil
+		got, err := send(t, plug.Layer, to, nil)
+		if got != status || err != nil || len(p.calls(t)) != runs {
+			t.Errorf("%s: %d, %v after %d runs; want %d after %d", when, got, err, len(p.calls(t)), status, runs)
+		}
+		if diff := cmp.Diff(tokens, to.seen); diff != "" {
+			t.Errorf("%s: tokens (-want +got):\n%s", when, diff)
+		}
+	}
+
+	if got, err := send(t, plug.Layer, to, http.Header{"Authorization": {"Bearer one"}}); got != 200 || err != nil || p.calls(t) != nil {
+		t.Errorf("with a token of its own: %d, %v after %d runs; want 200 after none", got, err, len(p.calls(t)))
+	}
+	expect("at first", 200, 1, "one")
+	expect("again", 200, 1, "one")
+	to.token = "two"
+	p.printToken(t, "two")
+	expect("when the token is refused", 200, 2, "one", "two")
+	to.token = "three"
+	expect("when there is no other token", 401, 3, "two")
+	expect("when there was no other token just now", 401, 3, "two")
+
+	p = newPlugin(t)
+	p.printToken(t, "one")
+	plug, to = p.start(t, nil), &bearer{token: "two"}
+	if got, err := send(t, plug.Layer, &bearer{}, nil); got != 200 || err != nil {
+		t.Fatalf("%d, %v", got, err)
+	}
+	p.set(t, "exit", "1")
+	p.set(t, "stderr", "log in again")
+	_, err := send(t, plug.Layer, to, nil)
+	want := "the server refuses the credentials, and there are no others: exec plugin " + strconv.Quote(os.Args[0]) +
+		": exit status 1: log in again"
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}
+
+// TestPluginCrowd promises that many requests wait for one run of the plugin, each for as long as it likes.
+func TestPluginCrowd(t *testing.T) {
+	checkGoroutines(t)
+	p := newPlugin(t)
+	p.printToken(t, "one")
+	p.set(t, "sleep", "300ms")
+	plug := p.start(t, nil)
+	short, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if i%10 == 0 {
+				if _, err := plug.Certificate(short); err != enough {
+					t.Errorf("error = %v, want enough", err)
+				}
+				return
+			}
+			if got, err := send(t, plug.Layer, &bearer{token: "one"}, nil); got != 200 || err != nil {
+				t.Errorf("%d, %v", got, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(p.calls(t)); n > 2 { // one more if the first to come was one of the impatient
+		t.Errorf("the plugin ran %d times, want once", n)
+	}
+}
+
+// TestPluginCertificate promises that a certificate keeps its address as long as it is the same, and that a request that
+// needs nothing of the plugin does not run it.
+func TestPluginCertificate(t *testing.T) {
+	p := newPlugin(t)
+	set := func(pr pair, token string) {
+		p.print(t, map[string]string{"token": token, "clientCertificateData": string(pr.cert), "clientKeyData": string(pr.key)})
+	}
+	one, two := newPair(t, "one", time.Hour), newPair(t, "two", time.Hour)
+	set(one, "a")
+	plug := p.start(t, nil)
+	var idle []bool
+	look := roundTripper(func(r *http.Request) (*http.Response, error) {
+		cert, err := plug.Certificate(r.Context())
+		idle = append(idle, cert == nil)
+		if err != nil {
+			return nil, err
+		}
+		return (&bearer{}).RoundTrip(r)
+	})
+	if _, err := send(t, plug.Layer, look, http.Header{"Authorization": {"Bearer x"}}); err != nil || p.calls(t) != nil {
+		t.Errorf("%v after %d runs, want none", err, len(p.calls(t)))
+	}
+	first, err := plug.Certificate(t.Context())
+	if err != nil || first == nil || first.Leaf.Subject.CommonName != "one" {
+		t.Fatalf("Certificate = %v, %v; want that of one", first, err)
+	}
+	set(one, "b")
+	if got, err := send(t, plug.Layer, &bearer{token: "b"}, nil); got != 200 || err != nil {
+		t.Errorf("%d, %v", got, err)
+	}
+	if same, err := plug.Certificate(t.Context()); same != first || err != nil {
+		t.Errorf("with another token the certificate is another: %v", err)
+	}
+	set(two, "c")
+	if got, err := send(t, plug.Layer, &bearer{token: "c"}, nil); got != 200 || err != nil {
+		t.Errorf("%d, %v", got, err)
+	}
+	second, err := plug.Certificate(t.Context())
+	if err != nil || second == first || second.Leaf.Subject.CommonName != "two" {
+		t.Errorf("Certificate = %v, %v; want that of two", second, err)
+	}
+	if _, err := send(t, plug.Layer, look, http.Header{"Authorization": {"Bearer x"}}); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]bool{true, false}, idle); diff != "" {
+		t.Errorf("requests with a token of their own had no certificate (-want +got):\n%s", diff)
+	}
+	if n := len(p.calls(t)); n != 3 {
+		t.Errorf("the plugin ran %d times, want 3", n)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestPluginPolicy promises that only what may run does.
+func TestPluginPolicy(t *testing.T) {
+	here, dir := os.Args[0], t.TempDir()
+	for _, name := range []string{"plugin", "other"} {
+		if err := os.Symlink(here, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+	const notListed = "is not allowed to run"
+	for _, tc := range []struct {
+		name    string
+		command string
+		options *auth.PluginOptions
+		want    string
+	}{
+		{"no options", here, nil, ""},
+		{"all", here, &auth.PluginOptions{Policy: auth.AllowAll}, ""},
+		{"none", here, &auth.PluginOptions{Policy: auth.DenyAll}, "is not allowed to run: the policy is DenyAll"},
+		{"a path that is on the list", here, &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"x", here}}, ""},
+		{"a name that is on the list", "plugin", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"plugin"}}, ""},
+		{"a name whose path is on the list", "plugin", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{dir + "/plugin"}}, ""},
+		{"a path whose name is on the list", dir + "/plugin", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"plugin"}}, ""},
+		{"another path with a name on the list", here, &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{filepath.Base(here)}}, notListed},
+		{"a name that is not on the list", "other", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"plugin"}}, notListed},
+		{"an empty list", here, &auth.PluginOptions{Policy: auth.Allowlist}, "PluginOptions.Allow: is empty; name the plugins, or use the policy DenyAll"},
+		{"an empty name", here, &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"a", " "}}, "PluginOptions.Allow: number 2 is empty; remove it"},
+		{"a list that counts for nothing", here, &auth.PluginOptions{Allow: []string{here}}, "PluginOptions.Allow: needs the policy Allowlist"},
+		{"an unknown policy", here, &auth.PluginOptions{Policy: "Some"}, `PluginOptions.Policy: "Some" is not known; use AllowAll, DenyAll or Allowlist`},
+		{"a negative timeout", here, &auth.PluginOptions{Timeout: -1}, "PluginOptions.Timeout: -1ns is negative; leave it out for its default"},
+		{"an input that is not there", here, &auth.PluginOptions{Stdin: os.Stdin, NoStdin: true}, "PluginOptions.NoStdin: excludes Stdin; clear one"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlugin(t)
+			p.cfg.Exec.Command = tc.command
+			p.printToken(t, "one")
+			made, err := auth.NewPlugin(p.cfg, tc.options)
+			if err == nil {
+				_, err = send(t, made.Layer, &bearer{}, nil)
+			}
+			ran := len(p.calls(t))
+			switch {
+			case tc.want == "" && (err != nil || ran != 1):
+				t.Errorf("%v after %d runs, want one", err, ran)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || ran != 0):
+				t.Errorf("%v after %d runs, want %s after none", err, ran, tc.want)
+			}
+		})
+	}
+}
+
+// TestPluginStderr promises that what a plugin says is passed on to who wants to hear it.
+func TestPluginStderr(t *testing.T) {
+	p := newPlugin(t)
+	p.printToken(t, "one")
+	p.set(t, "stderr", "almost there\n")
+	var heard bytes.Buffer
+	if _, err := send(t, p.start(t, &auth.PluginOptions{Stderr: &heard}).Layer, &bearer{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if heard.String() != "almost there\n" {
+		t.Errorf("heard %q", heard.String())
+	}
+	p.set(t, "exit", "1")
+	_, err := send(t, p.start(t, &auth.PluginOptions{Stderr: &heard}).Layer, &bearer{}, nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "exit status 1: almost there") {
+		t.Errorf("error = %v, want what was said in it", err)
+	}
+}
+
+// TestPluginLeavesSomebodyBehind promises that a program which a plugin starts for the next time holds nothing up.
+func TestPluginLeavesSomebodyBehind(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlugin(t)
+	p.printToken(t, "one")
+	p.set(t, "child", sleep)
+	to := &bearer{}
+	if _, err := send(t, p.start(t, nil).Layer, to, nil); err != nil || to.seen[0] != "one" {
+		t.Errorf("tokens %q, %v; want one", to.seen, err)
+	}
+	data, err := os.ReadFile(filepath.Join(p.dir, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("the program it has started is gone: %v", err)
+	}
+}
+
+func TestNewPluginWithoutOne(t *testing.T) {
+	if _, err := auth.NewPlugin(&config.Config{}, nil); err == nil || !strings.Contains(err.Error(), "set Exec") {
+		t.Errorf("error = %v, want one that says to set Exec", err)
+	}
+	p := newPlugin(t)
+	p.cfg.Exec.ProvideClusterInfo, p.cfg.CAFile = true, "/no/such/file"
+	if _, err := auth.NewPlugin(p.cfg, nil); err == nil || !strings.Contains(err.Error(), "certificate-authority") {
+		t.Errorf("error = %v, want one about the certificate authority", err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

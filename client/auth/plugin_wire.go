@@ -1,0 +1,144 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-go/sdk/client/config"
+)
+
+// The protocol of plugins, which is the same in both of its versions:
+// https://kubernetes.io/docs/reference/config-api/client-authentication.v1/.
+
+const credentialKind = "ExecCredential"
+
+// execInfo is what a plugin is told.
+type execInfo struct {
+	Kind       string   `json:"kind"`
+	APIVersion string   `json:"apiVersion"`
+	Spec       execSpec `json:"spec"`
+}
+
+type execSpec struct {
+	Cluster     *clusterInfo `json:"cluster,omitempty"`
+	Interactive bool         `json:"interactive"`
+}
+
+type clusterInfo struct {
+	Server                   string          `json:"server"`
+	TLSServerName            string          `json:"tls-server-name,omitempty"`
+	InsecureSkipTLSVerify    bool            `json:"insecure-skip-tls-verify,omitempty"`
+	CertificateAuthorityData []byte          `json:"certificate-authority-data,omitempty"`
+	ProxyURL                 string          `json:"proxy-url,omitempty"`
+	DisableCompression       bool            `json:"disable-compression,omitempty"`
+	Config                   json.RawMessage `json:"config,omitempty"`
+}
+
+// newClusterInfo tells about the server of a configuration. The plugin may run anywhere: it gets data, and no file names.
+func newClusterInfo(cfg *config.Config) (*clusterInfo, error) {
+	info := &clusterInfo{
+		Server:                   cfg.Server,
+		TLSServerName:            cfg.TLSServerName,
+		InsecureSkipTLSVerify:    cfg.InsecureSkipTLSVerify,
+		CertificateAuthorityData: cfg.CAData,
+		ProxyURL:                 cfg.ProxyURL,
+		DisableCompression:       cfg.DisableCompression,
+		Config:                   cfg.Exec.ClusterConfig,
+	}
+	if cfg.CAFile != "" {
+		data, err := os.ReadFile(cfg.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("certificate-authority: %w", err)
+		}
+		info.CertificateAuthorityData = data
+	}
+	return info, nil
+}
+
+// encodeInfo returns what to put into KUBERNETES_EXEC_INFO.
+func encodeInfo(apiVersion string, interactive bool, cluster *clusterInfo) ([]byte, error) {
+	return json.Marshal(execInfo{credentialKind, apiVersion, execSpec{cluster, interactive}})
+}
+
+// execCredential is what a plugin prints.
+type execCredential struct {
+	Kind       string      `json:"kind"`
+	APIVersion string      `json:"apiVersion"`
+	Status     *execStatus `json:"status"`
+}
+
+type execStatus struct {
+	Token                 string `json:"token"`
+	ClientCertificateData string `json:"clientCertificateData"`
+	ClientKeyData         string `json:"clientKeyData"`
+	ExpirationTimestamp   string `json:"expirationTimestamp"`
+}
+
+// decodeCredential reads what a plugin has printed, in JSON or YAML. Its errors show none of it.
+func decodeCredential(data []byte, apiVersion string) (*credential, error) {
+	const shape = "what it printed is no " + credentialKind
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return nil, errors.New("printed nothing")
+	}
+	if data[0] != '{' {
+		var err error
+		if data, err = yaml.YAMLToJSON(data); err != nil {
+			return nil, errors.New(shape)
+		}
+	}
+	var printed execCredential
+	if err := json.Unmarshal(data, &printed); err != nil || printed.Kind != credentialKind {
+		return nil, errors.New(shape)
+	}
+	switch status := printed.Status; {
+	case printed.APIVersion != apiVersion:
+		return nil, fmt.Errorf("speaks %.100q, and the configuration says %s: correct its apiVersion, or update the plugin",
+			printed.APIVersion, apiVersion)
+	case status == nil:
+		return nil, errors.New("printed no status")
+	case status.Token == "" && status.ClientCertificateData == "" && status.ClientKeyData == "":
+		return nil, errors.New("printed neither a token nor a client certificate")
+	case (status.ClientCertificateData == "") != (status.ClientKeyData == ""):
+		return nil, errors.New("printed only one of clientCertificateData and clientKeyData")
+	}
+	return printed.Status.credential()
+}
+
+func (s *execStatus) credential() (*credential, error) {
+	c := &credential{token: s.Token}
+	if strings.ContainsFunc(s.Token, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return nil, errors.New("printed a token with spaces or line breaks in it")
+	}
+	if s.ExpirationTimestamp != "" {
+		expiry, err := time.Parse(time.RFC3339, s.ExpirationTimestamp)
+		if err != nil {
+			return nil, errors.New("printed an expirationTimestamp that is no time in RFC 3339")
+		}
+		c.expiry = expiry
+	}
+	if s.ClientCertificateData == "" {
+		return c, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(s.ClientCertificateData), []byte(s.ClientKeyData))
+	if err != nil {
+		return nil, fmt.Errorf("printed a certificate that can't be used with its key: %w", err)
+	}
+	c.cert = &pair
+	if end := pair.Leaf.NotAfter; c.expiry.IsZero() || end.Before(c.expiry) {
+		c.expiry = end
+	}
+	return c, nil
+}

@@ -1,0 +1,18 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// createNoWindow is CREATE_NO_WINDOW of
+// https://learn.microsoft.com/en-us/windows/win32/procthread/process-creation-flags.
+const createNoWindow = 0x08000000
+
+// detach lets no window flash up for a process that talks to nobody.
+func detach(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: createNoWindow}
+}

@@ -1,0 +1,169 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+)
+
+// ModifyOptions are the options of [Modify]. The zero value of a field is its default.
+type ModifyOptions struct {
+	// Path is the kubeconfig to change. It need not exist. Default: the files listed in KUBECONFIG, else ~/.kube/config.
+	Path string
+}
+
+// Modify changes kubeconfig files. It reads and merges them as [Read] does, lets the function change the result, and
+// writes what has changed. When the function returns an error, Modify returns that and nothing is written.
+//
+// Each cluster, user, context and single value is written to the file that it came from; what is new goes to the first
+// file there is, or with several in KUBECONFIG to the one its Origin names. What is deleted is deleted from all files,
+// so that none that it hid comes to light. Then reading the files gives what the function left. A file in which nothing
+// changes is not touched. In one in which something does, everything else keeps its meaning: fields that this package
+// does not know, extensions, paths relative to the file. Its comments and its layout are lost, as they are with kubectl.
+//
+// A file is replaced as a whole or not at all; one that is new can be read by its owner alone, as can the folders that are
+// made for it. While it works, Modify holds the same locks as kubectl (FILE.lock), so that programs which write at the
+// same time do not lose each other's changes; it waits for a lock until the context ends, or for ten seconds.
+//
+// Errors: [FieldError].
+func Modify(ctx context.Context, change func(*Kubeconfig) error, o *ModifyOptions) error {
+	if o == nil {
+		o = &ModifyOptions{}
+	}
+	return osEnv().modify(ctx, change, o.Path)
+}
+
+func (e env) modify(ctx context.Context, change func(*Kubeconfig) error, path string) (err error) {
+	files, err := e.filesToModify(path)
+	if err != nil {
+		return err
+	}
+	locks, err := lock(ctx, files)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locks.release()) }()
+	m, err := e.newModification(files)
+	if err != nil {
+		return err
+	}
+	if err := change(m.after); err != nil {
+		return err
+	}
+	if err := m.distribute(); err != nil {
+		return err
+	}
+	return m.write(locks)
+}
+
+// filesToModify lists files in their precedence.
+func (e env) filesToModify(path string) ([]string, error) {
+	files := []string{path}
+	if list := e.getenv("KUBECONFIG"); path == "" && list != "" {
+		files = slices.DeleteFunc(filepath.SplitList(list), func(file string) bool { return file == "" })
+		if len(files) == 0 {
+			return nil, fmt.Errorf("KUBECONFIG is %q, which names no file: correct it", list)
+		}
+	} else if path == "" {
+		home, err := e.homeDir()
+		if err != nil {
+			return nil, fmt.Errorf("the home folder is not known: set KUBECONFIG, or name a file: %w", err)
+		}
+		files = []string{filepath.Join(home, ".kube", "config")}
+	}
+	var unique []string
+	for _, file := range files {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(unique, abs) {
+			unique = append(unique, abs)
+		}
+	}
+	return unique, nil
+}
+
+// modification is a change to what is in some files.
+type modification struct {
+	parts         []*Kubeconfig // one for each file, which is its only origin
+	changed       []bool        // of parts
+	fallback      int           // the part that gets what is new
+	before, after *Kubeconfig
+}
+
+func (e env) newModification(files []string) (*modification, error) {
+	m := &modification{changed: make([]bool, len(files)), fallback: -1}
+	var errs []error
+	again := make([]*Kubeconfig, len(files)) // shares nothing with the parts, so that it can be changed
+	for i, file := range files {
+		data, err := e.readFile(file)
+		switch {
+		case err == nil && m.fallback < 0:
+			m.fallback = i
+		case errors.Is(err, fs.ErrNotExist):
+			data = nil
+		case err != nil:
+			errs = append(errs, readError(file, err))
+			continue
+		}
+		part, err := Parse(data, file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		m.parts = append(m.parts, part)
+		if again[i], err = Parse(data, file); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if m.fallback < 0 {
+		m.fallback = len(files) - 1
+	}
+	m.before, m.after = Merge(m.parts...), Merge(again...)
+	return m, nil
+}
+
+// write replaces the files whose parts have changed: all are prepared before the first is replaced.
+func (m *modification) write(locks *locks) error {
+	var ready []*replacement
+	defer func() {
+		for _, r := range ready {
+			r.discard()
+		}
+	}()
+	for i, part := range m.parts {
+		if !m.changed[i] {
+			continue
+		}
+		file := part.Origins[0]
+		if err := locks.held(file); err != nil {
+			return err
+		}
+		part.APIVersion, part.Kind = "v1", "Config"
+		data, err := part.Encode()
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		r, err := prepare(file, data)
+		if err != nil {
+			return &FieldError{File: file, Problem: "cannot be written: " + err.Error(), Err: err}
+		}
+		ready = append(ready, r)
+	}
+	for _, r := range ready {
+		if err := r.commit(); err != nil {
+			return &FieldError{File: r.file, Problem: "cannot be written: " + err.Error(), Err: err}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// TestShare promises that clients which share connections use one, each with its own identity and options, and that
+// closing it when it is idle does no harm.
+func TestShare(t *testing.T) {
+	var mu sync.Mutex // guards what follows
+	remotes, who := map[string]bool{}, []string{}
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		remotes[r.RemoteAddr] = true
+		who = append(who, r.Header.Get("Authorization")+" "+r.Header.Get("Impersonate-User")+" "+r.UserAgent())
+		mu.Unlock()
+		reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
+	})
+	cfg := s.config()
+	cfg.BearerToken, cfg.Namespace = "abc", "prod"
+	first := newClient(t, &client.Options{Config: cfg, UserAgent: "first"})
+	same := newClient(t, &client.Options{Share: first, UserAgent: "same"})
+
+	asJane := first.Config()
+	asJane.Impersonate.User, asJane.Namespace = "jane", "dev"
+	jane := newClient(t, &client.Options{Share: first, Config: asJane, UserAgent: "jane"})
+	other := first.Config()
+	other.BearerToken = "xyz"
+	token := newClient(t, &client.Options{Share: jane, Config: other, UserAgent: "other"})
+
+	for _, c := range []*client.Client{first, same, jane, token} {
+		if err := getNode(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := strings.Join(who, ","), "Bearer abc  first,Bearer abc  same,Bearer abc jane jane,Bearer xyz  other"; got != want {
+		t.Errorf("the server saw %q, want %q", got, want)
+	}
+	if first.Namespace() != "prod" || same.Namespace() != "prod" || jane.Namespace() != "dev" {
+		t.Errorf("namespaces = %s, %s and %s; want prod, prod and dev", first.Namespace(), same.Namespace(), jane.Namespace())
+	}
+	if len(remotes) != 1 {
+		t.Errorf("%d connections, want 1", len(remotes))
+	}
+	jane.CloseIdleConnections()
+	if err := getNode(t.Context(), first); err != nil || len(remotes) != 2 {
+		t.Errorf("after closing: %v over %d connections, want a second one", err, len(remotes))
+	}
+}
+
+// TestShareErrors promises that nobody gets a connection that he did not ask for.
+func TestShareErrors(t *testing.T) {
+	own := newAuthority(t).issue(t, "me", time.Hour)
+	const cluster = "https://cluster.test"
+	base := config.Config{Server: cluster, BearerToken: "abc"}
+	for _, tc := range []struct {
+		name      string
+		change    func(*config.Config)
+		transport http.RoundTripper
+		want      string
+	}{
+		{"another server", func(c *config.Config) { c.Server = "https://other.test" }, nil, "Server; make both the same, or clear Share"},
+		{"another name", func(c *config.Config) { c.TLSServerName = "kube" }, nil, "TLSServerName"},
+		{"no verification", func(c *config.Config) { c.InsecureSkipTLSVerify = true }, nil, "InsecureSkipTLSVerify"},
+		{"another authority", func(c *config.Config) { c.CAData = own.cert }, nil, "certificate authority"},
+		{"another certificate", func(c *config.Config) { c.ClientCertData, c.ClientKeyData = own.cert, config.Secret(own.key) }, nil, "client certificate"},
+		{"a plugin", func(c *config.Config) {
+			c.BearerToken = ""
+			c.Exec = &config.ExecConfig{Command: "true", APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever}
+		}, nil, "Exec"},
+		{"another proxy", func(c *config.Config) { c.ProxyURL = "http://me:hunter2@proxy.test" }, nil, "ProxyURL"},
+		{"no compression", func(c *config.Config) { c.DisableCompression = true }, nil, "DisableCompression"},
+		{"a transport", func(*config.Config) {}, new(spy), "Options.Share and Options.Transport exclude each other: clear one"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := base
+			first := newClient(t, &client.Options{Config: &cfg})
+			other := first.Config()
+			tc.change(other)
+			c, err := client.New(t.Context(), &client.Options{Share: first, Config: other, Transport: tc.transport})
+			if err == nil || c != nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("New = %v, %v; want %s", c, err, tc.want)
+			}
+		})
+	}
+	plain := newClient(t, &client.Options{Config: &config.Config{Server: "http://127.0.0.1:8001"}})
+	secret := plain.Config()
+	secret.BearerToken = "hunter2"
+	if _, err := client.New(t.Context(), &client.Options{Share: plain, Config: secret}); err == nil || !strings.Contains(err.Error(), "not sent over http") {
+		t.Errorf("a token over http: %v", err)
+	}
+}
+
+// TestConfigIsACopy promises that a client does not change with what was taken from it.
+func TestConfigIsACopy(t *testing.T) {
+	c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: new(spy)})
+	c.Config().Namespace = "other"
+	if c.Namespace() != "mine" {
+		t.Errorf("namespace = %s, want mine", c.Namespace())
+	}
+	c.CloseIdleConnections() // of a transport that can't
+}
+
+// TestOptionsErrors promises that a layer's options are checked when the client is made.
+func TestOptionsErrors(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		in   client.Options
+		want string
+	}{
+		{"retries", client.Options{Retry: &middleware.RetryOptions{Attempts: -1}}, "RetryOptions.Attempts: -1 is negative"},
+		{"rate limit", client.Options{RateLimit: &middleware.RateLimitOptions{}}, "RateLimitOptions.PerSecond: 0 is not a positive number"},
+		{"user agent", client.Options{UserAgent: "a\r\nb"}, `Options.UserAgent: "a\r\nb" holds control characters`},
+	} {
+		tc.in.Config = newConfig("https://cluster.test")
+		if _, err := client.New(t.Context(), &tc.in); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: New = %v, want %s", tc.name, err, tc.want)
+		}
+	}
+}
+
+// TestCloseIdleOfMutual promises that each part of a client lets go of its connections.
+func TestCloseIdleOfMutual(t *testing.T) {
+	ca := newAuthority(t)
+	var current atomic.Pointer[tls.Certificate]
+	current.Store(new(ca.issue(t, "kube", time.Hour).load(t)))
+	p := ca.issue(t, "me", time.Hour)
+	c := newClient(t, &client.Options{Config: &config.Config{
+		Server: mutual(t, &current, nil), CAData: ca.pem, ClientCertData: p.cert, ClientKeyData: config.Secret(p.key),
+	}})
+	before := descriptors(t)
+	if _, err := client.Namespaced[leanConfigMap](c, "prod").Get(t.Context(), "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyDescriptors(t, before, c)
+}

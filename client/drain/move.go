@@ -1,0 +1,105 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// move asks a pod to go, as often as it takes, and waits until it is gone.
+func (d *drain) move(ctx context.Context, p *Pod, gone <-chan struct{}) {
+	for n := 1; p.State != Evicted; n++ {
+		err := d.ask(ctx, p)
+		var wait time.Duration
+		switch {
+		case err == nil:
+			d.set(p, Evicted, "")
+			continue
+		case errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrConflict): // the name is another pod's by now
+			d.set(p, Gone, "")
+			return
+		case ctx.Err() != nil:
+			return
+		case !mayPass(err):
+			d.set(p, Failed, reason(err))
+			return
+		default:
+			d.set(p, Blocked, reason(err))
+			wait = backoff(n, 500*time.Millisecond, 5*time.Second)
+			if asked, ok := core.RetryAfter(err); ok {
+				wait = min(max(wait, asked), time.Minute)
+			}
+		}
+		select {
+		case <-gone: // by other means
+			d.set(p, Gone, "")
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+	select {
+	case <-gone:
+		d.set(p, Gone, "")
+	case <-ctx.Done():
+	}
+}
+
+// ask sends the eviction, or the deletion, of a pod.
+func (d *drain) ask(ctx context.Context, p *Pod) error {
+	select {
+	case d.calls <- struct{}{}:
+		defer func() { <-d.calls }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	ctx = middleware.WithAttempts(ctx, 1) // move waits by itself
+	pods := client.Namespaced[pod](d.client, p.Ref.Namespace)
+	if d.options.DisableEviction {
+		return pods.Delete(ctx, p.Ref.Name, &request.DeleteOptions{GracePeriod: d.options.GracePeriod, UID: p.UID})
+	}
+	return pods.Evict(ctx, p.Ref.Name, &request.EvictOptions{GracePeriod: d.options.GracePeriod, UID: p.UID})
+}
+
+// mayPass reports whether asking again later may help.
+func mayPass(err error) bool {
+	if _, ok := errors.AsType[*client.BudgetError](err); ok {
+		return true
+	}
+	if se, ok := errors.AsType[*core.StatusError](err); ok && errors.Is(err, core.ErrForbidden) && se.Status.Details != nil {
+		for _, cause := range se.Status.Details.Causes { // an eviction creates something, which such a namespace refuses
+			if cause.Type == "NamespaceTerminating" {
+				return true
+			}
+		}
+	}
+	return core.IsRetryable(err)
+}
+
+// reason returns an error without what the report says anyway.
+func reason(err error) string {
+	if op, ok := errors.AsType[*client.OpError](err); ok {
+		return op.Err.Error()
+	}
+	return err.Error()
+}
+
+// backoff returns how long to wait after the nth failure: twice as long each time up to a maximum, of which a random half
+// is taken.
+func backoff(n int, first, most time.Duration) time.Duration {
+	d := most
+	if n < 30 {
+		d = min(first<<(n-1), most)
+	}
+	return d/2 + rand.N(d/2+1)
+}

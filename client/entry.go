@@ -1,0 +1,182 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/patch"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Entry is the place of one object on the server, to look at, change and write back: what [API.Modify] and
+// [API.CreateOrUpdate] do in a loop, for those who decide step by step.
+//
+//	entry, err := settings.Entry(ctx, "web", nil)
+//	cm := entry.OrInsert(&corev1.ConfigMap{Data: defaults})
+//	cm.Data["color"] = "blue"
+//	cm, err = entry.Commit(ctx, nil)   // creates, updates, or does nothing
+//
+// It is not safe for concurrent use.
+type Entry[K any] struct {
+	api     *API[K]
+	target  request.Target
+	missing error  // that the server has no such object
+	obj     *K     // nil when there is none
+	from    []byte // the server's, or a blank one's, to tell what was changed
+}
+
+// Entry reads the place of an object, which need not be there.
+func (a *API[K]) Entry(ctx context.Context, name string, o *request.GetOptions) (*Entry[K], error) {
+	e := &Entry[K]{api: a, target: a.named(name)}
+	obj, err := a.Get(ctx, name, o)
+	switch {
+	case isAbsent(err):
+		e.missing = err
+		e.from, err = toJSON(a.blank(name))
+	case err != nil:
+		return nil, err
+	default:
+		err = e.hold(obj)
+	}
+	return e, wrap("get", e.target, err)
+}
+
+// hold takes an object as the server has it.
+func (e *Entry[K]) hold(obj *K) (err error) {
+	e.obj, e.missing = obj, nil
+	e.from, err = toJSON(obj)
+	return err
+}
+
+// Exists reports whether the server had the object when it was asked last.
+func (e *Entry[K]) Exists() bool { return e.missing == nil }
+
+// Object returns the object, which may be changed; nil when there is none.
+func (e *Entry[K]) Object() *K { return e.obj }
+
+// OrInsert returns the object that is there; when there is none, it puts obj, whose name and namespace are filled in, in
+// the place and returns that. It panics if obj is nil and needed.
+func (e *Entry[K]) OrInsert(obj *K) *K {
+	if e.obj == nil {
+		e.api.address(obj, e.target.Name)
+		e.obj = obj
+	}
+	return e.obj
+}
+
+// Commit writes what was changed: it creates an object that was not there, sends a merge patch of the difference to one
+// that was, and sends nothing when there is no difference. It returns the object as stored, which the entry then holds,
+// unless it was a dry run.
+//
+// Errors: [core.ErrConflict] when the object has changed since it was read; [core.ErrAlreadyExists] when it was created
+// since, [core.ErrNotFound] when it was deleted; [core.ErrInvalid]; a [*request.InvalidError] when something was
+// changed that can't be written this way.
+func (e *Entry[K]) Commit(ctx context.Context, o *request.PatchOptions) (*K, error) {
+	if o == nil {
+		o = &request.PatchOptions{}
+	}
+	if e.obj == nil {
+		return nil, wrap("update", e.target, &request.InvalidError{Field: "object", Detail: "is not there; insert one"})
+	}
+	stored, err := e.write(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if !o.DryRun {
+		err = e.hold(stored)
+	}
+	return stored, wrap("update", e.target, err)
+}
+
+func (e *Entry[K]) write(ctx context.Context, o *request.PatchOptions) (*K, error) {
+	diff, err := patch.DiffMerge(e.from, e.obj, &patch.Options{Lock: e.Exists()})
+	if err == nil {
+		err = e.check(diff)
+	}
+	switch {
+	case err != nil:
+		return nil, wrap("update", e.target, err)
+	case !e.Exists():
+		create := request.CreateOptions(*o)
+		return e.api.Create(ctx, e.obj, &create)
+	case len(diff) == 0:
+		return e.obj, nil
+	}
+	return e.api.Patch(ctx, e.target.Name, request.MergePatch(diff), o)
+}
+
+// check refuses changes that the server would not make.
+func (e *Entry[K]) check(diff map[string]any) error {
+	invalid := func(field, detail string) error {
+		return &request.InvalidError{Field: field, Detail: detail}
+	}
+	for _, field := range []string{"apiVersion", "kind"} {
+		if _, ok := diff[field]; ok {
+			return invalid(field, "was changed; an object stays of its kind")
+		}
+	}
+	metadata, _ := diff["metadata"].(map[string]any)
+	for _, field := range []string{"name", "namespace", "uid"} {
+		if _, ok := metadata[field]; ok {
+			return invalid("metadata."+field, "was changed; write another object through an entry of its own")
+		}
+	}
+	_, status := diff["status"]
+	switch sub := e.target.Subresource; {
+	case sub == "" && status && slices.Contains(e.target.Resource.Subresources, "status"):
+		return invalid("status", "was changed, but is written through the subresource; use Status().Modify")
+	case sub == "status":
+		for field := range diff {
+			locks := field == "metadata" && len(metadata) == 1 && metadata["resourceVersion"] != nil
+			if field != "status" && !locks {
+				return invalid(field, "was changed, but only the status is written through the subresource")
+			}
+		}
+	}
+	return nil
+}
+
+// blank returns an object with nothing but what it is called.
+func (a *API[K]) blank(name string) *K {
+	obj := new(K)
+	a.address(obj, name)
+	return obj
+}
+
+// address fills in what an object is called.
+func (a *API[K]) address(obj *K, name string) {
+	o := asObject(obj)
+	o.GetObjectKind().SetGroupVersionKind(a.target.Resource.GroupVersionKind())
+	o.SetName(name)
+	if a.target.Namespace != "" {
+		o.SetNamespace(a.target.Namespace)
+	}
+}
+
+// isAbsent reports whether the server has the kind, but not the object.
+func isAbsent(err error) bool {
+	_, unknown := errors.AsType[*NotServedError](err)
+	return errors.Is(err, core.ErrNotFound) && !unknown
+}
+
+// toJSON returns an object's JSON.
+func toJSON[K any](obj *K) (data []byte, err error) {
+	if u, ok := any(obj).(*unstructured.Unstructured); ok { // which encodes itself only when it has a kind
+		data, err = wire.MarshalJSON(u.Object)
+	} else {
+		data, err = wire.MarshalJSON(obj)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode object: %w", err)
+	}
+	return data, nil
+}

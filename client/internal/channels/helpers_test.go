@@ -1,0 +1,150 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package channels_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha1" //nolint:gosec // the protocol's
+	"encoding/base64"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/kube-go/sdk/client/internal/channels"
+)
+
+// The kinds of frames.
+const (
+	textKind   = 1
+	binaryKind = 2
+	closeKind  = 8
+	pingKind   = 9
+	pongKind   = 10
+)
+
+// peer is the server's end of a WebSocket, which can do what no server should.
+type peer struct {
+	t    testing.TB
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+// connect returns a connection and its peer.
+func connect(t testing.TB, protocol string, incoming ...channels.Channel) (*channels.Conn, *peer) {
+	t.Helper()
+	near, far := net.Pipe()
+	return open(t, near, protocol, incoming...), &peer{t, far, bufio.NewReader(far)}
+}
+
+// open returns a connection over a socket, as if the handshake had been.
+func open(t testing.TB, socket io.ReadWriteCloser, protocol string, incoming ...channels.Channel) *channels.Conn {
+	t.Helper()
+	out := channels.NewOutbox(socket)
+	ws, _, err := websocket.Dial(context.Background(), "http://test", &websocket.DialOptions{
+		HTTPClient:   &http.Client{Transport: handshake{out, protocol}},
+		Subprotocols: []string{protocol},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return channels.New(ws, out, incoming)
+}
+
+// handshake agrees to every upgrade.
+type handshake struct {
+	body     io.ReadCloser
+	protocol string
+}
+
+func (h handshake) RoundTrip(r *http.Request) (*http.Response, error) {
+	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // the protocol's
+	return &http.Response{
+		StatusCode: http.StatusSwitchingProtocols,
+		Header: http.Header{
+			"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Protocol": {h.protocol},
+			"Sec-Websocket-Accept": {base64.StdEncoding.EncodeToString(sum[:])},
+		},
+		Body: h.body, Request: r,
+	}, nil
+}
+
+// frame returns a frame as servers send it.
+func frame(kind byte, payload string) []byte {
+	f := []byte{0x80 | kind}
+	switch {
+	case len(payload) < 126:
+		f = append(f, byte(len(payload)))
+	default:
+		f = append(f, 127)
+		f = append(f, make([]byte, 8)...)
+		for i, n := 0, len(payload); i < 8; i++ {
+			f[len(f)-1-i] = byte(n >> (8 * i))
+		}
+	}
+	return append(f, payload...)
+}
+
+// goodbye is the payload of a frame that closes a connection in good order.
+const goodbye = "\x03\xe8"
+
+// send sends a frame. It waits until the connection reads it.
+func (p *peer) send(kind byte, payload string) {
+	p.t.Helper()
+	if _, err := p.conn.Write(frame(kind, payload)); err != nil {
+		p.t.Errorf("send %q: %v", payload[:min(len(payload), 20)], err)
+	}
+}
+
+// receive returns the next frame; kind 0 when there is none any more.
+func (p *peer) receive() (kind byte, payload string) {
+	head := make([]byte, 14)
+	if _, err := io.ReadFull(p.in, head[:2]); err != nil {
+		return 0, ""
+	}
+	size, more := int(head[1]&0x7f), 0
+	switch size {
+	case 126:
+		more = 2
+	case 127:
+		more = 8
+	}
+	if _, err := io.ReadFull(p.in, head[2:2+more+4]); err != nil {
+		return 0, ""
+	}
+	if more > 0 {
+		size = 0
+		for _, b := range head[2 : 2+more] {
+			size = size<<8 | int(b)
+		}
+	}
+	mask := head[2+more : 2+more+4]
+	data := make([]byte, size)
+	if _, err := io.ReadFull(p.in, data); err != nil {
+		return 0, ""
+	}
+	for i := range data {
+		data[i] ^= mask[i%4]
+	}
+	return head[0] & 0xf, string(data)
+}
+
+// answer answers pings, and notes all else, until the connection ends. It is for a goroutine.
+func (p *peer) answer(note func(kind byte, payload string)) {
+	for {
+		switch kind, payload := p.receive(); kind {
+		case 0:
+			return
+		case pingKind:
+			if _, err := p.conn.Write(frame(pongKind, payload)); err != nil {
+				return
+			}
+		default:
+			note(kind, payload)
+		}
+	}
+}

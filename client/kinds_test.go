@@ -1,0 +1,197 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core/request"
+)
+
+const (
+	deploymentPath = "/apis/apps/v1/namespaces/prod/deployments/web"
+	csrPath        = "/apis/certificates.k8s.io/v1/certificatesigningrequests/web"
+	podPath        = "/api/v1/namespaces/prod/pods/web-0"
+	nodePath       = "/api/v1/nodes/n1"
+)
+
+func workshop() map[string]string {
+	return map[string]string{
+		deploymentPath: `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"prod"},"spec":{"template":{"spec":{}}}}`,
+		deploymentPath + "-paused": `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web-paused","namespace":"prod"},` +
+			`"spec":{"paused":true,"template":{"spec":{}}}}`,
+		csrPath:               `{"kind":"CertificateSigningRequest","apiVersion":"certificates.k8s.io/v1","metadata":{"name":"web"},"spec":{}}`,
+		csrPath + "-approved": `{"kind":"CertificateSigningRequest","apiVersion":"certificates.k8s.io/v1","metadata":{"name":"web-approved"},"status":{"conditions":[{"type":"Approved","status":"True"}]}}`,
+		podPath:               `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"}}`,
+		nodePath:              `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`,
+	}
+}
+
+// TestVerbsOfSomeKinds looks at the requests of the verbs that make sense for some kinds only.
+func TestVerbsOfSomeKinds(t *testing.T) {
+	dry := &request.PatchOptions{DryRun: true}
+	tests := []struct {
+		name string
+		do   func(context.Context, *client.Client) error
+		want []string
+	}{
+		{"restart", func(ctx context.Context, c *client.Client) error {
+			_, err := client.Namespaced[appsv1.Deployment](c, "prod").Restart(ctx, "web", nil)
+			return err
+		}, []string{
+			"GET " + deploymentPath,
+			"PATCH " + deploymentPath + ` {"metadata":{"resourceVersion":"V"},"spec":{"template":{"metadata":{"annotations":` +
+				`{"kubectl.kubernetes.io/restartedAt":"NOW"}}}}}`,
+		}},
+		{"cordon", func(ctx context.Context, c *client.Client) error {
+			_, err := client.ClusterWide[corev1.Node](c).Cordon(ctx, "n1", nil)
+			return err
+		}, []string{"PATCH " + nodePath + ` {"spec":{"unschedulable":true}}`}},
+		{"uncordon", func(ctx context.Context, c *client.Client) error {
+			_, err := client.ClusterWide[corev1.Node](c).Uncordon(ctx, "n1", dry)
+			return err
+		}, []string{"PATCH " + nodePath + `?dryRun=All {"spec":{"unschedulable":null}}`}},
+		{"approve", func(ctx context.Context, c *client.Client) error {
+			_, err := client.ClusterWide[certificatesv1.CertificateSigningRequest](c).Approve(ctx, "web", nil)
+			return err
+		}, []string{
+			"GET " + csrPath + "/approval",
+			"PATCH " + csrPath + `/approval {"metadata":{"resourceVersion":"V"},"status":{"conditions":[` +
+				`{"message":"","reason":"Approved","status":"True","type":"Approved"}]}}`,
+		}},
+		{"approve what is approved", func(ctx context.Context, c *client.Client) error {
+			_, err := client.ClusterWide[certificatesv1.CertificateSigningRequest](c).Approve(ctx, "web-approved", nil)
+			return err
+		}, []string{"GET " + csrPath + "-approved/approval"}},
+		{"deny", func(ctx context.Context, c *client.Client) error {
+			_, err := client.ClusterWide[certificatesv1.CertificateSigningRequest](c).Deny(ctx, "web",
+				&client.ApprovalOptions{Reason: "Unknown", Message: "who is that", DryRun: true})
+			return err
+		}, []string{
+			"GET " + csrPath + "/approval",
+			"PATCH " + csrPath + `/approval?dryRun=All {"metadata":{"resourceVersion":"V"},"status":{"conditions":[` +
+				`{"message":"who is that","reason":"Unknown","status":"True","type":"Denied"}]}}`,
+		}},
+		{"add an ephemeral container", func(ctx context.Context, c *client.Client) error {
+			tools := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "tools", Image: "busybox"}}
+			_, err := client.Namespaced[corev1.Pod](c, "prod").AddEphemeralContainer(ctx, "web-0", tools, nil)
+			return err
+		}, []string{
+			"PATCH " + podPath + `/ephemeralcontainers {"spec":{"ephemeralContainers":[{"image":"busybox","name":"tools","resources":{}}]}}`,
+		}},
+		{"resize", func(ctx context.Context, c *client.Client) error {
+			more := map[string]any{"limits": map[string]string{"cpu": "2"}}
+			_, err := client.Namespaced[corev1.Pod](c, "prod").Resize(ctx, "web-0", "main", more, nil)
+			return err
+		}, []string{
+			"PATCH " + podPath + `/resize {"spec":{"containers":[{"name":"main","resources":{"limits":{"cpu":"2"}}}]}}`,
+		}},
+	}
+	clock := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z`)
+	version := regexp.MustCompile(`"resourceVersion":"\d+"`)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShelf(t, workshop())
+			if err := tt.do(t.Context(), s.client(t)); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, a := range s.asked() {
+				line := a.Method + " " + a.URI
+				if a.Body != "" {
+					line += " " + a.Body
+				}
+				line = clock.ReplaceAllString(line, "NOW")
+				got = append(got, version.ReplaceAllString(line, `"resourceVersion":"V"`))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestVerbsOfOtherKinds promises that a verb which makes no sense for a kind, or for an object, sends nothing that
+// changes anything, and says why.
+func TestVerbsOfOtherKinds(t *testing.T) {
+	s := newShelf(t, workshop())
+	c, ctx := s.client(t), t.Context()
+	cms := client.Namespaced[corev1.ConfigMap](c, "prod")
+	pods := client.Namespaced[corev1.Pod](c, "prod")
+	tests := []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"restart a pod", func() error { _, err := pods.Restart(ctx, "web-0", nil); return err },
+			"restart pods prod/web-0: request not sent: kind: pods can't be restarted; only deployments.apps, statefulsets.apps, daemonsets.apps can"},
+		{"restart what is paused", func() error {
+			_, err := client.Namespaced[appsv1.Deployment](c, "prod").Restart(ctx, "web-paused", nil)
+			return err
+		}, "modify deployments.apps prod/web-paused: request not sent: spec.paused: is true, so that nothing would be replaced; resume it first"},
+		{"cordon a pod", func() error { _, err := pods.Cordon(ctx, "web-0", nil); return err },
+			"cordon pods prod/web-0: request not sent: kind: pods can't be cordoned; only nodes can"},
+		{"approve a config map", func() error { _, err := cms.Approve(ctx, "web", nil); return err },
+			"approve configmaps prod/web: request not sent: kind: configmaps can't be approved; only certificatesigningrequests.certificates.k8s.io can"},
+		{"deny a config map", func() error { _, err := cms.Deny(ctx, "web", nil); return err },
+			"deny configmaps prod/web: request not sent: kind: configmaps can't be denied; only certificatesigningrequests.certificates.k8s.io can"},
+		{"a container for a config map", func() error { _, err := cms.AddEphemeralContainer(ctx, "web", nil, nil); return err },
+			"patch configmaps prod/web: request not sent: kind: configmaps can't be given containers; only pods can"},
+		{"a container without a name", func() error {
+			_, err := pods.AddEphemeralContainer(ctx, "web-0", corev1.EphemeralContainer{}, nil)
+			return err
+		}, "patch pods prod/web-0: request not sent: container.name: is empty; name the container"},
+		{"a container that is none", func() error { _, err := pods.AddEphemeralContainer(ctx, "web-0", 7, nil); return err },
+			"patch pods prod/web-0: request not sent: container: want an object, not a number or a boolean"},
+		{"resize a config map", func() error { _, err := cms.Resize(ctx, "web", "main", nil, nil); return err },
+			"patch configmaps prod/web: request not sent: kind: configmaps can't be resized; only pods can"},
+		{"resize no container", func() error { _, err := pods.Resize(ctx, "web-0", "", map[string]any{"limits": 1}, nil); return err },
+			"patch pods prod/web-0: request not sent: container: is empty; name one of the pod's"},
+		{"resize to nothing", func() error {
+			_, err := pods.Resize(ctx, "web-0", "main", corev1.ResourceRequirements{}, nil)
+			return err
+		},
+			"patch pods prod/web-0: request not sent: resources: are empty; say what to change"},
+		{"a subresource that the kind has not", func() error {
+			_, err := client.Namespaced[appsv1.Deployment](c, "prod").Subresource("approval").Get(ctx, "web", nil)
+			return err
+		}, `get deployments.apps/approval prod/web: request not sent: subresource: "approval" is not known: deployments.apps have scale, status; ` +
+			"to ask a newer server for it, name the resource by Of"},
+		{"a subresource of a kind that has none", func() error { _, err := cms.Status().Get(ctx, "web", nil); return err },
+			`get configmaps/status prod/web: request not sent: subresource: "status" is not known: configmaps have no subresources; ` +
+				"to ask a newer server for it, name the resource by Of"},
+		{"a subresource without a name", func() error { _, err := pods.Subresource("").Get(ctx, "web-0", nil); return err },
+			"get pods prod/web-0: request not sent: subresource: is empty; name one, such as status"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := s.stored()
+			err := tt.do()
+			if text(err) != tt.want {
+				t.Errorf("error = %v\nwant %s", err, tt.want)
+			}
+			if _, ok := errors.AsType[*request.InvalidError](err); !ok {
+				t.Errorf("error is no InvalidError")
+			}
+			if s.stored() != before {
+				t.Error("something was written")
+			}
+		})
+	}
+	for _, a := range s.asked() {
+		if a.Method != http.MethodGet {
+			t.Errorf("request %s %s was sent", a.Method, a.URI)
+		}
+	}
+}

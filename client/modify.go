@@ -1,0 +1,144 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// ModifyOptions are the options of [API.Modify], [API.CreateOrUpdate] and [Subresource.Modify].
+type ModifyOptions struct {
+	DryRun          bool                    // go through everything but the storing
+	FieldManager    string                  // who is said to own the fields; default: from the user agent
+	FieldValidation request.FieldValidation // default: the server's
+
+	// Attempts is how often the object is read, changed and written at most when others change it at the same time.
+	// Default 10.
+	Attempts int
+}
+
+// Modify changes one object: it reads the object, lets change do its work on it, and writes the difference, as a merge
+// patch that only the version that was read accepts; when another one was faster, it starts over with the object as it
+// is then. It returns the object as stored. When change changes nothing, nothing is sent.
+//
+// What K does not declare stays as it is. An error of change ends it; change should have no effect elsewhere, since it
+// may run several times.
+//
+// Errors: [core.ErrNotFound]; [core.ErrConflict] after the last attempt; [core.ErrInvalid]; a [*request.InvalidError]
+// when change touches what can't be written this way, such as the status of a kind that has it as a subresource.
+func (a *API[K]) Modify(ctx context.Context, name string, change func(*K) error, o *ModifyOptions) (*K, error) {
+	return a.modify(ctx, name, change, o, false)
+}
+
+// CreateOrUpdate makes an object what change wants it to be: it is [API.Modify] for an object that need not be there. If
+// it is not, change gets an object with nothing but its name, namespace and kind, whose resource version is empty, and the
+// result is created.
+//
+// Errors: those of [API.Modify], but for [core.ErrNotFound].
+func (a *API[K]) CreateOrUpdate(ctx context.Context, name string, change func(*K) error, o *ModifyOptions) (*K, error) {
+	return a.modify(ctx, name, change, o, true)
+}
+
+// Modify is [API.Modify] for what is written through the subresource, such as the status.
+//
+// Errors: those of [API.Modify].
+func (s *Subresource[K]) Modify(ctx context.Context, name string, change func(*K) error, o *ModifyOptions) (*K, error) {
+	return s.api.modify(ctx, name, change, o, false)
+}
+
+func (a *API[K]) modify(ctx context.Context, name string, change func(*K) error, o *ModifyOptions, create bool) (*K, error) {
+	if o == nil {
+		o = &ModifyOptions{}
+	}
+	attempts := o.Attempts
+	switch {
+	case attempts == 0:
+		attempts = 10
+	case attempts < 0:
+		return nil, wrap("modify", a.named(name), &request.InvalidError{Field: "ModifyOptions.Attempts", Detail: "is negative"})
+	}
+	write := &request.PatchOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
+	for n := 1; ; n++ {
+		obj, tooLate, err := a.modifyOnce(ctx, name, change, write, create)
+		switch {
+		case !tooLate:
+			return obj, err
+		case n == attempts:
+			return nil, afterAttempts(err, n)
+		}
+		if err := pause(ctx, backoff(n, 10*time.Millisecond, time.Second)); err != nil {
+			return nil, wrap("modify", a.named(name), err)
+		}
+	}
+}
+
+// modifyOnce reads, changes and writes. It reports whether it failed because another one wrote in the meantime.
+func (a *API[K]) modifyOnce(
+	ctx context.Context, name string, change func(*K) error, o *request.PatchOptions, create bool,
+) (_ *K, tooLate bool, err error) {
+	entry, err := a.Entry(ctx, name, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	there := entry.Exists()
+	switch {
+	case !there && !create:
+		return nil, false, entry.missing
+	case !there:
+		entry.OrInsert(a.blank(name))
+	}
+	if err := change(entry.Object()); err != nil {
+		return nil, false, wrap("modify", entry.target, err)
+	}
+	obj, err := entry.Commit(ctx, o)
+	switch {
+	case errors.Is(err, core.ErrConflict):
+		tooLate = true
+	case create && there: // and deleted since
+		tooLate = errors.Is(err, core.ErrNotFound)
+	case create: // and created since
+		tooLate = errors.Is(err, core.ErrAlreadyExists)
+	}
+	return obj, tooLate, err
+}
+
+// afterAttempts says in the error of a verb how often it was tried.
+func afterAttempts(err error, n int) error {
+	op, ok := errors.AsType[*OpError](err)
+	if !ok || n == 1 {
+		return err
+	}
+	again := *op
+	again.Err = fmt.Errorf("after %d attempts: %w", n, op.Err)
+	return &again
+}
+
+// backoff returns how long to wait after the nth failure: twice as long each time up to a maximum, of which a random half
+// is taken, so that those who got in each other's way do not meet again.
+func backoff(n int, first, most time.Duration) time.Duration {
+	d := most
+	if n < 30 {
+		d = min(first<<(n-1), most)
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+// pause waits, or returns the context's cause when it ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podfiles
+
+import (
+	"fmt"
+	"strings"
+)
+
+// FileError is one file that could not be copied.
+type FileError struct {
+	Path string // relative to what is copied; "." is that itself
+	Err  error
+}
+
+// Error names the file.
+func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// PartialError says that some files were not copied, while the others were.
+type PartialError struct {
+	Failed []*FileError // the first hundred
+	Count  int          // how many there are
+}
+
+// failedFiles is how many a [PartialError] names.
+const failedFiles = 100
+
+// Error names the first files.
+func (e *PartialError) Error() string {
+	const named = 5
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d files were not copied: ", e.Count)
+	for i, f := range e.Failed[:min(len(e.Failed), named)] {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(f.Error())
+	}
+	if e.Count > named {
+		fmt.Fprintf(&b, "; and %d more", e.Count-named)
+	}
+	return b.String()
+}
+
+// Unwrap returns the errors of the files.
+func (e *PartialError) Unwrap() []error {
+	var errs []error
+	for _, f := range e.Failed {
+		errs = append(errs, f)
+	}
+	return errs
+}
+
+// add notes a file.
+func (e *PartialError) add(path string, err error) {
+	if e.Count++; len(e.Failed) < failedFiles {
+		e.Failed = append(e.Failed, &FileError{path, err})
+	}
+}
+
+// orNil returns the error, nil when no file is in it.
+func (e *PartialError) orNil() error {
+	if e.Count == 0 {
+		return nil
+	}
+	return e
+}

@@ -1,0 +1,150 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/kube-go/sdk/client/config"
+)
+
+// useProxy sends a transport through the proxy of the configuration, or else of the environment.
+func useProxy(t *http.Transport, cfg *config.Config, dialer *net.Dialer) error {
+	proxy, err := proxyOf(cfg)
+	if proxy == nil || err != nil {
+		return err
+	}
+	if proxy.Scheme == "https" {
+		// The transport would verify the proxy by the settings that are meant for the server: its name, its authority and
+		// our certificate. So the connection to the proxy is secured here, and looks plain to the transport.
+		tlsConfig, err := proxyTLS(cfg, proxy.Hostname())
+		if err != nil {
+			return err
+		}
+		t.DialContext = dialTLS(dialer, tlsConfig)
+		if proxy.Port() == "" {
+			proxy.Host = net.JoinHostPort(proxy.Hostname(), "443")
+		}
+		proxy.Scheme = "http"
+	}
+	t.Proxy = http.ProxyURL(proxy)
+	t.OnProxyConnectResponse = func(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
+		return proxyAnswer(proxy, resp)
+	}
+	return nil
+}
+
+// proxyOf returns the proxy on the way to the server, nil for none. Its URL may hold a password, which no error shows.
+func proxyOf(cfg *config.Config) (*url.URL, error) {
+	if cfg.ProxyURL != "" {
+		u, err := url.Parse(cfg.ProxyURL)
+		if err != nil {
+			return nil, errors.New("proxy-url: is not a URL")
+		}
+		return u, nil
+	}
+	server, err := url.Parse(cfg.Server)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: server})
+	if proxy == nil && err == nil {
+		return nil, nil
+	}
+	// What is not a URL is taken for the name of a host, with http:// before it.
+	schemes := []string{"http", "https", "socks5", "socks5h"}
+	if err != nil || !slices.Contains(schemes, proxy.Scheme) || proxy.Hostname() == "" || strings.HasSuffix(proxy.Host, ":") {
+		return nil, errors.New("the proxy that HTTPS_PROXY or HTTP_PROXY names is not an http, https or socks5 URL: correct the variable")
+	}
+	own := *proxy // the environment's is everybody's
+	return &own, nil
+}
+
+// proxyTLS returns the settings for the connection to an https proxy. Its certificate may be signed by an authority of
+// the system or of the configuration.
+func proxyTLS(cfg *config.Config, host string) (*tls.Config, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: cfg.InsecureSkipTLSVerify}
+	ca, err := contents(cfg.CAFile, cfg.CAData)
+	if len(ca) == 0 || err != nil {
+		return t, err
+	}
+	if t.RootCAs, err = x509.SystemCertPool(); err != nil {
+		t.RootCAs = x509.NewCertPool()
+	}
+	t.RootCAs.AppendCertsFromPEM(ca)
+	return t, nil
+}
+
+// dialTLS returns a function that makes connections secured by TLS.
+func dialTLS(dialer *net.Dialer, cfg *tls.Config) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		secure := tls.Client(conn, cfg)
+		ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+		defer cancel()
+		if err := secure.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return secure, nil
+	}
+}
+
+// proxyError is a proxy that does not connect us with the server.
+type proxyError struct {
+	proxy  string // host and port
+	code   int
+	status string
+}
+
+// Error says what the proxy has answered.
+func (e *proxyError) Error() string {
+	return fmt.Sprintf("the proxy %s answered %s", e.proxy, e.status)
+}
+
+// proxyAnswer makes an error of what a proxy has answered to CONNECT. When the proxy can't reach the server either, the
+// error is one of the network.
+func proxyAnswer(proxy *url.URL, resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	err := &proxyError{proxy: proxy.Host, code: resp.StatusCode, status: resp.Status}
+	if resp.StatusCode < 500 {
+		return err
+	}
+	return &net.OpError{Op: "proxyconnect", Net: "tcp", Err: err}
+}
+
+// proxyHint says what to look at when a proxy is at fault.
+func proxyHint(err error) string {
+	if refused, ok := errors.AsType[*proxyError](err); ok {
+		switch {
+		case refused.code == http.StatusProxyAuthRequired:
+			return "write a user name and a password that it accepts into proxy-url or HTTPS_PROXY"
+		case refused.code >= 500:
+			return "it can't reach the server: correct the address, or look at the proxy"
+		}
+		return "let the proxy connect to the server, or name another one in proxy-url or HTTPS_PROXY"
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Op != "proxyconnect" {
+		return ""
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "the proxy's certificate is not trusted: correct proxy-url, or add its authority to certificate-authority"
+	}
+	return "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"
+}

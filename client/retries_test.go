@@ -1,0 +1,231 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// counting is a transport that fails as it is told, and counts.
+type counting struct {
+	n    int
+	fail func(*http.Request) (*http.Response, error)
+}
+
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.n++
+	return c.fail(r)
+}
+
+// TestRetriesByVerb promises for each verb what is sent again after the connection broke, when nobody knows what has
+// become of the request, and that each is sent again when the server says that it has done nothing.
+func TestRetriesByVerb(t *testing.T) {
+	uid := types.UID("u-1")
+	for _, tc := range []struct {
+		name  string
+		call  func(context.Context, *client.API[leanConfigMap]) error
+		again bool
+	}{
+		{"get", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			_, err := a.Get(ctx, "web", nil)
+			return err
+		}, true},
+		{"list", func(ctx context.Context, a *client.API[leanConfigMap]) error { _, err := a.List(ctx, nil); return err }, true},
+		{"watch", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			for _, err := range a.Watch(ctx, nil) {
+				return err
+			}
+			return nil
+		}, true},
+		{"update", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			_, err := a.Update(ctx, named("web"), nil)
+			return err
+		}, true},
+		{"apply", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			_, err := a.Apply(ctx, named("web"), &request.ApplyOptions{FieldManager: "me"})
+			return err
+		}, true},
+		{"merge patch", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			_, err := a.Patch(ctx, "web", request.MergePatch(map[string]any{}), nil)
+			return err
+		}, true},
+		{"JSON patch", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			_, err := a.Patch(ctx, "web", request.JSONPatch(request.Op{Op: "add", Path: "/data/a", Value: "b"}), nil)
+			return err
+		}, false},
+		{"delete by UID", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			return a.Delete(ctx, "web", &request.DeleteOptions{UID: uid})
+		}, true},
+		{"delete by version", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			return a.Delete(ctx, "web", &request.DeleteOptions{ResourceVersion: "7"})
+		}, true},
+		{"delete", func(ctx context.Context, a *client.API[leanConfigMap]) error { return a.Delete(ctx, "web", nil) }, false},
+		{"create", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			_, err := a.Create(ctx, named("web"), nil)
+			return err
+		}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				send := func(fail func(*http.Request) (*http.Response, error)) (int, error) {
+					rt := &counting{fail: fail}
+					c := newClient(t, &client.Options{
+						Config: newConfig("https://cluster.test"), Transport: rt, Retry: &middleware.RetryOptions{Attempts: 2},
+					})
+					err := tc.call(t.Context(), client.Namespaced[leanConfigMap](c, "prod"))
+					return rt.n, err
+				}
+				want := 1
+				if tc.again {
+					want = 2
+				}
+				n, err := send(func(*http.Request) (*http.Response, error) { return nil, errors.New("http2: client connection lost") })
+				if n != want || !core.IsRetryable(err) {
+					t.Errorf("after a broken connection: sent %d times, %v; want %d", n, err, want)
+				}
+				n, err = send(canned(429, http.Header{"Retry-After": {"1"}}, "").RoundTrip)
+				if n != 2 || !errors.Is(err, core.ErrTooManyRequests) || !strings.HasSuffix(err.Error(), "; sent 2 times in 1s") && !strings.Contains(err.Error(), "; sent 2 times in 1.") {
+					t.Errorf("after 429: sent %d times, %v; want twice", n, err)
+				}
+			})
+		})
+	}
+}
+
+func named(name string) *leanConfigMap {
+	m := &leanConfigMap{}
+	m.Name = name
+	return m
+}
+
+// TestServerRestart promises that a server which goes away and comes back at its address is waited for.
+func TestServerRestart(t *testing.T) {
+	checkGoroutines(t)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, jsonType, []byte(node)) })
+	s := httptest.NewServer(handler)
+	address := s.Listener.Addr().String()
+	retried := make(chan middleware.Retrying, 100)
+	c := newClient(t, &client.Options{Config: newConfig("http://" + address), Retry: &middleware.RetryOptions{
+		OnRetry: func(_ context.Context, r middleware.Retrying) { retried <- r },
+	}})
+	defer c.CloseIdleConnections()
+	get := func() error {
+		_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+		return err
+	}
+	if err := get(); err != nil {
+		t.Fatal(err)
+	}
+	s.CloseClientConnections()
+	s.Close()
+	done := make(chan error)
+	go func() { done <- get() }()
+	if r := <-retried; r.Call.Verb != "get" || r.Err == nil {
+		t.Errorf("retried %+v", r)
+	}
+	back, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	serving := make(chan error)
+	go func() { serving <- again.Serve(back) }()
+	if err := <-done; err != nil {
+		t.Errorf("get while the server restarts: %v", err)
+	}
+	c.CloseIdleConnections()
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+	<-serving
+}
+
+// TestWarningsReachTheHandler promises that what a server warns of is told, with the request that it is about.
+func TestWarningsReachTheHandler(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Warning", `299 - "v1 Node is old"`)
+		reply(w, 200, jsonType, []byte(node))
+	})
+	var heard []string
+	c := newClient(t, &client.Options{Config: s.config(), OnWarning: func(ctx context.Context, w middleware.Warning) {
+		call, ok := middleware.CallOf(ctx)
+		if !ok || call.Verb != "get" || !call.Idempotent {
+			t.Errorf("call = %+v, %v", call, ok)
+		}
+		heard = append(heard, w.Text)
+	}})
+	if _, err := client.ClusterWide[corev1.Node](c).Get(t.Context(), "n1", nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"v1 Node is old"}, heard); diff != "" {
+		t.Errorf("heard (-want +got):\n%s", diff)
+	}
+}
+
+// TestPerAttempt promises that Middleware sees a call once, and PerAttempt each request, with its credentials.
+func TestPerAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []string
+		note := func(name string) middleware.Func {
+			return func(next http.RoundTripper) http.RoundTripper {
+				return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+					seen = append(seen, strings.TrimSpace(name+" "+r.Header.Get("Authorization")))
+					return next.RoundTrip(r)
+				})
+			}
+		}
+		cfg := newConfig("https://cluster.test")
+		cfg.BearerToken = "abc"
+		busy := true
+		c := newClient(t, &client.Options{
+			Config: cfg, Middleware: []middleware.Func{note("call")}, PerAttempt: []middleware.Func{note("attempt")},
+			Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				code := 200
+				if busy {
+					code = 503
+				}
+				busy = false
+				return canned(code, http.Header{"Content-Type": {jsonType}}, node).RoundTrip(r)
+			}),
+		})
+		if _, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"call", "attempt Bearer abc", "attempt Bearer abc"}, seen); diff != "" {
+			t.Errorf("seen (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestFeedsAreNotRetried promises that the waits of a watcher are not multiplied by those of the client.
+func TestFeedsAreNotRetried(t *testing.T) {
+	rt := &counting{fail: canned(503, nil, "").RoundTrip}
+	c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})
+	feed := client.Dynamic(c, nodes, "").Feed()
+	if _, err := feed.List(t.Context(), nil, nil); err == nil || rt.n != 1 {
+		t.Errorf("list: %v after %d requests, want an error after 1", err, rt.n)
+	}
+	for _, err := range feed.Watch(t.Context(), nil) {
+		if err == nil || rt.n != 2 {
+			t.Errorf("watch: %v after %d requests in all, want an error after 2", err, rt.n)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/kube-go/sdk/client/internal/channels"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// Defaults and bounds of streams.
+const (
+	defaultBufferBytes  = 4 << 20
+	defaultStallTimeout = 30 * time.Second
+	outcomeBytes        = 64 << 10
+)
+
+// ErrStalled ends an output of a [Process] that nobody has read for too long while it held up the others.
+var ErrStalled = channels.ErrStalled
+
+// ErrNoHalfClose is returned when the input of a [Process] is closed, and the server is too old to be told.
+var ErrNoHalfClose = channels.ErrNoHalfClose
+
+// Process is a process in a container, and the streams that connect us with it. Each stream may be used by a goroutine of
+// its own; the methods are safe for concurrent use.
+//
+// [Process.Run] and [Process.Output] do all that there is to do. Who uses the streams by themselves reads those that were
+// asked for until they end, and then calls [Process.Wait]; [Process.Close] gives up earlier.
+type Process struct {
+	// Stdin is the input. Close ends it, or returns [ErrNoHalfClose]. Nil unless it was asked for.
+	Stdin io.WriteCloser
+
+	// Stdout and Stderr are the outputs. They end with io.EOF when the process does. Nil when they were declined.
+	Stdout, Stderr io.Reader
+
+	conn    *channels.Conn
+	tty     bool
+	wrap    func(error) error
+	done    chan struct{} // closed when outcome is known
+	outcome error
+}
+
+// streams says which streams a process shall have.
+type streams struct {
+	stdin, stdout, stderr, tty bool
+	bufferBytes                int
+	stallTimeout               time.Duration
+}
+
+func (s *streams) check(verb string) error {
+	switch {
+	case s.bufferBytes < 0:
+		return &request.InvalidError{Field: "BufferBytes", Detail: fmt.Sprintf("%d is negative; 0 means the default", s.bufferBytes)}
+	case !s.stdin && !s.stdout && !s.stderr:
+		return &request.InvalidError{Field: "NoStdout", Detail: "no stream is left to " + verb + " with; ask for one"}
+	}
+	return nil
+}
+
+// incoming returns the channels to read.
+func (s *streams) incoming() []channels.Channel {
+	size, stall := s.bufferBytes, s.stallTimeout
+	if size == 0 {
+		size = defaultBufferBytes
+	}
+	if stall == 0 {
+		stall = defaultStallTimeout
+	}
+	incoming := []channels.Channel{{ID: channels.Status, BufferBytes: outcomeBytes}}
+	if s.stdout {
+		incoming = append(incoming, channels.Channel{ID: channels.Stdout, BufferBytes: size, StallTimeout: stall})
+	}
+	if s.stderr {
+		incoming = append(incoming, channels.Channel{ID: channels.Stderr, BufferBytes: size, StallTimeout: stall})
+	}
+	return incoming
+}
+
+// process connects with a process in a pod.
+func (a *API[K]) process(ctx context.Context, verb, name string, s streams, b func(request.Target) (*request.Request, error)) (*Process, error) {
+	wrapped := func(err error) error { return wrap(verb, a.named(name), err) }
+	conn, err := a.connectTo(ctx, verb, name, s, b)
+	if err != nil {
+		return nil, wrapped(err)
+	}
+	p := &Process{conn: conn, tty: s.tty, wrap: wrapped, done: make(chan struct{})}
+	if s.stdin {
+		p.Stdin = &input{process: p}
+	}
+	if s.stdout {
+		p.Stdout = &output{conn.Incoming(channels.Stdout), wrapped}
+	}
+	if s.stderr {
+		p.Stderr = &output{conn.Incoming(channels.Stderr), wrapped}
+	}
+	go p.conclude(ctx)
+	return p, nil
+}
+
+func (a *API[K]) connectTo(ctx context.Context, verb, name string, s streams, b func(request.Target) (*request.Request, error)) (*channels.Conn, error) {
+	if err := a.ready(); err != nil {
+		return nil, err
+	}
+	done := map[string]string{"exec": "given commands", "attach": "attached to"}
+	if err := a.only(done[verb], "pods"); err != nil {
+		return nil, err
+	}
+	if err := s.check(verb); err != nil {
+		return nil, err
+	}
+	r, err := b(a.named(name))
+	if err != nil {
+		return nil, err
+	}
+	return a.client.dial(ctx, r, []string{channels.V5, channels.V4}, s.incoming())
+}
+
+// conclude waits for the end of the stream, and says what it means. When the context ends first, it ends the stream.
+func (p *Process) conclude(ctx context.Context) {
+	defer close(p.done)
+	select {
+	case <-p.conn.Done():
+	case <-ctx.Done():
+		p.conn.Abort(context.Cause(ctx))
+	}
+	said, _ := io.ReadAll(p.conn.Incoming(channels.Status)) // whatever has come
+	p.outcome = p.wrap(outcomeOf(said, p.conn.Err()))
+}
+
+// Wait waits for the end of the process, and returns nil when its exit status is 0, an [*ExitError] when it is another,
+// and what went wrong when it is not known, such as the context's cause or a connection that broke. Output that was not
+// read can still be.
+func (p *Process) Wait() error {
+	<-p.done
+	return p.outcome
+}
+
+// Close ends the stream and frees what it took. The process may go on. Output that was not read is dropped.
+func (p *Process) Close() error {
+	p.conn.Close()
+	<-p.done
+	return nil
+}
+
+// Resize tells the process how large its terminal is, in characters.
+func (p *Process) Resize(width, height uint16) error {
+	switch {
+	case !p.tty:
+		return p.wrap(&request.InvalidError{Field: "TTY", Detail: "was not asked for, so there is no terminal to resize"})
+	case width == 0 || height == 0:
+		return p.wrap(&request.InvalidError{Field: "size", Detail: fmt.Sprintf("%dx%d has nothing in it", width, height)})
+	}
+	size, err := json.Marshal(struct{ Width, Height uint16 }{width, height})
+	if err == nil {
+		_, err = p.conn.Write(channels.Resize, size)
+	}
+	return p.wrap(err)
+}
+
+// input is the input of a process.
+type input struct {
+	process *Process
+	closed  atomic.Bool
+}
+
+// Write sends data; it waits while the process takes none.
+func (i *input) Write(b []byte) (int, error) {
+	if i.closed.Load() {
+		return 0, i.process.wrap(os.ErrClosed)
+	}
+	n, err := i.process.conn.Write(channels.Stdin, b)
+	return n, i.process.wrap(closedPipe(err))
+}
+
+// Close says that the input has ended.
+func (i *input) Close() error {
+	if i.closed.Swap(true) {
+		return nil
+	}
+	err := i.process.conn.End(channels.Stdin)
+	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
+		return nil // the process has ended, and needs none
+	}
+	return i.process.wrap(err)
+}
+
+// closedPipe makes what a stream of the standard library says of what a connection says.
+func closedPipe(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("the stream was closed: %w", io.ErrClosedPipe)
+	}
+	return err
+}
+
+// output is an output of a process.
+type output struct {
+	*channels.Buffer
+	wrap func(error) error
+}
+
+// Read reads what has come.
+func (o *output) Read(p []byte) (int, error) {
+	n, err := o.Buffer.Read(p)
+	if err != nil && err != io.EOF {
+		err = o.wrap(err)
+	}
+	return n, err
+}

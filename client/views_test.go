@@ -1,0 +1,329 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// TestMetadata promises that nothing but metadata is asked for, and that it says of which kind the objects are.
+func TestMetadata(t *testing.T) {
+	const partial = `"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","namespace":"prod","resourceVersion":"7"}`
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Query().Has("watch"):
+			reply(w, 200, jsonType, []byte(`{"type":"ADDED","object":{`+partial+`}}`))
+		case strings.HasSuffix(r.URL.Path, "configmaps"):
+			reply(w, 200, jsonType, []byte(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[{`+partial+`}]}`))
+		case strings.HasSuffix(r.URL.Path, "whole"):
+			reply(w, 200, jsonType, configMapJSON(t, "whole", "green"))
+		default:
+			reply(w, 200, jsonType, []byte(`{`+partial+`}`))
+		}
+	})
+	meta := client.Namespaced[leanConfigMap](s.client(t), "prod").Metadata()
+	ctx := t.Context()
+	for _, tt := range []struct {
+		name string
+		read func() (*metav1.PartialObjectMetadata, error)
+		as   string
+	}{
+		{"get", func() (*metav1.PartialObjectMetadata, error) { return meta.Get(ctx, "web", nil) }, "PartialObjectMetadata"},
+		{"patch", func() (*metav1.PartialObjectMetadata, error) {
+			return meta.Patch(ctx, "web", request.MergePatch([]byte(`{}`)), nil)
+		}, "PartialObjectMetadata"},
+		{"apply", func() (*metav1.PartialObjectMetadata, error) {
+			obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+			return meta.Apply(ctx, obj, &request.ApplyOptions{FieldManager: "me"})
+		}, "PartialObjectMetadata"},
+		{"list", func() (*metav1.PartialObjectMetadata, error) {
+			list, err := meta.List(ctx, nil)
+			if err != nil {
+				return nil, err
+			}
+			return list.Items[0], nil
+		}, "PartialObjectMetadataList"},
+		{"watch", func() (obj *metav1.PartialObjectMetadata, err error) {
+			for ev, err := range meta.Watch(ctx, nil) {
+				if err != nil {
+					return nil, err
+				}
+				obj = ev.Object
+			}
+			return obj, nil
+		}, "PartialObjectMetadata"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := len(s.asked())
+			obj, err := tt.read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if obj.Name != "web" || obj.Kind != "ConfigMap" || obj.APIVersion != "v1" {
+				t.Errorf("object = %+v, want web of kind ConfigMap", obj)
+			}
+			ask := s.asked()[before]
+			for mediaType := range strings.SplitSeq(ask.Header.Get("Accept"), ",") {
+				if !strings.Contains(mediaType, ";as="+tt.as+";v=v1;g=meta.k8s.io") {
+					t.Errorf("Accept has %q, want nothing but %s", mediaType, tt.as)
+				}
+			}
+			if tt.name == "apply" && !strings.Contains(ask.Body, `"kind":"ConfigMap"`) {
+				t.Errorf("applied as %s", ask.Body)
+			}
+		})
+	}
+	_, err := meta.Get(ctx, "whole", nil)
+	const whole = "get configmaps prod/whole: the server answered with a ConfigMap of v1, not with a PartialObjectMetadata of meta.k8s.io/v1"
+	if text(err) != whole {
+		t.Errorf("error = %v, want %s", err, whole)
+	}
+	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	for verb, write := range map[string]func() error{
+		"create": func() error { _, err := meta.Create(ctx, obj, nil); return err },
+		"update": func() error { _, err := meta.Update(ctx, obj, nil); return err },
+	} {
+		want := verb + " configmaps prod/web: request not sent: object: would be stored without all but its metadata; use Patch or Apply"
+		if err := write(); text(err) != want {
+			t.Errorf("error = %v, want %s", err, want)
+		}
+	}
+}
+
+// TestTable looks at a table as the server sends it, and at what is none.
+func TestTable(t *testing.T) {
+	answers := map[string]string{
+		"prod": `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7","continue":"p2"},` +
+			`"columnDefinitions":[{"name":"Name","type":"string","format":"name","description":"its name","priority":0}],` +
+			`"rows":[{"cells":["web",2,1.5,null],"object":{"kind":"PartialObjectMetadata","metadata":{"name":"web"}}}]}`,
+		"list":   `{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`,
+		"broken": `{"kind":"Table","rows":7}`,
+	}
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		reply(w, 200, jsonType, []byte(answers[strings.Split(r.URL.Path, "/")[4]]))
+	})
+	maps := client.Namespaced[corev1.ConfigMap](s.client(t), "prod")
+	got, err := maps.Table(t.Context(), &request.ListOptions{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{"web", int64(2), 1.5, nil}, got.Rows[0].Cells); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+	if got.Continue != "p2" || got.ColumnDefinitions[0].Name != "Name" || !strings.Contains(string(got.Rows[0].Object.Raw), `"web"`) {
+		t.Errorf("table = %+v", got)
+	}
+	if ask := s.asked()[0]; ask.URI != "/api/v1/namespaces/prod/configmaps?limit=1" ||
+		ask.Header.Get("Accept") != "application/json;as=Table;v=v1;g=meta.k8s.io" {
+		t.Errorf("request %s, Accept %s", ask.URI, ask.Header.Get("Accept"))
+	}
+	for ns, want := range map[string]string{
+		"list":   "list configmaps in list: the server answered with a ConfigMapList, not with a Table",
+		"broken": "list configmaps in broken: decode table: ",
+		"":       "list configmaps: request not sent: namespace: is empty; name one, or use ClusterWide",
+	} {
+		if _, err := maps.In(ns).Table(t.Context(), nil); !strings.HasPrefix(text(err), want) {
+			t.Errorf("error = %v, want %s", err, want)
+		}
+	}
+}
+
+// TestScale promises that a scale travels as its own kind, and that reading it is told to no observer of writes.
+func TestScale(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 200, jsonType, []byte(`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web","namespace":"prod","resourceVersion":"7"},`+
+			`"spec":{"replicas":3},"status":{"replicas":2,"selector":"app=web"}}`))
+	})
+	scales := client.Namespaced[appsv1.Deployment](s.client(t), "prod").Scale()
+	got, err := scales.Get(t.Context(), "web", nil)
+	if err != nil || got.Spec.Replicas != 3 || got.Status.Selector != "app=web" {
+		t.Fatalf("Get = %+v, %v", got, err)
+	}
+	got.Spec.Replicas = 0
+	told := 0
+	ctx := client.WithWriteObserver(t.Context(), func(w client.Write) {
+		if told++; w.Resource.Kind != "Deployment" {
+			t.Errorf("told of a %s", w.Resource.Kind)
+		}
+	})
+	if _, err := scales.Update(ctx, got, nil); err != nil || told != 1 {
+		t.Fatalf("%v; told %d times", err, told)
+	}
+	ask := s.asked()[1]
+	if ask.URI != "/apis/apps/v1/namespaces/prod/deployments/web/scale" || !strings.Contains(ask.Body, `"kind":"Scale","apiVersion":"autoscaling/v1"`) ||
+		!strings.Contains(ask.Body, `"spec":{"replicas":0}`) || ask.Header.Get("Content-Type") != jsonType {
+		t.Errorf("request = %+v", ask)
+	}
+}
+
+// TestSubresourceOf creates what is answered with itself, with a Status, or with something else.
+func TestSubresourceOf(t *testing.T) {
+	answer := `{"kind":"Status","apiVersion":"v1","status":"Success","code":201}`
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, 201, jsonType, []byte(answer)) })
+	pods := client.Namespaced[corev1.Pod](s.client(t), "prod")
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "Binding"}
+	bindings := client.SubresourceOf[unstructured.Unstructured](pods, "binding", kind)
+	binding := &unstructured.Unstructured{Object: map[string]any{"target": map[string]any{"name": "n1"}}}
+	got, err := bindings.Create(t.Context(), "web-0", binding, &request.CreateOptions{FieldManager: "me"})
+	if err != nil || got != nil {
+		t.Errorf("Create = %v, %v; want nothing", got, err)
+	}
+	ask := s.asked()[0]
+	if ask.Method != http.MethodPost || ask.URI != podPath+"/binding?fieldManager=me" || ask.Body != `{"apiVersion":"v1","kind":"Binding","target":{"name":"n1"}}` {
+		t.Errorf("request = %+v", ask)
+	}
+	answer = `{"kind":"Binding","apiVersion":"v1","metadata":{"name":"web-0"}}`
+	if got, err = bindings.Create(t.Context(), "web-0", binding, nil); err != nil || got.GetName() != "web-0" {
+		t.Errorf("Create = %v, %v", got, err)
+	}
+	answer = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0"}}`
+	const want = "create pods/binding prod/web-0: the server answered with a Pod of v1, not with a Binding of v1"
+	if _, err = bindings.Create(t.Context(), "web-0", binding, nil); text(err) != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+	const noKind = "create pods/binding prod/web-0: request not sent: kind: lacks its version or its name; say what the subresource is written as"
+	nothing := client.SubresourceOf[unstructured.Unstructured](pods, "binding", schema.GroupVersionKind{})
+	if _, err = nothing.Create(t.Context(), "web-0", binding, nil); text(err) != noKind {
+		t.Errorf("error = %v, want %s", err, noKind)
+	}
+	const noObject = "create pods/binding prod/web-0: request not sent: object: is nil"
+	if _, err = bindings.Create(t.Context(), "web-0", nil, nil); text(err) != noObject {
+		t.Errorf("error = %v, want %s", err, noObject)
+	}
+}
+
+// TestEvict looks at the answers to an eviction.
+func TestEvict(t *testing.T) {
+	budget := func(message string) []metav1.StatusCause {
+		return []metav1.StatusCause{{Type: "DisruptionBudget", Message: message}}
+	}
+	tests := []struct {
+		name   string
+		status metav1.Status
+		want   string
+		budget *client.BudgetError // but for Err
+	}{
+		{
+			"a budget that needs the pod",
+			metav1.Status{Code: 429, Reason: "TooManyRequests", Details: &metav1.StatusDetails{
+				Causes: budget("The disruption budget web needs 2 healthy pods and has 2 currently"),
+			}},
+			"evict pods prod/web-0: disruption budget web: needs 2 healthy pods and has 2 currently",
+			&client.BudgetError{Budget: "web", Detail: "needs 2 healthy pods and has 2 currently"},
+		},
+		{
+			"a budget that is new",
+			metav1.Status{Code: 429, Reason: "TooManyRequests", Details: &metav1.StatusDetails{
+				Causes: budget("The disruption budget web is still being processed by the server."), RetryAfterSeconds: 10,
+			}},
+			"evict pods prod/web-0: disruption budget web: is still being processed by the server.; try again in 10s",
+			&client.BudgetError{Budget: "web", Detail: "is still being processed by the server.", RetryAfter: 10 * time.Second},
+		},
+		{
+			"a budget in other words",
+			metav1.Status{Code: 429, Reason: "TooManyRequests", Details: &metav1.StatusDetails{Causes: budget("No way")}},
+			"evict pods prod/web-0: No way", &client.BudgetError{Detail: "No way"},
+		},
+		{
+			"a server that is busy",
+			metav1.Status{Code: 429, Reason: "TooManyRequests", Message: "busy", Details: &metav1.StatusDetails{RetryAfterSeconds: 1}},
+			"evict pods prod/web-0: too many requests: server said: busy", nil,
+		},
+		{
+			"two budgets", metav1.Status{Code: 500, Reason: "InternalError", Message: "more than one"},
+			"evict pods prod/web-0: internal error: server said: more than one", nil,
+		},
+		{
+			"no such pod",
+			metav1.Status{Code: 404, Reason: "NotFound", Details: &metav1.StatusDetails{Name: "web-0", Kind: "pods"}},
+			"evict pods prod/web-0: not found", nil,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.status.Kind, tt.status.APIVersion = "Status", "v1"
+			s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				reply(w, int(tt.status.Code), jsonType, toJSON(t, tt.status))
+			})
+			err := client.Namespaced[corev1.Pod](s.client(t), "prod").Evict(t.Context(), "web-0", nil)
+			if text(err) != tt.want {
+				t.Errorf("error = %v, want %s", err, tt.want)
+			}
+			got, _ := errors.AsType[*client.BudgetError](err)
+			if got != nil {
+				got.Err = nil
+			}
+			if diff := cmp.Diff(tt.budget, got); diff != "" {
+				t.Errorf("BudgetError (-want +got):\n%s", diff)
+			}
+			if tt.status.Code == 429 && tt.budget == nil && !errors.Is(err, core.ErrTooManyRequests) {
+				t.Error("the error is no ErrTooManyRequests")
+			}
+		})
+	}
+	t.Run("it goes well", func(t *testing.T) {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, 201, jsonType, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
+		})
+		o := &request.EvictOptions{GracePeriod: new(time.Second), UID: "u-1"}
+		if err := client.Namespaced[corev1.Pod](s.client(t), "prod").Evict(t.Context(), "web-0", o); err != nil {
+			t.Fatal(err)
+		}
+		if ask := s.asked()[0]; ask.Method != http.MethodPost || ask.URI != podPath+"/eviction" || !strings.Contains(ask.Body, `"gracePeriodSeconds":1`) {
+			t.Errorf("request = %+v", ask)
+		}
+	})
+}
+
+// TestToken promises that a token is read, and does not show itself.
+func TestToken(t *testing.T) {
+	const secret = "e30.hush"
+	answer := `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","status":{"token":"` + secret + `","expirationTimestamp":"2026-01-01T00:00:00Z"}}`
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, 201, jsonType, []byte(answer)) })
+	get := func(ctx context.Context, name string) (*client.ServiceAccountToken, error) {
+		accounts := client.Namespaced[corev1.ServiceAccount](s.client(t), "prod")
+		return accounts.Token(ctx, name, &request.TokenOptions{Audiences: []string{"me"}})
+	}
+	got, err := get(t.Context(), "robot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got.Token) != secret || !got.Expires.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("token until %v", got.Expires)
+	}
+	if shown := fmt.Sprintf("%v %+v %#v", got, *got, got); strings.Contains(shown, secret) {
+		t.Errorf("the token shows itself: %s", shown)
+	}
+	if ask := s.asked()[0]; ask.Method != http.MethodPost || ask.URI != "/api/v1/namespaces/prod/serviceaccounts/robot/token" ||
+		!strings.Contains(ask.Body, `"audiences":["me"]`) {
+		t.Errorf("request = %+v", ask)
+	}
+	for _, tt := range []struct{ answer, want string }{
+		{`{"kind":"TokenRequest","status":{}}`, "create serviceaccounts/token prod/robot: the server's answer holds no token"},
+		{`{"kind":"TokenRequest","status":{"token":"` + secret + `"`, "create serviceaccounts/token prod/robot: decode token: "},
+		{`{"kind":"TokenRequest","status":{"token":"` + secret + `","expirationTimestamp":"soon"}}`, "create serviceaccounts/token prod/robot: decode token: "},
+	} {
+		answer = tt.answer
+		if _, err := get(t.Context(), "robot"); !strings.HasPrefix(text(err), tt.want) || strings.Contains(text(err), secret) {
+			t.Errorf("error = %v, want %s", err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Api-resources prints which kinds a server has, and which it should have but does not.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+const usage = `api-resources prints which kinds the server has, each in the version that the server prefers.
+
+  api-resources [flags]
+
+  -group GROUP        only this API group; "" is the core group
+  -namespaced=BOOL    only resources that live in namespaces, or only those that do not
+  -verbs VERB,VERB    only resources that have all these verbs
+  -all-versions       each version, not only the preferred one
+  -o FORMAT           table (default), wide (with verbs and categories), or name
+
+  api-resources -namespaced=false -verbs list,watch
+  api-resources -group apps -o wide
+
+What could not be discovered is listed at the end, and makes the exit status 1.
+`
+
+// formats are the values of -o.
+var formats = []string{"table", "wide", "name"}
+
+// options are what is asked for.
+type options struct {
+	group       *string // nil: all
+	namespaced  *bool   // nil: both
+	verbs       []string
+	allVersions bool
+	format      string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "api-resources:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, notes io.Writer) error {
+	o, err := parse(args, notes)
+	if err != nil {
+		return err
+	}
+	c, err := kube.NewClient(ctx, nil)
+	if err != nil {
+		return err
+	}
+	disc, err := kube.Discover(ctx, c)
+	if err != nil {
+		return err
+	}
+	resources := disc.Preferred()
+	if o.allVersions {
+		resources = disc.Resources()
+	}
+	resources = slices.DeleteFunc(resources, func(r kube.Resource) bool { return !o.wants(r) })
+	slices.SortStableFunc(resources, func(a, b kube.Resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural))
+	})
+	if err := o.print(out, resources); err != nil {
+		return err
+	}
+	var failed []error
+	for _, f := range disc.Failed() {
+		if o.group == nil || *o.group == f.GroupVersion.Group {
+			failed = append(failed, f)
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("there may be more, since this could not be discovered:\n%w", errors.Join(failed...))
+	}
+	return nil
+}
+
+func parse(args []string, notes io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("api-resources", flag.ContinueOnError)
+	flags.SetOutput(notes)
+	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
+	flags.Func("group", "", func(s string) error {
+		o.group = &s
+		return nil
+	})
+	flags.BoolFunc("namespaced", "", func(s string) error {
+		yes, err := strconv.ParseBool(s)
+		o.namespaced = &yes
+		return err
+	})
+	flags.Func("verbs", "", func(s string) error {
+		o.verbs = strings.Split(s, ",")
+		return nil
+	})
+	flags.BoolVar(&o.allVersions, "all-versions", false, "")
+	flags.StringVar(&o.format, "o", "table", "")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("%q is none of the flags; -h lists them", flags.Arg(0))
+	case !slices.Contains(formats, o.format):
+		return o, fmt.Errorf("-o %s: want %s", o.format, strings.Join(formats, ", "))
+	}
+	return o, nil
+}
+
+// wants reports whether a resource was asked for.
+func (o options) wants(r kube.Resource) bool {
+	switch {
+	case o.group != nil && *o.group != r.Group:
+		return false
+	case o.namespaced != nil && *o.namespaced != r.Namespaced:
+		return false
+	}
+	return !slices.ContainsFunc(o.verbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
+}
+
+// print prints a line for each resource.
+func (o options) print(out io.Writer, resources []kube.Resource) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	header := []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"}
+	if o.format == "wide" {
+		header = append(header, "VERBS", "CATEGORIES")
+	}
+	if o.format != "name" && len(resources) > 0 {
+		fmt.Fprintln(table, strings.Join(header, "\t"))
+	}
+	for _, r := range resources {
+		line := []string{r.Plural, strings.Join(r.ShortNames, ","), r.APIVersion(), strconv.FormatBool(r.Namespaced), r.Kind}
+		switch o.format {
+		case "name":
+			line = []string{r.String()}
+		case "wide":
+			line = append(line, strings.Join(r.Verbs, ","), strings.Join(r.Categories, ","))
+		}
+		fmt.Fprintln(table, strings.Join(line, "\t"))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,159 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Get prints objects of any kind, in the columns that the server has for them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+const usage = `get prints objects of any kind, in the columns that the server has for them.
+
+  get [flags] RESOURCE[,RESOURCE...] [NAME...]
+
+RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), one of these with a group
+(deployments.apps, deployments.v1.apps), or a category (all). Flags may stand anywhere.
+
+  -n NAMESPACE   the namespace; default: the kubeconfig's
+  -A             all namespaces
+  -l SELECTOR    only objects with these labels, such as app=web
+  -o FORMAT      table (default), wide, json, yaml, or name
+  -w             go on printing what changes, until interrupted
+
+  get pods -A -o wide
+  get all -n kube-system
+  get deploy web -o yaml
+`
+
+// formats are the values of -o.
+var formats = []string{"table", "wide", "json", "yaml", "name"}
+
+// options are what is asked for.
+type options struct {
+	resources  []string
+	names      []string
+	namespace  string
+	everywhere bool
+	selector   string
+	format     string
+	watch      bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if ctx.Err() != nil { // which is how a watch ends
+		return
+	}
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "get:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, notes io.Writer) error {
+	o, err := parse(args, notes)
+	if err != nil {
+		return err
+	}
+	c, err := kube.NewClient(ctx, nil)
+	if err != nil {
+		return err
+	}
+	disc, err := kube.Discover(ctx, c)
+	if err != nil {
+		return err
+	}
+	resources, err := resolve(disc, o)
+	if err != nil {
+		return err
+	}
+	p := &printer{client: c, options: o, out: out, notes: notes, several: len(resources) > 1}
+	if o.format == "json" || o.format == "yaml" {
+		return p.documents(ctx, resources)
+	}
+	return p.tables(ctx, resources)
+}
+
+// parse reads the command line, on which flags and names may be mixed.
+func parse(args []string, notes io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("get", flag.ContinueOnError)
+	flags.SetOutput(notes)
+	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
+	flags.StringVar(&o.namespace, "n", "", "")
+	flags.BoolVar(&o.everywhere, "A", false, "")
+	flags.StringVar(&o.selector, "l", "", "")
+	flags.StringVar(&o.format, "o", "table", "")
+	flags.BoolVar(&o.watch, "w", false, "")
+	var words []string
+	for {
+		if err := flags.Parse(args); err != nil {
+			return o, err
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		words, args = append(words, flags.Arg(0)), flags.Args()[1:]
+	}
+	switch {
+	case len(words) == 0:
+		return o, errors.New("name a resource, such as pods; -h says more")
+	case !slices.Contains(formats, o.format):
+		return o, fmt.Errorf("-o %s: want %s", o.format, strings.Join(formats, ", "))
+	case o.namespace != "" && o.everywhere:
+		return o, errors.New("-n names one namespace, and -A means all: leave one of them out")
+	case o.watch && (o.format == "json" || o.format == "yaml"):
+		return o, fmt.Errorf("-w prints rows as they change: leave out -o %s", o.format)
+	}
+	o.resources, o.names = strings.Split(words[0], ","), words[1:]
+	switch {
+	case len(o.names) > 0 && o.selector != "":
+		return o, errors.New("-l selects objects by their labels: leave it or the names out")
+	case len(o.names) > 1 && o.watch:
+		return o, errors.New("-w watches one object, or all: leave out the other names")
+	case len(o.names) > 0 && o.everywhere:
+		return o, errors.New("a name is unique in one namespace only: say which with -n, instead of -A")
+	}
+	return o, nil
+}
+
+// resolve finds the resources that are meant. What can't be listed, such as a question to the server, has no objects.
+func resolve(disc *kube.Discovery, o options) ([]kube.Resource, error) {
+	var all []kube.Resource
+	for _, name := range o.resources {
+		found, err := disc.ResolveCategory(name)
+		if err != nil {
+			res, err := disc.Resolve(name)
+			if err != nil {
+				return nil, err
+			}
+			found = []kube.Resource{res}
+		}
+		for _, res := range found {
+			switch {
+			case slices.Contains(res.Verbs, "list"):
+				all = append(all, res)
+			case len(found) == 1:
+				return nil, fmt.Errorf("%s can't be listed; the server lets one %s them", res, strings.Join(res.Verbs, ", "))
+			}
+		}
+	}
+	if o.watch && len(all) > 1 {
+		return nil, fmt.Errorf("-w watches one resource, but %s is %d", strings.Join(o.resources, ","), len(all))
+	}
+	return all, nil
+}

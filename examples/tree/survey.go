@@ -1,0 +1,177 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// atOnce is how many requests are under way at a time.
+const atOnce = 8
+
+// node is an object with what it owns.
+type node struct {
+	ref      kube.Resource
+	meta     *metav1.ObjectMeta
+	ready    string
+	again    bool // it was drawn before, with its children
+	children []*node
+}
+
+// survey finds out who owns whom.
+type survey struct {
+	client   *kube.Client
+	progress func(string)
+
+	mu    sync.Mutex                        // guards what follows
+	owned map[types.UID]map[types.UID]*node // by owner, then by their own UID
+	seen  int                               // resources
+}
+
+// each calls work for each index below n, several at a time, and returns their errors.
+func each(n int, work func(int) error) []error {
+	errs := make([]error, n)
+	free := make(chan struct{}, atOnce)
+	var running sync.WaitGroup
+	for i := range n {
+		free <- struct{}{}
+		running.Go(func() {
+			defer func() { <-free }()
+			errs[i] = work(i)
+		})
+	}
+	running.Wait()
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+// collect lists the metadata of all objects that can be owned: an object in a namespace owns nothing elsewhere, and one
+// of the cluster anything. It returns what can't be looked at.
+func (s *survey) collect(ctx context.Context, disc *kube.Discovery, namespace string) []error {
+	s.owned = map[types.UID]map[types.UID]*node{}
+	resources := slices.DeleteFunc(disc.Preferred(), func(r kube.Resource) bool {
+		return !slices.Contains(r.Verbs, "list") || namespace != "" && !r.Namespaced
+	})
+	failures := each(len(resources), func(i int) error {
+		err := s.list(ctx, resources[i], namespace)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seen++
+		s.progress(fmt.Sprintf("%d of %d kinds", s.seen, len(resources)))
+		return err
+	})
+	for _, f := range disc.Failed() {
+		failures = append(failures, f)
+	}
+	return failures
+}
+
+// list notes the owners of a resource's objects.
+func (s *survey) list(ctx context.Context, res kube.Resource, namespace string) error {
+	for obj, err := range kube.Dynamic(s.client, res, namespace).Metadata().All(ctx, nil) {
+		switch {
+		case errors.Is(err, kube.ErrNotFound), errors.Is(err, kube.ErrMethodNotAllowed): // it went meanwhile, or lists nothing
+			return nil
+		case err != nil:
+			return err
+		}
+		if len(obj.OwnerReferences) > 0 {
+			s.note(&node{ref: res, meta: &obj.ObjectMeta})
+		}
+	}
+	return nil
+}
+
+// note files an object under its owners. Some objects are there twice, in two groups.
+func (s *survey) note(n *node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, owner := range n.meta.OwnerReferences {
+		if s.owned[owner.UID] == nil {
+			s.owned[owner.UID] = map[types.UID]*node{}
+		}
+		s.owned[owner.UID][n.meta.UID] = n
+	}
+}
+
+// tree puts together what an object owns. What has several owners stands below each of them, what it owns itself below
+// the first only; so a circle ends.
+func (s *survey) tree(root node) *node {
+	drawn := map[types.UID]bool{}
+	var grow func(n node) *node
+	grow = func(n node) *node {
+		if n.again = drawn[n.meta.UID]; n.again {
+			return &n
+		}
+		drawn[n.meta.UID] = true
+		children := slices.SortedFunc(maps.Values(s.owned[n.meta.UID]), func(a, b *node) int {
+			return cmp.Or(cmp.Compare(a.ref.Kind, b.ref.Kind), cmp.Compare(a.meta.Name, b.meta.Name))
+		})
+		for _, child := range children {
+			n.children = append(n.children, grow(*child))
+		}
+		return &n
+	}
+	return grow(root)
+}
+
+// examine reads the objects of the tree, of which so far only the metadata is known, to see whether they are ready.
+func (s *survey) examine(ctx context.Context, top *node) []error {
+	var all []*node
+	var walk func(n *node)
+	walk = func(n *node) {
+		all = append(all, n)
+		for _, child := range n.children {
+			walk(child)
+		}
+	}
+	walk(top)
+	return each(len(all), func(i int) error {
+		n := all[i]
+		obj, err := kube.Dynamic(s.client, n.ref, n.meta.Namespace).Get(ctx, n.meta.Name, nil)
+		switch {
+		case errors.Is(err, kube.ErrNotFound):
+			n.ready = "gone"
+			return nil
+		case err != nil:
+			n.ready = "?"
+			return err
+		}
+		n.ready = readiness(obj)
+		return nil
+	})
+}
+
+// readiness returns what an object's conditions say, with the reason when they say no; empty if they say nothing.
+func readiness(obj *unstructured.Unstructured) string {
+	if obj.GetDeletionTimestamp() != nil {
+		return "Terminating"
+	}
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, wanted := range []string{"Ready", "Available", "Complete", "Established"} {
+		for _, c := range list {
+			condition, _ := c.(map[string]any)
+			if condition["type"] != wanted {
+				continue
+			}
+			status, _ := condition["status"].(string)
+			if reason, _ := condition["reason"].(string); status != "True" && reason != "" {
+				status += " (" + reason + ")"
+			}
+			return status
+		}
+	}
+	return ""
+}

@@ -1,0 +1,341 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/client/discovery"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestDiscoveryIsCheap promises that three requests are enough to know everything, and that a program which starts again
+// is told only that nothing has changed.
+func TestDiscoveryIsCheap(t *testing.T) {
+	sent, answers := &requests{}, &guarded[[]int]{}
+	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer, answers.codes}})
+	disc, err := kube.Discover(limit(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := sent.count(); n > 3 {
+		t.Errorf("it took %d requests, want at most 3", n)
+	}
+	for name, want := range map[string]string{
+		"po": "pods/v1", "Deployment": "deployments.apps/v1", "crd": "customresourcedefinitions.apiextensions.k8s.io/v1",
+		"events.events.k8s.io": "events.events.k8s.io/v1",
+	} {
+		if res, err := disc.Resolve(name); err != nil || res.String()+"/"+res.Version != want {
+			t.Errorf("Resolve(%q) = %s/%s, %v; want %s", name, res, res.Version, err, want)
+		}
+	}
+	all, err := disc.ResolveCategory("all")
+	if err != nil || !slices.ContainsFunc(all, func(r kube.Resource) bool { return r.String() == "deployments.apps" }) {
+		t.Errorf("ResolveCategory(all) = %v, %v", all, err)
+	}
+
+	dir := t.TempDir()
+	for _, want := range []int{http.StatusOK, http.StatusNotModified} {
+		answers.set(nil)
+		cache := kube.NewDiscoveryCache(&kube.DiscoveryCacheOptions{Dir: dir, OnError: func(err error) { t.Error(err) }})
+		mapper := kube.NewMapper(c, &kube.MapperOptions{Discover: &kube.DiscoveryOptions{Cache: cache}})
+		if _, err := mapper.Resolve(limit(t), "pods"); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]int{want, want}, answers.get()); diff != "" {
+			t.Errorf("status codes (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// codes is a middleware that notes the status codes of the answers.
+func (g *guarded[T]) codes(next http.RoundTripper) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if codes, ok := any(&g.value).(*[]int); ok {
+				*codes = append(*codes, resp.StatusCode)
+			}
+		}
+		return resp, err
+	})
+}
+
+// onlyPlainJSON is a middleware that hides from the server that the client knows aggregated discovery.
+func onlyPlainJSON(next http.RoundTripper) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Set("Accept", "application/json")
+		return next.RoundTrip(r)
+	})
+}
+
+// TestLegacyDiscovery promises that a server without aggregated discovery has the same kinds.
+func TestLegacyDiscovery(t *testing.T) {
+	old := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{onlyPlainJSON}})
+	eventually(t, "both are the same", func(ctx context.Context) error { // other tests install kinds meanwhile
+		got, err := kube.Discover(ctx, old)
+		if err != nil {
+			return err
+		}
+		want, err := kube.Discover(ctx, connect(t, nil))
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(describe(want), describe(got)); diff != "" {
+			return fmt.Errorf("(-aggregated +legacy):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// describe returns what was discovered, with all lists in order.
+func describe(d *kube.Discovery) map[string]any {
+	all := map[string]any{}
+	for _, res := range d.Resources() {
+		all[res.GroupVersionKind().String()] = sorted(res)
+		for _, sub := range d.Subresources(res) {
+			all[res.GroupVersionKind().String()+"/"+sub.Name] = sub.Kind
+		}
+	}
+	return all
+}
+
+// dynamicWidgets returns the CustomResourceDefinition of widgets in a group.
+func dynamicWidgets(group string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "widgets." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced",
+			"names": map[string]any{"kind": "Widget", "plural": "widgets", "singular": "widget"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object",
+					"properties": map[string]any{"spec": map[string]any{
+						"type": "object", "description": "What the widget should be.",
+						"properties": map[string]any{"teeth": map[string]any{"type": "integer", "description": "How many teeth it has."}},
+					}},
+				}},
+			}},
+		},
+	}}
+}
+
+// TestMapper promises that a kind which is installed while a program runs is found, that objects of it can be written
+// without any type, and that its schema can be looked at.
+func TestMapper(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	group := ns + ".example.com"
+	mapper := kube.NewMapper(c, &kube.MapperOptions{MinInterval: 50 * time.Millisecond})
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": "cog", "namespace": ns}, "spec": map[string]any{"teeth": int64(12)},
+	}}
+	if _, err := mapper.ForObject(limit(t), widget); err == nil {
+		t.Fatal("the kind is there already")
+	} else if _, ok := errors.AsType[*kube.UnknownResourceError](err); !ok {
+		t.Fatal(err)
+	}
+
+	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crd := dynamicWidgets(group)
+	if _, err := crds.Create(limit(t), crd, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := crds.Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "the widget is written", func(ctx context.Context) error {
+		widgets, err := mapper.Dynamic(ctx, widget)
+		if err != nil {
+			return err
+		}
+		_, err = widgets.Apply(ctx, widget, &kube.ApplyOptions{FieldManager: "e2e"})
+		return err
+	})
+	eventually(t, "the schema is there", func(ctx context.Context) error {
+		openAPI, err := kube.FetchOpenAPI(ctx, c, nil)
+		if err != nil {
+			return err
+		}
+		gvk := widget.GroupVersionKind()
+		doc, err := openAPI.GroupVersion(ctx, gvk.GroupVersion())
+		if err != nil {
+			return err
+		}
+		teeth, err := doc.Field(gvk, "spec", "teeth")
+		if err == nil && (teeth.Type != "integer" || teeth.Description != "How many teeth it has.") {
+			t.Fatalf("spec.teeth = %+v", teeth)
+		}
+		return err
+	})
+}
+
+// TestDeadAPIService promises that an API whose server is not there is reported, and delays nothing else for long.
+func TestDeadAPIService(t *testing.T) {
+	c := connect(t, nil)
+	old := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{onlyPlainJSON}})
+	group := fmt.Sprintf("dead-%d.example.com", time.Now().UnixNano())
+	services := kube.Dynamic(c, kube.Resource{
+		Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService", Plural: "apiservices",
+	}, "")
+	service := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1." + group},
+		"spec": map[string]any{
+			"group": group, "version": "v1", "groupPriorityMinimum": int64(10), "versionPriority": int64(10),
+			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "nobody"},
+		},
+	}}
+	if _, err := services.Create(limit(t), service, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := services.Delete(context.WithoutCancel(t.Context()), service.GetName(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, c := range map[string]*kube.Client{"aggregated": c, "legacy": old} {
+		eventually(t, name+" discovery reports the dead group", func(ctx context.Context) error {
+			began := time.Now()
+			disc, err := kube.Discover(ctx, c)
+			if err != nil {
+				return err
+			}
+			if took := time.Since(began); took > 4*time.Second { // two for the dead one, and as many for this machine
+				t.Errorf("%s discovery took %v", name, took)
+			}
+			if _, err := disc.Resolve("deployments.apps"); err != nil {
+				t.Errorf("%s discovery: %v", name, err)
+			}
+			for _, failed := range disc.Failed() {
+				if failed.GroupVersion.Group == group {
+					t.Logf("%s discovery in %v: %v", name, time.Since(began), failed)
+					_, err := disc.Resolve("things." + group)
+					if !strings.Contains(fmt.Sprint(err), failed.GroupVersion.String()+" can't be discovered") {
+						t.Errorf("error = %v, want it to name the dead group", err)
+					}
+					return nil
+				}
+			}
+			return fmt.Errorf("it reports %v", disc.Failed())
+		})
+	}
+}
+
+// TestAccess promises that one is told who one is, and what one may do.
+func TestAccess(t *testing.T) {
+	admin := connect(t, nil)
+	cfg := loadConfig(t, "")
+	cfg.Impersonate.User = "mallory"
+	cfg.Impersonate.Groups = []string{"readers", "system:authenticated"}
+	mallory := connect(t, &kube.ClientOptions{Config: cfg})
+
+	me, err := kube.WhoAmI(limit(t), mallory, nil)
+	if err != nil || me.Username != "mallory" || !slices.Contains(me.Groups, "readers") {
+		t.Errorf("WhoAmI = %+v, %v", me, err)
+	}
+	ns := newNamespace(t, admin)
+	grant(t, admin, ns, "mallory", "configmaps")
+	maps := core.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	for _, tc := range []struct {
+		name string
+		c    *kube.Client
+		in   kube.AccessAction
+		want bool
+	}{
+		{"the administrator may do everything", admin, kube.AccessAction{Verb: "*", Resource: core.Resource{Group: "*", Plural: "*"}}, true},
+		{"what was granted is allowed", mallory, kube.AccessAction{Verb: "get", Resource: maps, Namespace: ns, Name: "x"}, true},
+		{"another verb is not", mallory, kube.AccessAction{Verb: "delete", Resource: maps, Namespace: ns}, false},
+		{"another namespace is not", mallory, kube.AccessAction{Verb: "get", Resource: maps, Namespace: "default"}, false},
+		{"a subresource is not", mallory, kube.AccessAction{Verb: "get", Resource: maps, Subresource: "status", Namespace: ns}, false},
+		{"a public path is allowed", mallory, kube.AccessAction{Verb: "get", Path: "/version"}, true},
+		{"another path is not", mallory, kube.AccessAction{Verb: "get", Path: "/metrics"}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			eventually(t, "the decision", func(ctx context.Context) error { // the authorizer sees what was granted a little later
+				got, err := kube.Can(ctx, tc.c, tc.in, nil)
+				if err == nil && got.Allowed != tc.want {
+					err = fmt.Errorf("it is %+v, want %v", got, tc.want)
+				}
+				return err
+			})
+		})
+	}
+}
+
+// TestServer promises that a server tells its version, and how it is.
+func TestServer(t *testing.T) {
+	c := connect(t, nil)
+	v, err := kube.ServerVersion(limit(t), c, nil)
+	if err != nil || v.Major != "1" || !strings.HasPrefix(v.GitVersion, "v1.") || v.Platform == "" {
+		t.Errorf("ServerVersion = %+v, %v", v, err)
+	}
+	for _, probe := range []kube.Probe{kube.ProbeReady, kube.ProbeLive} {
+		report, err := kube.Health(limit(t), c, probe, &kube.HealthOptions{Exclude: []string{"ping"}})
+		if err != nil || !report.Healthy {
+			t.Errorf("%s: %+v, %v", probe, report, err)
+			continue
+		}
+		i := slices.IndexFunc(report.Checks, func(check kube.HealthCheck) bool { return check.Name == "ping" })
+		if i < 0 || report.Checks[i].Detail != "excluded: ok" || len(report.Checks) < 5 {
+			t.Errorf("%s: %+v", probe, report.Checks)
+		}
+	}
+}
+
+// TestWholeOpenAPI promises that every document of the server can be read, and that the kinds which discovery tells of
+// are in them.
+func TestWholeOpenAPI(t *testing.T) {
+	c := connect(t, nil)
+	openAPI, err := kube.FetchOpenAPI(limit(t), c, &kube.DiscoveryOptions{Cache: discovery.NewCache(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disc, err := kube.Discover(limit(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := openAPI.Documents()
+	seen := 0
+	for _, res := range disc.Preferred() {
+		name := "apis/" + res.APIVersion()
+		if res.Group == "" {
+			name = "api/" + res.Version
+		}
+		if !slices.Contains(documents, name) || strings.HasSuffix(res.Group, ".example.com") { // other tests' come and go
+			continue
+		}
+		s, err := openAPI.Schema(limit(t), res)
+		if err != nil {
+			t.Errorf("%s: %v", res, err)
+			continue
+		}
+		if seen++; s.Properties["metadata"] == nil && res.Kind != "Status" {
+			t.Errorf("%s: the schema has no metadata", res)
+		}
+	}
+	if seen < 50 {
+		t.Errorf("%d schemas, want more than 50", seen)
+	}
+}

@@ -1,0 +1,220 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// lookers are the programs that print what a cluster has.
+type lookers struct{ builder }
+
+// newLookers builds them.
+func newLookers(t *testing.T) *lookers {
+	t.Helper()
+	l := &lookers{builder{dir: t.TempDir()}}
+	if err := l.compile("../../examples", "./get", "./api-resources", "./tree"); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// run calls a program for at most a time, and waits for its end.
+func (l *lookers) run(t *testing.T, limit time.Duration, program string, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	known := call{program: "list-pods"}.command(ctx, t) // knows the cluster under test
+	cmd := exec.CommandContext(ctx, filepath.Join(l.dir, program), args...)
+	cmd.Env = known.Env
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its state says how it ended
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// TestLookingExamples promises that the examples which print what a cluster has do what they say.
+func TestLookingExamples(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
+	labels := map[string]string{"app": "web"}
+	_, err := kube.Namespaced[appsv1.Deployment](c, ns).Create(limit(t), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					NodeSelector: map[string]string{"example.com/no": "node"},
+					Containers:   []corev1.Container{{Name: "main", Image: "none"}},
+				},
+			},
+		},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := kube.Namespaced[corev1.Pod](c, ns)
+	eventually(t, "the pods are there", func(ctx context.Context) error {
+		list, err := pods.List(ctx, nil)
+		if err == nil && len(list.Items) != 2 {
+			err = errStopped
+		}
+		return err
+	})
+	l := newLookers(t)
+	const pod = `web-[a-z0-9]+-[a-z0-9]+`
+	for _, tc := range []struct {
+		name    string
+		program string
+		args    string
+		code    int
+		stdout  string // a regular expression for all of it
+		stderr  string // the same
+	}{
+		{
+			name: "get prints a table", program: "get", args: "pods -n NS",
+			stdout: `NAME +READY +STATUS +RESTARTS +AGE\n(` + pod + ` +0/1 +Pending +0 +\d+s\n){2}`,
+		},
+		{
+			name: "get prints a wide table of the selected objects of all namespaces", program: "get", args: "po -A -l app=web -o wide",
+			stdout: `NAMESPACE +NAME .* NODE .*\n(.*\n)*NS +` + pod + ` .*\n(.*\n)*`,
+		},
+		{
+			name: "get prints a category", program: "get", args: "all -n NS",
+			stdout: `NAME +READY .*\n(pod/` + pod + ` .*\n){2}\nNAME .*\ndeployment.apps/web +0/2 .*\n\nNAME .*\nreplicaset.apps/web-[a-z0-9]+ .*\n`,
+		},
+		{
+			name: "get prints names", program: "get", args: "deploy,cm -n NS -o name",
+			stdout: `deployment.apps/web\nconfigmap/kube-root-ca.crt\n`,
+		},
+		{
+			name: "get prints one object as YAML", program: "get", args: "-n NS deployments.v1.apps web -o yaml",
+			stdout: `apiVersion: apps/v1\nkind: Deployment\n(.*\n)*  name: web\n(.*\n)*`,
+		},
+		{
+			name: "get says that there are none", program: "get", args: "svc -n NS",
+			stderr: `no services found in namespace NS\n`,
+		},
+		{
+			name: "get says what is not there, and prints the rest", program: "get", args: "deploy web absent -n NS", code: 1,
+			stdout: `NAME .*\nweb .*\n`, stderr: `get: get deployments.apps NS/absent: not found\n`,
+		},
+		{
+			name: "get says what can't be listed", program: "get", args: "subjectaccessreviews", code: 1,
+			stderr: `get: subjectaccessreviews.authorization.k8s.io can't be listed; the server lets one create them\n`,
+		},
+		{
+			name: "get says what is near", program: "get", args: "deploymets", code: 1,
+			stderr: `get: the server has no resource "deploymets".*; did you mean deployments.apps\?\n`,
+		},
+		{
+			name: "api-resources prints the kinds of a group", program: "api-resources", args: "-group apps",
+			stdout: `NAME +SHORTNAMES +APIVERSION +NAMESPACED +KIND\ncontrollerrevisions .*\n(.*\n)*deployments +deploy +apps/v1 +true +Deployment\n(.*\n)*`,
+		},
+		{
+			name: "api-resources prints verbs and categories", program: "api-resources", args: "-group= -verbs=watch -namespaced=false -o wide",
+			stdout: `NAME .* VERBS +CATEGORIES\nnamespaces +ns +v1 +false +Namespace +create,.*watch *\nnodes .*\npersistentvolumes .*\n`,
+		},
+		{
+			name: "api-resources prints all versions", program: "api-resources", args: "-group autoscaling -all-versions -o name",
+			stdout: `(horizontalpodautoscalers.autoscaling\n){2}`,
+		},
+		{
+			name: "api-resources says what it does not know", program: "api-resources", args: "pods", code: 1,
+			stderr: `api-resources: "pods" is none of the flags; -h lists them\n`,
+		},
+		{
+			name: "tree says that there is no such object", program: "tree", args: "deploy absent -n NS", code: 1,
+			stderr: `tree: get deployments.apps NS/absent: not found\n`,
+		},
+		{
+			name: "tree says that a node is in no namespace", program: "tree", args: "node x -n NS", code: 1,
+			stderr: `tree: nodes live in no namespace: leave out -n\n`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := l.run(t, time.Minute, tc.program, strings.Fields(strings.ReplaceAll(tc.args, "NS", ns))...)
+			if got.code != tc.code {
+				t.Errorf("exit code %d, want %d", got.code, tc.code)
+			}
+			for _, out := range []struct{ name, got, want string }{
+				{"stdout", got.stdout, tc.stdout},
+				{"stderr", got.stderr, tc.stderr},
+			} {
+				if !regexp.MustCompile(`^(?:` + strings.ReplaceAll(out.want, "NS", ns) + `)$`).MatchString(out.got) {
+					t.Errorf("%s = %q, want %q", out.name, out.got, out.want)
+				}
+			}
+		})
+	}
+
+	t.Run("get prints several objects as JSON", func(t *testing.T) {
+		var list struct {
+			Kind  string
+			Items []struct{ Kind string }
+		}
+		got := l.run(t, time.Minute, "get", "pods,deploy", "-n", ns, "-o", "json")
+		if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || list.Kind != "List" || len(list.Items) != 3 || list.Items[0].Kind != "Pod" {
+			t.Errorf("%v: %s%s", err, got.stdout, got.stderr)
+		}
+	})
+	t.Run("tree prints what an object owns", func(t *testing.T) {
+		got := l.run(t, time.Minute, "tree", "deploy", "web", "-n", ns)
+		want := `^OBJECT +READY +AGE\nDeployment/web +False \(\w+\) +\d+s\n└─ReplicaSet/web-\w+ +- +\d+s\n  ├─Pod/` + pod + ` +-.*\n  └─Pod/` + pod + ` +-.*\n$`
+		if !regexp.MustCompile(want).MatchString(got.stdout) { // how it ends is up to what else the cluster has
+			t.Errorf("stdout = %q, want %s; stderr = %q", got.stdout, want, got.stderr)
+		}
+	})
+	t.Run("get goes on with what changes", func(t *testing.T) {
+		watching, stop := context.WithCancel(t.Context())
+		defer stop()
+		var out transcript
+		cmd := exec.CommandContext(watching, filepath.Join(l.dir, "get"), "pods", "-n", ns, "-w")
+		cmd.Env, cmd.Stdout = call{program: "list-pods"}.command(watching, t).Env, &out
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		seen := func(what string, want int) {
+			eventually(t, what, func(context.Context) error {
+				if strings.Count(out.String(), what) < want {
+					return errStopped
+				}
+				return nil
+			})
+		}
+		seen("Pending", 2)
+		if _, err := kube.Namespaced[appsv1.Deployment](c, ns).Patch(limit(t), "web", kube.MergePatch(map[string]any{"spec": map[string]any{"replicas": 1}}), nil); err != nil {
+			t.Fatal(err)
+		}
+		seen("(deleted)", 1)
+		stop()
+		_ = cmd.Wait() // its state says how it ended
+		if code := cmd.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("exit code %d after SIGTERM, want 0", code)
+		}
+	})
+}

@@ -1,0 +1,319 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/tests/cluster"
+)
+
+// TestVerbsOnNode holds what needs pods that really run. The built-in cluster has no node, so it takes another one.
+func TestVerbsOnNode(t *testing.T) {
+	c := clusterWithNode(t)
+	t.Run("Eviction", func(t *testing.T) { testEviction(t, c) })
+	t.Run("Ephemeral", func(t *testing.T) { testEphemeral(t, c) })
+	t.Run("Resize", func(t *testing.T) { testResize(t, c) })
+	t.Run("Drain", func(t *testing.T) { testDrain(t, c) })
+}
+
+// clusterWithNode returns a client of a cluster that runs containers.
+func clusterWithNode(t *testing.T) *kube.Client {
+	t.Helper()
+	if builtin == nil {
+		c := connect(t, nil)
+		nodeOf(t, c)
+		return c
+	}
+	needNode(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	own, err := cluster.Start(ctx, &cluster.Options{Node: true, Log: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := own.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	cfg, err := kube.LoadConfig(ctx, &kube.ConfigOptions{Path: own.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connect(t, &kube.ClientOptions{Config: cfg})
+}
+
+// nodeOf returns the name of a node that is ready and takes pods.
+func nodeOf(t *testing.T, c *kube.Client) string {
+	t.Helper()
+	for node, err := range kube.ClusterWide[corev1.Node](c).All(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready := kube.StatusCondition[corev1.Node]("Ready", metav1.ConditionTrue)(node) == nil
+		if ready && !node.Spec.Unschedulable {
+			return node.Name
+		}
+	}
+	t.Skip("needs a node that is ready")
+	return ""
+}
+
+// podSpec returns what a pod of the test image does until it is told to end, which it does within a second.
+func podSpec(node string) corev1.PodSpec {
+	return corev1.PodSpec{
+		NodeName:                      node,
+		TerminationGracePeriodSeconds: new(int64(1)),
+		Containers:                    []corev1.Container{{Name: "main", Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever}},
+	}
+}
+
+// startPod makes a pod and waits until it runs.
+func startPod(t *testing.T, pods *kube.API[corev1.Pod], pod *corev1.Pod) {
+	t.Helper()
+	if _, err := pods.Create(limit(t), pod, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kube.Await(limit(t), pods, pod.Name, kube.StatusCondition[corev1.Pod]("Ready", metav1.ConditionTrue), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testEviction promises that an eviction that a disruption budget does not allow says which one, and that the pod goes
+// when it does.
+func testEviction(t *testing.T, c *kube.Client) {
+	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
+	pods, budgets := kube.Namespaced[corev1.Pod](c, ns), kube.Namespaced[policyv1.PodDisruptionBudget](c, ns)
+	labels := map[string]string{"app": "web"}
+	one := intstr.FromInt32(1)
+	_, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "guard"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: labels}, Spec: podSpec(nodeOf(t, c))})
+	_, err = kube.Await(limit(t), budgets, "guard", func(b *policyv1.PodDisruptionBudget) error {
+		if b.Status.CurrentHealthy != 1 {
+			return errors.New("it does not know of the pod yet")
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	err = pods.Evict(limit(t), "web-0", nil)
+	budget, ok := errors.AsType[*kube.BudgetError](err)
+	if !ok || !errors.Is(err, kube.ErrTooManyRequests) || budget.Budget != "guard" {
+		t.Fatalf("eviction against the budget: %v", err)
+	}
+	want := "evict pods " + ns + "/web-0: disruption budget guard: needs 1 healthy pods and has 1 currently"
+	if err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+	if err := pods.Evict(limit(t), "web-1", nil); !errors.Is(err, kube.ErrNotFound) || err.Error() != "evict pods "+ns+"/web-1: not found" {
+		t.Errorf("eviction of nothing: %v", err)
+	}
+	none := intstr.FromInt32(0)
+	_, err = budgets.Modify(limit(t), "guard", func(b *policyv1.PodDisruptionBudget) error {
+		b.Spec.MinAvailable = &none
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the budget allows it", func(ctx context.Context) error {
+		return pods.Evict(ctx, "web-0", &kube.EvictOptions{GracePeriod: new(time.Second)})
+	})
+	if err := kube.AwaitGone(limit(t), pods, "web-0", "", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// testEphemeral promises that a container can be added to a pod that runs.
+func testEphemeral(t *testing.T, c *kube.Client) {
+	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
+	pods := kube.Namespaced[corev1.Pod](c, ns)
+	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: podSpec(nodeOf(t, c))})
+	for _, name := range []string{"first", "second"} {
+		tools := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+			Name: name, Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"exit", "3"},
+		}}
+		pod, err := pods.AddEphemeralContainer(limit(t), "web", tools, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(pod.Spec.EphemeralContainers); pod.Spec.EphemeralContainers[n-1].Name != name {
+			t.Errorf("ephemeral containers: %v", pod.Spec.EphemeralContainers)
+		}
+	}
+	_, err := kube.Await(limit(t), pods, "web", func(pod *corev1.Pod) error {
+		ended := 0
+		for _, s := range pod.Status.EphemeralContainerStatuses {
+			if s.State.Terminated != nil && s.State.Terminated.ExitCode == 3 {
+				ended++
+			}
+		}
+		if ended != 2 {
+			return fmt.Errorf("%d of 2 ephemeral containers have run", ended)
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Error(err)
+	}
+	again := map[string]string{"name": "first", "image": "other"}
+	if _, err := pods.AddEphemeralContainer(limit(t), "web", again, nil); !errors.Is(err, kube.ErrInvalid) {
+		t.Errorf("another container of the same name: %v, want ErrInvalid", err)
+	}
+	if err := pods.DeleteAndWait(limit(t), "web", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
+		t.Error(err)
+	}
+}
+
+// testResize promises that a container gets more while it runs.
+func testResize(t *testing.T, c *kube.Client) {
+	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
+	pods := kube.Namespaced[corev1.Pod](c, ns)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: podSpec(nodeOf(t, c))}
+	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("10m")}
+	startPod(t, pods, pod)
+	more := corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("20m")}}
+	resized, err := pods.Resize(limit(t), "web", "main", more, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cpu := resized.Spec.Containers[0].Resources.Requests.Cpu(); cpu.MilliValue() != 20 {
+		t.Errorf("the pod asks for %v, want 20m", cpu)
+	}
+	_, err = kube.Await(limit(t), pods, "web", func(pod *corev1.Pod) error {
+		for _, s := range pod.Status.ContainerStatuses {
+			if s.Resources != nil && s.Resources.Requests.Cpu().MilliValue() == 20 {
+				return nil
+			}
+		}
+		return fmt.Errorf("the containers are %v", pod.Status.ContainerStatuses)
+	}, nil)
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := pods.Resize(limit(t), "web", "other", more, nil); err == nil {
+		t.Error("a container that is not there was resized")
+	}
+	if err := pods.DeleteAndWait(limit(t), "web", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
+		t.Error(err)
+	}
+}
+
+// testDrain promises that a drain refuses to lose pods, waits for disruption budgets, and leaves when all is gone.
+func testDrain(t *testing.T, c *kube.Client) {
+	ns, node := newNamespace(t, c), nodeOf(t, c)
+	awaitPods(t, c, ns)
+	nodes, pods := kube.ClusterWide[corev1.Node](c), kube.Namespaced[corev1.Pod](c, ns)
+	budgets := kube.Namespaced[policyv1.PodDisruptionBudget](c, ns)
+	mark := map[string]string{"drained-by": ns}
+	dep := deployment("web")
+	dep.Spec.Replicas = new(int32(2))
+	dep.Spec.Template.Labels["drained-by"] = ns
+	dep.Spec.Template.Spec = podSpec("")
+	if _, err := kube.Namespaced[appsv1.Deployment](c, ns).Create(t.Context(), dep, nil); err != nil {
+		t.Fatal(err)
+	}
+	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "loose", Labels: mark}, Spec: podSpec(node)})
+	awaitAvailable(t, kube.Namespaced[appsv1.Deployment](c, ns), "web", 2)
+	one := intstr.FromInt32(1)
+	_, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "guard"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	selector := "drained-by=" + ns // the node may be others', too
+	_, err = kube.Drain(limit(t), c, node, &kube.DrainOptions{PodSelector: selector})
+	want := "drain node " + node + ": 1 pod stays: " + ns + "/loose: refused: no controller makes it again; set Force to lose it"
+	if err == nil || err.Error() != want {
+		t.Fatalf("error = %v, want %s", err, want)
+	}
+	if n, err := nodes.Get(t.Context(), node, nil); err != nil || n.Spec.Unschedulable {
+		t.Errorf("a drain that was refused has cordoned the node: %v", err)
+	}
+
+	t.Cleanup(func() {
+		if _, err := nodes.Uncordon(context.WithoutCancel(t.Context()), node, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	blocked := 0
+	report, err := kube.Drain(limit(t), c, node, &kube.DrainOptions{
+		PodSelector: selector, Force: true, GracePeriod: new(time.Second),
+		Progress: func(p kube.DrainedPod) {
+			t.Log(p)
+			if p.State == kube.DrainBlocked && strings.Contains(p.Reason, "disruption budget guard") {
+				blocked++
+				if err := budgets.Delete(t.Context(), "guard", nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
+					t.Error(err)
+				}
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range report.Pods {
+		if p.State != kube.DrainGone {
+			t.Errorf("after the drain: %v", p)
+		}
+		if _, err := pods.Get(t.Context(), p.Ref.Name, nil); !errors.Is(err, kube.ErrNotFound) {
+			t.Errorf("pod %v is still there: %v", p, err)
+		}
+	}
+	if len(report.Pods) != 3 || blocked == 0 {
+		t.Errorf("%d pods in the report, %d of them blocked by the budget; want 3, and at least one", len(report.Pods), blocked)
+	}
+	if n, err := nodes.Get(t.Context(), node, nil); err != nil || !n.Spec.Unschedulable {
+		t.Errorf("the node is not cordoned: %v", err)
+	}
+	back, err := nodes.Uncordon(t.Context(), node, nil)
+	if err != nil || back.Spec.Unschedulable {
+		t.Errorf("Uncordon = %v, %v", back, err)
+	}
+}
+
+// awaitAvailable waits until a deployment has that many pods.
+func awaitAvailable(t *testing.T, deployments *kube.API[appsv1.Deployment], name string, n int32) {
+	t.Helper()
+	_, err := kube.Await(limit(t), deployments, name, func(d *appsv1.Deployment) error {
+		if d.Status.AvailableReplicas != n {
+			return fmt.Errorf("%d of %d pods are available", d.Status.AvailableReplicas, n)
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
