@@ -526,3 +526,36 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// TestPluginInteractive promises that a plugin which may talk to a person is told so when there is a terminal.
+func TestPluginInteractive(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	for _, tc := range []struct {
+		name    string
+		mode    config.InteractiveMode
+		options auth.PluginOptions
+		want    bool
+	}{
+		{"never, with a terminal", config.InteractiveNever, auth.PluginOptions{Stdin: terminal}, false},
+		{"if available, with a terminal", config.InteractiveIfAvailable, auth.PluginOptions{Stdin: terminal}, true},
+		{"if available, with no terminal", config.InteractiveIfAvailable, auth.PluginOptions{Stdin: null(t)}, false},
+		{"if available, with an input that is busy", config.InteractiveIfAvailable, auth.PluginOptions{NoStdin: true}, false},
+		{"always, with a terminal", config.InteractiveAlways, auth.PluginOptions{Stdin: terminal}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlugin(t)
+			p.cfg.Exec.InteractiveMode = tc.mode
+			p.printToken(t, "one")
+			if _, err := send(t, p.start(t, &tc.options).Layer, &bearer{}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(p.calls(t)[0].Info, `"interactive":true`); got != tc.want {
+				t.Errorf("interactive = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

@@ -5,7 +5,6 @@ package discovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -108,14 +107,7 @@ func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]by
 		return nil
 	}
 	r := &request.Request{Verb: "get", Method: http.MethodGet, Path: path, Accept: accept}
-	if ok && kept.tag != "" {
-		conditional(r, kept.tag)
-	}
 	got, err := f.send(ctx, r)
-	if ok && unchanged(err) {
-		f.cache.confirm(f.client.Server(), path, kept)
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -124,12 +116,6 @@ func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]by
 	}
 	f.cache.store(f.client.Server(), path, got)
 	return nil
-}
-
-// unchanged recognises the answer that what the client has is still right.
-func unchanged(err error) bool {
-	se, ok := errors.AsType[*core.StatusError](err)
-	return ok && se.Status.Code == http.StatusNotModified
 }
 
 // send sends a request and reads the answer, whose type must be JSON if that is what was asked for.
@@ -145,6 +131,3 @@ func (f *fetcher) send(ctx context.Context, r *request.Request) (entry, error) {
 	body, err := wire.ReadBody(resp.Body, f.limits)
 	return entry{tag: resp.Header.Get("ETag"), body: body}, err
 }
-
-// conditional makes the server answer only when what it has is not what the tag stands for.
-func conditional(*request.Request, string) {}

@@ -21,7 +21,8 @@ type Conflict struct {
 	Manager     string // empty when the server's message does not tell
 	Subresource string // through which the manager wrote it; empty for the object itself
 
-	// APIVersion and Time are those of the write when it was an update. They are zero when it was an apply.
+	// APIVersion is that of the write when it was an update, and Time its time if the server tells (Kubernetes 1.36 does
+	// not). They are zero when it was an apply.
 	APIVersion string
 	Time       time.Time
 }

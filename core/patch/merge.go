@@ -13,7 +13,8 @@ import (
 // Options are the options of a diff.
 type Options struct {
 	// Lock makes the server refuse the patch with core.ErrConflict when the object is not the version any more that the
-	// diff started from. An empty diff stays empty. Default: the patch is made to whatever is there.
+	// diff started from; but with core.ErrInvalid when it is a JSON patch and its operations have lost their places.
+	// An empty diff stays empty. Default: the patch is made to whatever is there.
 	Lock bool
 }
 

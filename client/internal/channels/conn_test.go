@@ -77,7 +77,7 @@ func TestAnEndThatIsNoneIsAnError(t *testing.T) {
 				c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
 				go p.answer(func(byte, string) {})
 				go func() {
-					_, _ = p.conn.Write([]byte(tc.in))
+					_ = p.write([]byte(tc.in))
 					p.conn.Close()
 				}()
 				_, err := readAll(c, channels.Stdout)

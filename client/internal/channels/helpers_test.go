@@ -29,16 +29,19 @@ const (
 
 // peer is the server's end of a WebSocket, which can do what no server should.
 type peer struct {
-	t    testing.TB
-	conn net.Conn
-	in   *bufio.Reader
+	t       testing.TB
+	conn    net.Conn
+	in      *bufio.Reader
+	writing chan struct{} // holds a token unless somebody writes; a mutex would not do in a bubble
 }
 
 // connect returns a connection and its peer.
 func connect(t testing.TB, protocol string, incoming ...channels.Channel) (*channels.Conn, *peer) {
 	t.Helper()
 	near, far := net.Pipe()
-	return open(t, near, protocol, incoming...), &peer{t, far, bufio.NewReader(far)}
+	p := &peer{t, far, bufio.NewReader(far), make(chan struct{}, 1)}
+	p.writing <- struct{}{}
+	return open(t, near, protocol, incoming...), p
 }
 
 // open returns a connection over a socket, as if the handshake had been.
@@ -95,9 +98,16 @@ const goodbye = "\x03\xe8"
 // send sends a frame. It waits until the connection reads it.
 func (p *peer) send(kind byte, payload string) {
 	p.t.Helper()
-	if _, err := p.conn.Write(frame(kind, payload)); err != nil {
+	if err := p.write(frame(kind, payload)); err != nil {
 		p.t.Errorf("send %q: %v", payload[:min(len(payload), 20)], err)
 	}
+}
+
+func (p *peer) write(data []byte) error {
+	<-p.writing
+	defer func() { p.writing <- struct{}{} }()
+	_, err := p.conn.Write(data)
+	return err
 }
 
 // receive returns the next frame; kind 0 when there is none any more.
@@ -140,7 +150,7 @@ func (p *peer) answer(note func(kind byte, payload string)) {
 		case 0:
 			return
 		case pingKind:
-			if _, err := p.conn.Write(frame(pongKind, payload)); err != nil {
+			if p.write(frame(pongKind, payload)) != nil {
 				return
 			}
 		default:

@@ -27,7 +27,7 @@ import (
 // command (`command: [tool, cat]`).
 const Name = "kube-go.test/tool:1"
 
-//go:embed tool/main.go tool/commands.go tool/stream.go tool/terminal.go tool/serve.go tool/go.mod.txt
+//go:embed tool/main.go tool/archive.go tool/commands.go tool/stream.go tool/terminal.go tool/serve.go tool/go.mod.txt
 var sources embed.FS
 
 // Build returns the path of the image's archive, after building the program and packing it if the cache has none.
@@ -172,6 +172,7 @@ func layerOf(program []byte) ([]byte, error) {
 	for _, header := range []*tar.Header{
 		{Name: "bin/", Typeflag: tar.TypeDir, Mode: 0o755},
 		{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777},
+		{Name: "bin/tar", Typeflag: tar.TypeSymlink, Mode: 0o777, Linkname: "tool"},
 		{Name: "bin/tool", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(program))},
 	} {
 		if err := archive.WriteHeader(header); err != nil {

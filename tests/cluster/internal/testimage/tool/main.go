@@ -16,6 +16,7 @@
 //	write [-sum] SIZE        print the first SIZE bytes ("64M": 64 MiB) of an endless stream that is always the same;
 //	                         with -sum, print what `sum` would print for them
 //	sum                      read standard input until it ends; print its SHA-256, in hexadecimal, and its length in bytes
+//	tar OPTION...            pack and unpack, see archive.go; the program is also called by the name of tar
 //	serve PORT               serve HTTP, see serve.go, until SIGTERM, then exit 0
 //	echo-server PORT         send back what each TCP connection sends, until SIGTERM, then exit 0
 //	get URL                  print what an HTTP server answers with; a status other than 2xx is a failure
@@ -31,13 +32,18 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	args := os.Args[1:]
+	if filepath.Base(os.Args[0]) == "tar" {
+		args = append([]string{"tar"}, args...)
+	}
+	os.Exit(run(args, streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // streams are a process's standard streams.
@@ -67,6 +73,7 @@ func commands() map[string]command {
 		"size":        {run: size},
 		"write":       {run: write, least: 1, most: 2},
 		"sum":         {run: sum},
+		"tar":         {run: archive, least: 5, most: -1},
 		"serve":       {run: serve, endsItself: true, least: 1, most: 1},
 		"echo-server": {run: echoServer, endsItself: true, least: 1, most: 1},
 		"get":         {run: get, least: 1, most: 1},

@@ -55,6 +55,8 @@ func TestACommandPrintsAndExitsAsPromised(t *testing.T) {
 		{name: "sum of nothing", args: []string{"sum"}, want: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0\n"},
 		{name: "sum", args: []string{"sum"}, in: "abc", want: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad 3\n"},
 		{name: "size of what is no file", args: []string{"size"}, status: 1, wantErr: "not a terminal"},
+		{name: "tar with other options", args: []string{"tar", "-t", "-v", "-f", "-", "-C"}, status: 2, wantErr: "it is called as"},
+		{name: "tar of what is not there", args: []string{"tar", "-c", "-f", "-", "-C", dir, "c"}, status: 1, want: strings.Repeat("\x00", 1024), wantErr: "no such file"},
 		{name: "nothing", status: 2, wantErr: "cat, echo, echo-server, env"},
 		{name: "an unknown command", args: []string{"dance"}, status: 2, wantErr: `there is no "dance"`},
 		{name: "too few arguments", args: []string{"exit"}, status: 2, wantErr: "exit: wrong number of arguments: 0"},
@@ -70,6 +72,35 @@ func TestACommandPrintsAndExitsAsPromised(t *testing.T) {
 				t.Errorf("run(%q) says %q, want %q", test.args, stderr.String(), test.wantErr)
 			}
 		})
+	}
+}
+
+func TestTarUnpacksWhatItPacks(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	file := filepath.Join(from, "d", "f")
+	if err := os.Mkdir(filepath.Dir(file), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("some text"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("f", filepath.Join(from, "d", "l")); err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	if status := run([]string{"tar", "-c", "-f", "-", "-C", from, "./d"}, streams{out: &packed, err: os.Stderr}); status != 0 {
+		t.Fatalf("tar -c = %d", status)
+	}
+	if status := run([]string{"tar", "-x", "-o", "-p", "-f", "-", "-C", to}, streams{in: &packed, err: os.Stderr}); status != 0 {
+		t.Fatalf("tar -x = %d", status)
+	}
+	got, err := os.ReadFile(filepath.Join(to, "d", "l"))
+	if err != nil || string(got) != "some text" {
+		t.Errorf("the file behind the link = %q, %v", got, err)
+	}
+	info, err := os.Stat(filepath.Join(to, "d"))
+	if err != nil || info.Mode().Perm() != 0o750 {
+		t.Errorf("the folder's mode = %v, %v, want rwxr-x---", info.Mode(), err)
 	}
 }
 
