@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -72,7 +73,8 @@ func (a *API[K]) deleted(ctx context.Context, t request.Target, o *request.Delet
 
 // awaitGone waits until no object has the name and the UID; an empty UID means any.
 func (a *API[K]) awaitGone(ctx context.Context, name string, uid types.UID) error {
-	w := goneWaiter{feed: a.Feed(), selector: fields.OneTermEqualSelector("metadata.name", name).String(), uid: uid}
+	ctx = middleware.WithAttempts(ctx, 1) // this comes back by itself
+	w := goneWaiter{feed: a.Metadata().Feed(), selector: fields.OneTermEqualSelector("metadata.name", name).String(), uid: uid}
 	for n := 1; ; n++ {
 		began := time.Now()
 		gone, err := w.follow(ctx)

@@ -16,14 +16,25 @@
 //
 // Every verb wraps exactly once, in an [*OpError] that says what was asked: "get pods prod/web-0: not found". What the
 // server said is a [*core.StatusError] in it, matched by errors.Is(err, core.ErrNotFound) and its like. A request that
-// was never sent, because it could not be right, is a [*request.InvalidError]. A server that could not be reached is a
+// was never sent, because it could not be right, is a [*request.InvalidError]. One that was sent several times has a
+// [*middleware.RetryError] around that, which says how often. A server that could not be reached is a
 // [*ConnectError], which says what to look at; an answer whose rest did not arrive matches io.ErrUnexpectedEOF.
 //
 // # Retries and timeouts
 //
-// A verb sends one request and waits as long as its context lets it. A body refused because of its encoding is sent once
-// more as JSON; nothing else is repeated, and redirects are not followed. A silent connection is given up within 45
-// seconds.
+// A verb waits as long as its context lets it. A request that has failed is sent again, for up to 30 seconds, when that may
+// help and can do no harm: when the server is too busy and says so; when a server that was there before is not; and, for
+// reads, updates, applies and other requests that do no more when they are sent twice, when the connection broke. See
+// [middleware.Retry], and Options.Retry to change it; [middleware.WithAttempts] sends a request once. A [Feed] does not
+// send again, since who reads it comes back by himself. A body refused because of its encoding is sent once more as JSON.
+// Redirects are not followed. A silent connection is given up within 45 seconds.
+//
+// # Connections
+//
+// All requests of a client go over one HTTP/2 connection where the server has it; streams such as exec take connections of
+// their own. Clients that differ in whom they act as, in their token or in their options can share connections, see
+// Options.Share. Proxies may be http, https or socks5. To a https proxy the name and the client certificate that are meant
+// for the server are not shown; its certificate may be signed by an authority of the system or of the Config.
 //
 // # Credentials
 //

@@ -14,7 +14,7 @@ import (
 
 // OpError says which operation failed. Each verb wraps its error in exactly one.
 type OpError struct {
-	Verb     string // the RBAC verb, or "apply"
+	Verb     string // the RBAC verb, or the method's name where that says more: "apply", "evict", "modify"
 	Resource string // plural with group, such as deployments.apps, and subresource
 	Ref      core.ObjectRef
 	Err      error

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func answering(answers ...string) *client.Client {
 				_ = json.NewDecoder(r.Body).Decode(&body)
 				_ = r.Body.Close()
 			}
-			fmt.Println(strings.TrimSpace(r.Method + " " + r.URL.Path + " " + string(body)))
+			fmt.Fprintln(os.Stdout, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
 			w := httptest.NewRecorder()
 			w.Header().Set("Content-Type", "application/json")
 			answer := answers[min(next, len(answers)-1)]

@@ -5,6 +5,7 @@ package client_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"path"
 	"strconv"
@@ -56,11 +57,11 @@ func (s *shelf) remove(p string) {
 	delete(s.objects, p)
 }
 
-// get returns an object, nil when it is not there.
-func (s *shelf) get(p string) map[string]any {
+// web returns the config map web, nil when it is not there.
+func (s *shelf) web() map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.objects[p]
+	return s.objects[webPath]
 }
 
 // stored returns how many writes there were.
@@ -110,7 +111,6 @@ func (s *shelf) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.store(p, sent)
-		p = path.Join(p)
 	case obj == nil:
 		reply(w, http.StatusNotFound, jsonType, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,`+
 			`"reason":"NotFound","details":{"name":"`+path.Base(p)+`","kind":"`+path.Base(path.Dir(p))+`"}}`))
@@ -129,9 +129,9 @@ func (s *shelf) answer(w http.ResponseWriter, r *http.Request) {
 
 // merged returns what RFC 7396 makes of an object and a patch.
 func merged(obj, patch map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range obj {
-		out[k] = v
+	out := maps.Clone(obj)
+	if out == nil {
+		out = map[string]any{}
 	}
 	for k, v := range patch {
 		inner, isObject := v.(map[string]any)

@@ -134,45 +134,67 @@ func TestVerbsOfOtherKinds(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{"restart a pod", func() error { _, err := pods.Restart(ctx, "web-0", nil); return err },
-			"restart pods prod/web-0: request not sent: kind: pods can't be restarted; only deployments.apps, statefulsets.apps, daemonsets.apps can"},
+		{
+			"restart a pod", func() error { _, err := pods.Restart(ctx, "web-0", nil); return err },
+			"restart pods prod/web-0: request not sent: kind: pods can't be restarted; only deployments.apps, statefulsets.apps, daemonsets.apps can",
+		},
 		{"restart what is paused", func() error {
 			_, err := client.Namespaced[appsv1.Deployment](c, "prod").Restart(ctx, "web-paused", nil)
 			return err
 		}, "modify deployments.apps prod/web-paused: request not sent: spec.paused: is true, so that nothing would be replaced; resume it first"},
-		{"cordon a pod", func() error { _, err := pods.Cordon(ctx, "web-0", nil); return err },
-			"cordon pods prod/web-0: request not sent: kind: pods can't be cordoned; only nodes can"},
-		{"approve a config map", func() error { _, err := cms.Approve(ctx, "web", nil); return err },
-			"approve configmaps prod/web: request not sent: kind: configmaps can't be approved; only certificatesigningrequests.certificates.k8s.io can"},
-		{"deny a config map", func() error { _, err := cms.Deny(ctx, "web", nil); return err },
-			"deny configmaps prod/web: request not sent: kind: configmaps can't be denied; only certificatesigningrequests.certificates.k8s.io can"},
-		{"a container for a config map", func() error { _, err := cms.AddEphemeralContainer(ctx, "web", nil, nil); return err },
-			"patch configmaps prod/web: request not sent: kind: configmaps can't be given containers; only pods can"},
+		{
+			"cordon a pod", func() error { _, err := pods.Cordon(ctx, "web-0", nil); return err },
+			"cordon pods prod/web-0: request not sent: kind: pods can't be cordoned; only nodes can",
+		},
+		{
+			"approve a config map", func() error { _, err := cms.Approve(ctx, "web", nil); return err },
+			"approve configmaps prod/web: request not sent: kind: configmaps can't be approved; only certificatesigningrequests.certificates.k8s.io can",
+		},
+		{
+			"deny a config map", func() error { _, err := cms.Deny(ctx, "web", nil); return err },
+			"deny configmaps prod/web: request not sent: kind: configmaps can't be denied; only certificatesigningrequests.certificates.k8s.io can",
+		},
+		{
+			"a container for a config map", func() error { _, err := cms.AddEphemeralContainer(ctx, "web", nil, nil); return err },
+			"patch configmaps prod/web: request not sent: kind: configmaps can't be given containers; only pods can",
+		},
 		{"a container without a name", func() error {
 			_, err := pods.AddEphemeralContainer(ctx, "web-0", corev1.EphemeralContainer{}, nil)
 			return err
 		}, "patch pods prod/web-0: request not sent: container.name: is empty; name the container"},
-		{"a container that is none", func() error { _, err := pods.AddEphemeralContainer(ctx, "web-0", 7, nil); return err },
-			"patch pods prod/web-0: request not sent: container: want an object, not a number or a boolean"},
-		{"resize a config map", func() error { _, err := cms.Resize(ctx, "web", "main", nil, nil); return err },
-			"patch configmaps prod/web: request not sent: kind: configmaps can't be resized; only pods can"},
-		{"resize no container", func() error { _, err := pods.Resize(ctx, "web-0", "", map[string]any{"limits": 1}, nil); return err },
-			"patch pods prod/web-0: request not sent: container: is empty; name one of the pod's"},
-		{"resize to nothing", func() error {
-			_, err := pods.Resize(ctx, "web-0", "main", corev1.ResourceRequirements{}, nil)
-			return err
+		{
+			"a container that is none", func() error { _, err := pods.AddEphemeralContainer(ctx, "web-0", 7, nil); return err },
+			"patch pods prod/web-0: request not sent: container: want an object, not a number or a boolean",
 		},
-			"patch pods prod/web-0: request not sent: resources: are empty; say what to change"},
+		{
+			"resize a config map", func() error { _, err := cms.Resize(ctx, "web", "main", nil, nil); return err },
+			"patch configmaps prod/web: request not sent: kind: configmaps can't be resized; only pods can",
+		},
+		{
+			"resize no container", func() error { _, err := pods.Resize(ctx, "web-0", "", map[string]any{"limits": 1}, nil); return err },
+			"patch pods prod/web-0: request not sent: container: is empty; name one of the pod's",
+		},
+		{
+			"resize to nothing", func() error {
+				_, err := pods.Resize(ctx, "web-0", "main", corev1.ResourceRequirements{}, nil)
+				return err
+			},
+			"patch pods prod/web-0: request not sent: resources: are empty; say what to change",
+		},
 		{"a subresource that the kind has not", func() error {
 			_, err := client.Namespaced[appsv1.Deployment](c, "prod").Subresource("approval").Get(ctx, "web", nil)
 			return err
 		}, `get deployments.apps/approval prod/web: request not sent: subresource: "approval" is not known: deployments.apps have scale, status; ` +
 			"to ask a newer server for it, name the resource by Of"},
-		{"a subresource of a kind that has none", func() error { _, err := cms.Status().Get(ctx, "web", nil); return err },
+		{
+			"a subresource of a kind that has none", func() error { _, err := cms.Status().Get(ctx, "web", nil); return err },
 			`get configmaps/status prod/web: request not sent: subresource: "status" is not known: configmaps have no subresources; ` +
-				"to ask a newer server for it, name the resource by Of"},
-		{"a subresource without a name", func() error { _, err := pods.Subresource("").Get(ctx, "web-0", nil); return err },
-			"get pods prod/web-0: request not sent: subresource: is empty; name one, such as status"},
+				"to ask a newer server for it, name the resource by Of",
+		},
+		{
+			"a subresource without a name", func() error { _, err := pods.Subresource("").Get(ctx, "web-0", nil); return err },
+			"get pods prod/web-0: request not sent: subresource: is empty; name one, such as status",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

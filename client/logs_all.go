@@ -187,7 +187,9 @@ func (c *logCollector) join(ctx context.Context, pod *podFacts, first bool) {
 		source := c.merge.add()
 		c.reading.Add(1)
 		c.running.Go(func() {
-			defer c.reading.Add(-1)
+			if o.Follow { // else it depended on how fast they are whether there are too many
+				defer c.reading.Add(-1)
+			}
 			defer source.close()
 			if err := c.read(ctx, key, o, source); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrNotFound) {
 				c.problem(key, err)

@@ -76,7 +76,7 @@ func TestModify(t *testing.T) {
 			if diff := cmp.Diff(want.Data, got.Data); diff != "" {
 				t.Errorf("data (-want +got):\n%s", diff)
 			}
-			if s.get(webPath)["binaryData"] == nil {
+			if s.web()["binaryData"] == nil {
 				t.Error("what the type does not declare is gone")
 			}
 		})
@@ -102,7 +102,7 @@ func TestModifyInEveryWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{"color": "red", "size": "2"}
-	if diff := cmp.Diff(any(want), s.get(webPath)["data"]); diff != "" {
+	if diff := cmp.Diff(any(want), s.web()["data"]); diff != "" {
 		t.Errorf("data (-want +got):\n%s", diff)
 	}
 	var bodies []string
@@ -298,7 +298,7 @@ func TestCreateOrUpdate(t *testing.T) {
 					t.Errorf("object = %+v", got)
 				}
 				want := map[string]any{"color": "blue"}
-				if diff := cmp.Diff(any(want), s.get(webPath)["data"]); diff != "" {
+				if diff := cmp.Diff(any(want), s.web()["data"]); diff != "" {
 					t.Errorf("data (-want +got):\n%s", diff)
 				}
 			})
@@ -368,7 +368,7 @@ func TestEntry(t *testing.T) {
 	entry.Object().Data["color"] = "blue"
 	commit(2)
 	commit(2)
-	if color := s.get(webPath)["data"].(map[string]any)["color"]; color != "blue" {
+	if color := s.web()["data"].(map[string]any)["color"]; color != "blue" {
 		t.Errorf("color = %v, want blue", color)
 	}
 	s.put(t, webPath, webJSON)

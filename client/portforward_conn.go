@@ -64,7 +64,7 @@ func (f *PortForwarder) connect(ctx context.Context, pod string, port uint16) (*
 		{ID: portProblem, BufferBytes: messageBytes},
 	})
 	if err != nil {
-		return nil, notServed(target, err)
+		return nil, notServed(r.Target, err)
 	}
 	c := &portConn{
 		conn: conn, wrap: f.wrap,
@@ -75,7 +75,7 @@ func (f *PortForwarder) connect(ctx context.Context, pod string, port uint16) (*
 	for _, id := range []byte{portData, portProblem} {
 		if err := expectPort(conn.Incoming(id), port); err != nil {
 			conn.Abort(err)
-			return nil, conn.Err()
+			return nil, err
 		}
 	}
 	c.reading.Go(c.awaitProblem)

@@ -248,7 +248,8 @@ func TestEvict(t *testing.T) {
 			"evict pods prod/web-0: too many requests: server said: busy", nil,
 		},
 		{
-			"two budgets", metav1.Status{Code: 500, Reason: "InternalError", Message: "more than one"},
+			"two budgets",
+			metav1.Status{Code: 500, Reason: "InternalError", Message: "more than one"},
 			"evict pods prod/web-0: internal error: server said: more than one", nil,
 		},
 		{

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -199,36 +198,6 @@ func TestObjectRef(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}}
 	if got, want := core.RefOf(pod), (core.ObjectRef{Namespace: "prod", Name: "web"}); got != want {
 		t.Errorf("RefOf = %v, want %v", got, want)
-	}
-}
-
-func TestOwnerReferences(t *testing.T) {
-	res := core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}
-	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "u"}}
-	want := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "u"}
-	if got, err := core.OwnerRef(owner, res); err != nil || !cmp.Equal(got, want) {
-		t.Errorf("OwnerRef = %v, %v; want %v", got, err, want)
-	}
-	want.Controller, want.BlockOwnerDeletion = new(true), new(true)
-	if got, err := core.ControllerRef(owner, res); err != nil || !cmp.Equal(got, want) {
-		t.Errorf("ControllerRef = %v, %v; want %v", got, err, want)
-	}
-	for _, tt := range []struct {
-		name  string
-		owner metav1.ObjectMeta
-		res   core.Resource
-		want  string
-	}{
-		{"an owner that was never stored", metav1.ObjectMeta{Namespace: "prod", Name: "web"}, res, `"prod/web": metadata.name and metadata.uid must be set`},
-		{"an owner without a name", metav1.ObjectMeta{UID: "u"}, res, "must be set"},
-		{"a resource without names", metav1.ObjectMeta{Name: "web", UID: "u"}, core.Resource{}, "Kind is empty"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := core.ControllerRef(&appsv1.Deployment{ObjectMeta: tt.owner}, tt.res)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !cmp.Equal(got, metav1.OwnerReference{}) {
-				t.Errorf("ControllerRef = %v, %v; want an error with %q", got, err, tt.want)
-			}
-		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -61,6 +62,15 @@ func (e *StatusError) Error() string {
 		return reason + ": server said: " + msg
 	}
 	return reason
+}
+
+// Causes returns the causes that the server gives, such as each field of an object that is invalid. They belong to the
+// Status.
+func (e *StatusError) Causes() []metav1.StatusCause {
+	if e.Status.Details == nil {
+		return nil
+	}
+	return e.Status.Details.Causes
 }
 
 // Is makes errors.Is match the sentinel of the server's reason.
@@ -151,6 +161,22 @@ func sentinelOfCode(code int32) error {
 	return nil
 }
 
+// CauseOf returns the first cause of a type that the server gives for its answer, such as
+// metav1.CauseTypeResourceVersionTooLarge, or "NamespaceTerminating" when something is to be created in a namespace that
+// is about to go.
+func CauseOf(err error, t metav1.CauseType) (metav1.StatusCause, bool) {
+	se, ok := errors.AsType[*StatusError](err)
+	if !ok {
+		return metav1.StatusCause{}, false
+	}
+	for _, cause := range se.Causes() {
+		if cause.Type == t {
+			return cause, true
+		}
+	}
+	return metav1.StatusCause{}, false
+}
+
 // RetryAfter returns how long the server asked to wait before the request is tried again.
 func RetryAfter(err error) (time.Duration, bool) {
 	se, ok := errors.AsType[*StatusError](err)
@@ -180,8 +206,8 @@ func IsRetryable(err error) bool {
 		switch se.sentinel() {
 		case ErrTooManyRequests, ErrInternal, ErrServerTimeout, ErrTimeout, ErrUnavailable:
 			return true
-		case nil: // mostly a proxy's answer, such as 502
-			return se.Status.Code >= 500 && se.Status.Code != 501
+		case nil: // mostly a proxy's answer, such as 502, or 408 when it lost patience with the request
+			return se.Status.Code >= 500 && se.Status.Code != 501 || se.Status.Code == 408
 		}
 		return false
 	}
@@ -196,10 +222,24 @@ func isNetworkError(err error) bool {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err // it has the shape whatever it wraps
 	}
+	if isAlert(err) {
+		return false
+	}
 	_, ok := errors.AsType[interface {
 		error
 		Temporary() bool
 		Timeout() bool
 	}](err)
 	return ok
+}
+
+// isAlert recognises the alert by which a peer ends a TLS handshake, as when it does not like the client's certificate. It
+// comes in a *net.OpError, but will come again. Package crypto/tls has two types for it, and exports one.
+func isAlert(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if t := reflect.TypeOf(err); t.PkgPath() == "crypto/tls" && t.Kind() == reflect.Uint8 {
+			return true
+		}
+	}
+	return false
 }

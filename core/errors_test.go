@@ -13,6 +13,11 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -88,6 +93,7 @@ func TestAStatusMatchesTheSentinelOfItsReasonElseOfItsCode(t *testing.T) {
 		// Else there is none.
 		{"", 0, nil, false},
 		{"MyOwn", 0, nil, false},
+		{"", 408, nil, true},
 		{"", 418, nil, false},
 		{"", 501, nil, false},
 		{"", 502, nil, true},
@@ -176,6 +182,8 @@ func TestIsRetryableOfWhatIsNotTheServers(t *testing.T) {
 		{"the certificate is for another host", get(&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "a"}}), false},
 		{"the certificate has expired", get(x509.CertificateInvalidError{Reason: x509.Expired}), false},
 		{"the server speaks plain HTTP", get(tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), false},
+		{"the server does not like the client's certificate", get(&net.OpError{Op: "remote error", Err: tls.AlertError(42)}), false},
+		{"the certificate could not be read", &os.PathError{Op: "open", Path: "ca.crt", Err: os.ErrNotExist}, false},
 		{"an address without a scheme", get(errors.New(`unsupported protocol scheme ""`)), false},
 		{"a certificate below another layer", fmt.Errorf("connect: %w", get(x509.UnknownAuthorityError{})), false},
 	}
@@ -185,5 +193,81 @@ func TestIsRetryableOfWhatIsNotTheServers(t *testing.T) {
 				t.Errorf("IsRetryable(%v) = %t, want %t", tt.in, got, tt.want)
 			}
 		})
+	}
+}
+
+// An alert of crypto/tls as a real handshake yields it, since its type is not exported.
+func TestAnAlertOfTheServerIsNotRetryable(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	defer server.Close()
+	go func() {
+		_, _ = io.ReadFull(server, make([]byte, 5)) // the head of the client's first record is enough to answer
+		go func() { _, _ = io.Copy(io.Discard, server) }()
+		_, _ = server.Write([]byte{21, 3, 3, 0, 2, 2, 42}) // a fatal alert: bad certificate
+	}()
+	err := tls.Client(client, &tls.Config{ServerName: "example.com"}).Handshake()
+	if _, ok := errors.AsType[*net.OpError](err); !ok {
+		t.Fatalf("Handshake() = %v (%T), want a *net.OpError", err, err)
+	}
+	if core.IsRetryable(&url.Error{Op: "Get", URL: "https://example.com", Err: err}) {
+		t.Errorf("IsRetryable(%v) = true", err)
+	}
+}
+
+func TestCauseOf(t *testing.T) {
+	tooLarge := metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}
+	invalid := metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.a"}
+	both := &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{invalid, tooLarge}}}}
+	tests := []struct {
+		name string
+		in   error
+		want metav1.StatusCause // empty: none
+	}{
+		{"no error", nil, metav1.StatusCause{}},
+		{"another error", io.EOF, metav1.StatusCause{}},
+		{"a status without details", status(metav1.StatusReasonTimeout, 504), metav1.StatusCause{}},
+		{"a status with another cause", &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{invalid}}}}, metav1.StatusCause{}},
+		{"a status with the cause among others", fmt.Errorf("list pods: %w", both), tooLarge},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := core.CauseOf(tt.in, metav1.CauseTypeResourceVersionTooLarge)
+			if got != tt.want || ok != (tt.want.Type != "") {
+				t.Errorf("CauseOf = %v, %t; want %v", got, ok, tt.want)
+			}
+		})
+	}
+	if got := both.Causes(); len(got) != 2 {
+		t.Errorf("Causes() = %v, want both", got)
+	}
+}
+
+// Whatever reason apimachinery knows has a sentinel of its own, also after an upgrade.
+func TestEveryReasonHasASentinel(t *testing.T) {
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "k8s.io/apimachinery/pkg/apis/meta/v1").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "types.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := regexp.MustCompile(`\n\tStatusReason\w+ +StatusReason = "(\w+)"`).FindAllSubmatch(source, -1)
+	if len(reasons) < 19 {
+		t.Fatalf("only %d reasons found", len(reasons))
+	}
+	matched := map[error]string{}
+	for _, match := range reasons {
+		reason := string(match[1])
+		i := slices.IndexFunc(sentinels(), func(s error) bool { return errors.Is(status(metav1.StatusReason(reason), 0), s) })
+		if i < 0 {
+			t.Errorf("reason %s has no sentinel", reason)
+			continue
+		}
+		if other := matched[sentinels()[i]]; other != "" {
+			t.Errorf("reasons %s and %s have the same sentinel", other, reason)
+		}
+		matched[sentinels()[i]] = reason
 	}
 }

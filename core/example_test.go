@@ -6,9 +6,11 @@ package core_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
@@ -94,4 +96,42 @@ func ExampleControllerRef() {
 	ref, err := core.ControllerRef(owner, res)
 	fmt.Println(ref.APIVersion, ref.Kind, ref.Name, ref.UID, *ref.Controller, err)
 	// Output: apps/v1 Deployment web 0b1c true <nil>
+}
+
+func ExampleSetController() {
+	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "0b1c"}}
+	res, err := core.ResourceOf[appsv1.Deployment]()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web-settings"}}
+	if err := core.SetController(settings, owner, res); err != nil {
+		fmt.Println(err)
+		return
+	}
+	ref, ok := core.ControllerOf(settings)
+	fmt.Println(ref.Kind, ref.Name, ok, core.IsControlledBy(settings, owner))
+	// Output: Deployment web true true
+}
+
+func ExampleCompareVersions() {
+	served := []string{"v1alpha1", "v1", "v2beta1", "v1beta2"}
+	slices.SortFunc(served, func(a, b string) int { return core.CompareVersions(b, a) }) // the best first
+	fmt.Println(served)
+	// Output: [v1 v2beta1 v1beta2 v1alpha1]
+}
+
+func ExampleCauseOf() {
+	// What creating an object in a namespace that is about to go returns.
+	err := fmt.Errorf("create pods prod/web-0: %w", &core.StatusError{Status: metav1.Status{
+		Reason: metav1.StatusReasonForbidden,
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{
+			{Type: "NamespaceTerminating", Field: "metadata.namespace", Message: "namespace prod is being terminated"},
+		}},
+	}})
+	if cause, ok := core.CauseOf(err, "NamespaceTerminating"); ok {
+		fmt.Println(cause.Message)
+	}
+	// Output: namespace prod is being terminated
 }

@@ -5,6 +5,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -37,4 +38,46 @@ func OwnerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
 		Name:       owner.GetName(),
 		UID:        owner.GetUID(),
 	}, nil
+}
+
+// SetController makes owner the controller of obj, which is about to be created or applied: it adds the [ControllerRef],
+// or brings the one that is there up to date. An object has one controller at most.
+func SetController(obj metav1.Object, owner Object, res Resource) error {
+	ref, err := ControllerRef(owner, res)
+	if err != nil {
+		return err
+	}
+	if ns := obj.GetNamespace(); res.Namespaced && ns != "" && ns != owner.GetNamespace() {
+		return fmt.Errorf("owner reference to %s %q: the object lives in namespace %q; an owner in a namespace owns only what lives in the same",
+			res.Kind, RefOf(owner), ns)
+	}
+	if other, ok := ControllerOf(obj); ok && other.UID != ref.UID {
+		return fmt.Errorf("owner reference to %s %q: the object is controlled by %s %q already; let that one go first",
+			res.Kind, RefOf(owner), other.Kind, other.Name)
+	}
+	refs := slices.Clone(obj.GetOwnerReferences())
+	i := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID })
+	if i < 0 {
+		refs = append(refs, ref)
+	} else {
+		refs[i] = ref
+	}
+	obj.SetOwnerReferences(refs)
+	return nil
+}
+
+// ControllerOf returns the reference to the owner that is the controller of an object, if it has one.
+func ControllerOf(obj metav1.Object) (metav1.OwnerReference, bool) {
+	for _, ref := range obj.GetOwnerReferences() {
+		if ref.Controller != nil && *ref.Controller {
+			return ref, true
+		}
+	}
+	return metav1.OwnerReference{}, false
+}
+
+// IsControlledBy reports whether owner is the controller of obj: that one, and not another that once had its name.
+func IsControlledBy(obj, owner metav1.Object) bool {
+	ref, ok := ControllerOf(obj)
+	return ok && ref.UID != "" && ref.UID == owner.GetUID()
 }

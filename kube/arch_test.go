@@ -46,6 +46,7 @@ func TestImports(t *testing.T) {
 		"time":                                 "delays",
 		"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's words",
 		"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
+		"k8s.io/apimachinery/pkg/runtime/schema":            "GroupVersionKind",
 		"k8s.io/apimachinery/pkg/types":                     "UID",
 		"k8s.io/apimachinery/pkg/version":                   "what a server's version is",
 	}

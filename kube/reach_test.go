@@ -23,6 +23,7 @@ func elsewhere() map[string]string {
 		writeOnly = "named only to implement it or to pass it on, which takes no name"
 		build     = "requests are built for those who send them by means of their own"
 		files     = "for programs that look into kubeconfigs"
+		senders   = "for those who send requests without a client"
 		caches    = "for those who keep caches; a controller observes its own writes"
 		observe   = "for those who look at how a controller does"
 		drive     = "for those who drive a watch themselves"
@@ -48,7 +49,7 @@ func elsewhere() map[string]string {
 		"core/request.Get": build, "core/request.List": build, "core/request.Watch": build,
 		"core/request.Create": build, "core/request.Update": build, "core/request.PatchObject": build,
 		"core/request.Apply": build, "core/request.Delete": build, "core/request.DeleteCollection": build,
-		"core/request.Evict": build, "core/request.Bind": build, "core/request.Token": build, "core/request.Log": build,
+		"core/request.Evict": build, "core/request.Bind": build, "core/request.BindOptions": build, "core/request.Token": build, "core/request.Log": build,
 		"core/request.Exec": build, "core/request.Attach": build, "core/request.PortForward": build,
 		"core/request.Proxy": build, "core/request.Raw": build, "core/request.View": build,
 		"core/request.ViewObject": build, "core/request.ViewMetadata": build, "core/request.ViewTable": build,
@@ -59,10 +60,12 @@ func elsewhere() map[string]string {
 
 		"client.Write": caches, "client.WithWriteObserver": caches,
 
+		"client/auth.NewPlugin": senders, "client/auth.Plugin": transports,
+		"client/auth.NewOIDC": senders, "client/auth.OIDC": transports, "client/auth.OIDCOptions": transports,
+
 		"client/config.InCluster": "LoadConfig finds it",
 		"client/config.Read":      files, "client/config.Parse": files, "client/config.Merge": files,
-		"client/config.Kubeconfig": files, "client/config.Unknown": files, "client/config.Extension": files,
-		"client/config.Cluster": files, "client/config.Context": files, "client/config.User": files,
+		"client/config.Unknown": files, "client/config.Extension": files,
 		"client/config.NamedCluster": files, "client/config.NamedContext": files, "client/config.NamedUser": files,
 		"client/config.FieldError":   files,
 		"client/config.AuthProvider": files, "client/config.ExecConfig": files, "client/config.EnvVar": files,

@@ -4,6 +4,8 @@
 package kube
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -33,3 +35,20 @@ const (
 	IncludeMetadata = request.IncludeMetadata
 	IncludeAll      = request.IncludeAll
 )
+
+// SetController makes owner the controller of an object that is about to be written, see [core.SetController].
+func SetController(obj metav1.Object, owner Object, res Resource) error {
+	return core.SetController(obj, owner, res)
+}
+
+// ControllerOf returns the reference to the owner that controls an object, see [core.ControllerOf].
+func ControllerOf(obj metav1.Object) (metav1.OwnerReference, bool) { return core.ControllerOf(obj) }
+
+// IsControlledBy reports whether owner is the controller of obj, see [core.IsControlledBy].
+func IsControlledBy(obj, owner metav1.Object) bool { return core.IsControlledBy(obj, owner) }
+
+// CauseOf returns the first cause of a type that the server gives for saying no, see [core.CauseOf].
+func CauseOf(err error, t metav1.CauseType) (metav1.StatusCause, bool) { return core.CauseOf(err, t) }
+
+// CompareVersions orders the versions of an API by how much one may rely on them, see [core.CompareVersions].
+func CompareVersions(a, b string) int { return core.CompareVersions(a, b) }

@@ -206,7 +206,9 @@ func TestPluginFailures(t *testing.T) {
 		},
 		{
 			"a program that is not there", nil,
-			func(e *config.ExecConfig) { e.Command, e.InstallHint = "no-such-plugin", "\x1b[1mRun\n  brew install it" }, nil,
+			func(e *config.ExecConfig) {
+				e.Command, e.InstallHint = "no-such-plugin", "\x1b[1mRun\n  brew install it"
+			}, nil,
 			`cannot be run: executable file not found in $PATH: [1mRun brew install it`,
 		},
 		{

@@ -50,7 +50,8 @@ type Config struct {
 	// Impersonate asks the server to act as someone else.
 	Impersonate Impersonation `wire:"as"`
 
-	// ProxyURL is the proxy to reach the server through: http, https or socks5. Default: none.
+	// ProxyURL is the proxy to reach the server through: http, https or socks5. Default: what the standard environment
+	// variables say (HTTPS_PROXY, NO_PROXY and so on).
 	ProxyURL string `wire:"proxy-url"`
 	// DisableCompression stops asking the server for compressed answers.
 	DisableCompression bool `wire:"disable-compression"`

@@ -13,9 +13,18 @@
 // [Load] looks for a kubeconfig first, and for the service account of a pod next. [Options] choose a context or
 // override what is loaded. [Read], [Parse] and [Merge] give the [Kubeconfig] itself, which keeps what this package does
 // not know; [Kubeconfig.Config] resolves one of its contexts, and [Kubeconfig.Validate] reports what is wrong in all.
+// [Modify] changes kubeconfig files:
 //
-// This is the only package of the SDK that reads environment variables: KUBECONFIG, HOME (on Windows USERPROFILE), and
-// inside a cluster KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and POD_NAMESPACE.
+//	err := config.Modify(ctx, func(k *config.Kubeconfig) error {
+//		k.CurrentContext = "prod"
+//		k.Context("prod").Namespace = "shop"
+//		return nil
+//	}, nil)
+//
+// This is the only package of the SDK that looks into the environment for its own purposes: for KUBECONFIG, HOME (on
+// Windows USERPROFILE), and inside a cluster KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and POD_NAMESPACE. The
+// standard variables for proxies (HTTPS_PROXY, NO_PROXY and so on) are net/http's: they count for connections whose
+// [Config] has no ProxyURL.
 //
 // # What kubectl does differently
 //

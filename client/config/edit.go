@@ -77,5 +77,8 @@ func (k *Kubeconfig) DeleteContext(name string) bool {
 func remove[T named](list *[]T, name string) bool {
 	before := len(*list)
 	*list = slices.DeleteFunc(*list, func(item T) bool { return item.key() == name })
+	if len(*list) == 0 {
+		*list = nil // says nothing, rather than that there are none
+	}
 	return len(*list) < before
 }

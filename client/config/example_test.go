@@ -105,3 +105,44 @@ func ExampleMerge() {
 	fmt.Println(both.CurrentContext, both.Contexts[0].Name, both.Origins)
 	// Output: mine prod [first second]
 }
+
+func ExampleModify() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	err = config.Modify(context.Background(), func(k *config.Kubeconfig) error {
+		k.SetCluster("prod", config.Cluster{Server: "https://prod.example.com:6443"})
+		k.SetUser("ann", config.User{TokenFile: "ann.token"})
+		k.SetContext("prod", config.Context{Cluster: "prod", User: "ann", Namespace: "shop"})
+		k.CurrentContext = "prod"
+		return nil
+	}, &config.ModifyOptions{Path: filepath.Join(dir, "config")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "config"))
+	fmt.Print(string(text), err)
+	// Output:
+	// apiVersion: v1
+	// clusters:
+	// - cluster:
+	//     server: https://prod.example.com:6443
+	//   name: prod
+	// contexts:
+	// - context:
+	//     cluster: prod
+	//     namespace: shop
+	//     user: ann
+	//   name: prod
+	// current-context: prod
+	// kind: Config
+	// users:
+	// - name: ann
+	//   user:
+	//     tokenFile: ann.token
+	// <nil>
+}

@@ -20,7 +20,7 @@ import (
 )
 
 // metrics is the group version whose server was not there when the documents were recorded.
-var metrics = schema.GroupVersion{Group: "metrics.example.com", Version: "v1beta1"} //nolint:gochecknoglobals // never changed
+var metrics = schema.GroupVersion{Group: "metrics.example.com", Version: "v1beta1"}
 
 func TestDiscover(t *testing.T) {
 	server := modern(t)
@@ -153,7 +153,7 @@ func TestForKindAndResource(t *testing.T) {
 func TestDiscoverOddities(t *testing.T) {
 	server := &fakeServer{answers: map[string]answer{
 		"/api": noGroups(),
-		"/apis": oneGroup("g.test", "v1", `{"resource":"parts","scope":"Cluster"},{"resource":"halves","responseKind":null},{"resource":"voids","responseKind":{"kind":""}},`+
+		"/apis": oneGroup("g.test", `{"resource":"parts","scope":"Cluster"},{"resource":"halves","responseKind":null},{"resource":"voids","responseKind":{"kind":""}},`+
 			`{"resource":"things","responseKind":{"kind":"Thing"},"scope":"Cluster"},{"resource":"things","responseKind":{"kind":"Again"}},`+
 			`{"resource":"../etc","responseKind":{"kind":"Escape"}}`),
 	}}
@@ -240,7 +240,7 @@ func TestDiscoverErrors(t *testing.T) {
 
 // TestNoCoreGroup promises that a server of nothing but groups of its own can be discovered.
 func TestNoCoreGroup(t *testing.T) {
-	server := &fakeServer{answers: map[string]answer{"/apis": oneGroup("g.test", "v1", `{"resource":"things","responseKind":{"kind":"Thing"}}`)}}
+	server := &fakeServer{answers: map[string]answer{"/apis": oneGroup("g.test", `{"resource":"things","responseKind":{"kind":"Thing"}}`)}}
 	d, err := discovery.Discover(t.Context(), server.client(t), nil)
 	if err != nil || len(d.Resources()) != 1 {
 		t.Errorf("Discover = %v, %v; want one resource", d, err)

@@ -148,10 +148,10 @@ func contextOf(t testing.TB, d time.Duration) (context.Context, context.CancelFu
 // plain returns an answer of plain JSON.
 func plain(body string) answer { return answer{code: 200, contentType: "application/json", body: body} }
 
-// oneGroup returns an aggregated document of one group version.
-func oneGroup(group, version, resources string) answer {
+// oneGroup returns an aggregated document of version v1 of a group.
+func oneGroup(group, resources string) answer {
 	return plain(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"` + group + `"},` +
-		`"versions":[{"version":"` + version + `","resources":[` + resources + `]}]}]}`)
+		`"versions":[{"version":"v1","resources":[` + resources + `]}]}]}`)
 }
 
 // noGroups is an aggregated document of nothing.

@@ -18,11 +18,11 @@ import (
 )
 
 // gadgetKind is a kind that is installed after the start.
-var gadgetKind = schema.GroupVersionKind{Group: "late.test", Version: "v1", Kind: "Gadget"} //nolint:gochecknoglobals // never changed
+var gadgetKind = schema.GroupVersionKind{Group: "late.test", Version: "v1", Kind: "Gadget"}
 
 // installGadgets makes the server serve gadgetKind.
 func installGadgets(s *fakeServer) {
-	s.set("/apis", oneGroup("late.test", "v1", `{"resource":"gadgets","responseKind":{"kind":"Gadget"},"scope":"Namespaced"}`))
+	s.set("/apis", oneGroup("late.test", `{"resource":"gadgets","responseKind":{"kind":"Gadget"},"scope":"Namespaced"}`))
 }
 
 func isUnknown(err error) bool {
@@ -170,8 +170,10 @@ func TestMapperForObject(t *testing.T) {
 		{"an object of the cluster", "v1", "Node", "", "nodes in "},
 		{"an object of nothing", "", "", "", "the object's kind is empty; set it"},
 		{"an object without apiVersion", "", "Pod", "", "the Pod's apiVersion is empty; set it"},
-		{"an object of an unknown kind", "v1", "Unicorn", "",
-			`the server has no resource "Unicorn.v1", as far as is known: metrics.example.com/v1beta1 can't be discovered; a resource that a CustomResourceDefinition defines must be installed first`},
+		{
+			"an object of an unknown kind", "v1", "Unicorn", "",
+			`the server has no resource "Unicorn.v1", as far as is known: metrics.example.com/v1beta1 can't be discovered; a resource that a CustomResourceDefinition defines must be installed first`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			obj := &unstructured.Unstructured{}

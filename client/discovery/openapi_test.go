@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"} //nolint:gochecknoglobals // never changed
+var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
 // withOpenAPI returns a server with the document of apps/v1, which was recorded and cut down.
 func withOpenAPI(t testing.TB) *fakeServer {

@@ -115,7 +115,7 @@ func FuzzResolve(f *testing.F) {
 
 func TestMatches(t *testing.T) {
 	server := modern(t)
-	server.set("/apis", oneGroup("a.test", "v1",
+	server.set("/apis", oneGroup("a.test",
 		`{"resource":"boxes","singularResource":"pods","responseKind":{"kind":"Box"}},`+
 			`{"resource":"hats","singularResource":"hat","responseKind":{"kind":"Hat"},"shortNames":["po","pod"]},`+
 			`{"resource":"events","singularResource":"event","responseKind":{"kind":"Event"}}`))

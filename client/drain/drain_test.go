@@ -24,7 +24,7 @@ func run(t *testing.T, c *cluster, o drain.Options, limit time.Duration) (told [
 	o.Progress = func(p drain.Pod) { told = append(told, strings.TrimPrefix(p.String(), "prod/")) }
 	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, errors.New("time is up"))
 	defer cancel()
-	report, err = drain.Node(ctx, c.client(), "n1", &o)
+	report, err = drain.Node(ctx, c.client(ctx), "n1", &o)
 	c.timers.Wait()
 	slices.SortStableFunc(told, func(a, b string) int { // pods go in any order, each of them through its states in one
 		podA, _, _ := strings.Cut(a, ":")
@@ -74,6 +74,11 @@ func TestNode(t *testing.T) {
 			want: []string{
 				"a: pending", "a: evicted", "a: gone", "b: pending", "b: evicted", "b: gone", "c: pending", "c: evicted", "c: gone",
 			},
+		},
+		{
+			name: "a pod that would be lost twice is refused unless both are asked for",
+			pods: []*podSpec{{name: "a", owner: "DaemonSet/lost", emptyDir: true}}, o: drain.Options{Force: true},
+			wantErr: "drain node n1: 1 pod stays: prod/a: refused: it has an emptyDir volume; set DeleteEmptyDirData to lose the data",
 		},
 		{
 			name: "a pod that is being deleted is waited for",
@@ -141,7 +146,7 @@ func TestNode(t *testing.T) {
 				if diff := cmp.Diff(tt.want, told); diff != "" {
 					t.Errorf("states (-want +got):\n%s", diff)
 				}
-				if !c.cordoned || report.Node != "n1" {
+				if refused := strings.Contains(tt.wantErr, "refused"); c.cordoned == refused || report.Node != "n1" {
 					t.Errorf("cordoned = %v, node = %s", c.cordoned, report.Node)
 				}
 			})
@@ -224,11 +229,13 @@ func TestNodeAsks(t *testing.T) {
 	}{
 		{"by an eviction", drain.Options{}, "evict map[apiVersion:v1 kind:DeleteOptions preconditions:map[uid:u-a]]"},
 		{
-			"by an eviction with a grace period", drain.Options{GracePeriod: new(5 * time.Second)},
+			"by an eviction with a grace period",
+			drain.Options{GracePeriod: new(5 * time.Second)},
 			"evict map[apiVersion:v1 gracePeriodSeconds:5 kind:DeleteOptions preconditions:map[uid:u-a]]",
 		},
 		{
-			"by deletion", drain.Options{DisableEviction: true, GracePeriod: new(time.Duration(0))},
+			"by deletion",
+			drain.Options{DisableEviction: true, GracePeriod: new(time.Duration(0))},
 			"delete map[apiVersion:v1 gracePeriodSeconds:0 kind:DeleteOptions preconditions:map[uid:u-a]]",
 		},
 	}
@@ -243,6 +250,25 @@ func TestNodeAsks(t *testing.T) {
 					t.Errorf("asked (-want +got):\n%s", diff)
 				}
 			})
+		})
+	}
+}
+
+// TestNodeChecks promises that what can't be honoured is refused before anything is done.
+func TestNodeChecks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		o    drain.Options
+		want string
+	}{
+		"a negative grace period": {drain.Options{GracePeriod: new(-time.Second)}, "request not sent: drain.Options.GracePeriod: -1s is not a number of whole seconds"},
+		"half a second":           {drain.Options{GracePeriod: new(time.Second / 2)}, "request not sent: drain.Options.GracePeriod: 500ms is not a number of whole seconds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, &podSpec{name: "a", owner: "Job/j"})
+			report, err := drain.Node(t.Context(), c.client(t.Context()), "n1", &tt.o)
+			if text(err) != tt.want || report != nil || c.cordoned {
+				t.Errorf("Node = %v, %v; cordoned %v; want %s", report, err, c.cordoned, tt.want)
+			}
 		})
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/kube-go/sdk/client"
@@ -37,9 +36,15 @@ type podSpec struct {
 	stays    bool          // it never ends
 }
 
+// failer is the part of a testing.TB that says that a test fails.
+type failer interface {
+	Error(args ...any)
+	Errorf(format string, args ...any)
+}
+
 // cluster is a server with one node, that lives in memory. It is an http.RoundTripper.
 type cluster struct {
-	t          testing.TB
+	t          failer
 	daemonSets []string
 
 	mu       sync.Mutex // guards what follows
@@ -56,7 +61,8 @@ type cluster struct {
 	failLists int // how many lists will fail
 }
 
-func newCluster(t testing.TB, pods ...*podSpec) *cluster {
+// newCluster returns a cluster whose node has pods. It reports to t what it does not expect.
+func newCluster(t failer, pods ...*podSpec) *cluster {
 	c := &cluster{t: t, pods: map[string]*podSpec{}, watches: map[*io.PipeWriter]bool{}}
 	for _, p := range pods {
 		c.pods[p.name] = p
@@ -65,11 +71,10 @@ func newCluster(t testing.TB, pods ...*podSpec) *cluster {
 }
 
 // client returns a client of the cluster.
-func (c *cluster) client() *client.Client {
-	c.t.Helper()
-	cl, err := client.New(c.t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: c})
+func (c *cluster) client(ctx context.Context) *client.Client {
+	cl, err := client.New(ctx, &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: c})
 	if err != nil {
-		c.t.Fatal(err)
+		panic(err)
 	}
 	return cl
 }

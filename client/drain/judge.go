@@ -5,7 +5,6 @@ package drain
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,13 +19,16 @@ type pod struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
-		Volumes []struct {
-			EmptyDir json.RawMessage `json:"emptyDir"`
-		} `json:"volumes"`
+		Volumes []volume `json:"volumes"`
 	} `json:"spec"`
 	Status struct {
 		Phase string `json:"phase"`
 	} `json:"status"`
+}
+
+// volume is what matters of a volume.
+type volume struct {
+	EmptyDir *struct{} `json:"emptyDir"`
 }
 
 // KubeResource says that the type is a pod.
@@ -65,12 +67,14 @@ func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string,
 	if p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" {
 		return Pending, "", nil // nothing is lost with it
 	}
-	owner := metav1.GetControllerOf(p)
-	if owner != nil && owner.Kind == "DaemonSet" {
-		return j.decideDaemon(ctx, p, owner)
-	}
-	if owner == nil && !j.options.Force {
+	switch owner := metav1.GetControllerOf(p); {
+	case owner == nil && !j.options.Force:
 		return Refused, "no controller makes it again; set Force to lose it", nil
+	case owner != nil && owner.Kind == "DaemonSet":
+		state, reason, err = j.decideDaemon(ctx, core.ObjectRef{Namespace: p.Namespace, Name: owner.Name})
+		if state != Pending {
+			return state, reason, err
+		}
 	}
 	if p.hasEmptyDir() && !j.options.DeleteEmptyDirData {
 		return Refused, "it has an emptyDir volume; set DeleteEmptyDirData to lose the data", nil
@@ -79,8 +83,7 @@ func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string,
 }
 
 // decideDaemon is decide for the pod of a daemon set.
-func (j *judge) decideDaemon(ctx context.Context, p *pod, owner *metav1.OwnerReference) (State, string, error) {
-	ref := core.ObjectRef{Namespace: p.Namespace, Name: owner.Name}
+func (j *judge) decideDaemon(ctx context.Context, ref core.ObjectRef) (state State, reason string, err error) {
 	there, asked := j.daemonSets[ref]
 	if !asked {
 		sets := client.Of[metav1.PartialObjectMetadata](j.client, daemonSetResource(), ref.Namespace)
@@ -92,21 +95,16 @@ func (j *judge) decideDaemon(ctx context.Context, p *pod, owner *metav1.OwnerRef
 		j.daemonSets[ref] = there
 	}
 	switch {
-	case !there && !j.options.Force:
-		return Refused, "its daemon set " + ref.Name + " is gone; set Force to lose it", nil
-	case !there:
-		return Pending, "", nil
-	case j.options.IgnoreDaemonSets:
+	case there && j.options.IgnoreDaemonSets:
 		return Skipped, "daemon set " + ref.Name + " keeps it there", nil
+	case there:
+		return Refused, "daemon set " + ref.Name + " would make it again; set IgnoreDaemonSets to leave it", nil
+	case !j.options.Force:
+		return Refused, "its daemon set " + ref.Name + " is gone; set Force to lose it", nil
 	}
-	return Refused, "daemon set " + ref.Name + " would make it again; set IgnoreDaemonSets to leave it", nil
+	return Pending, "", nil
 }
 
 func (p *pod) hasEmptyDir() bool {
-	return slices.ContainsFunc(p.Spec.Volumes, func(v struct {
-		EmptyDir json.RawMessage `json:"emptyDir"`
-	},
-	) bool {
-		return len(v.EmptyDir) > 0
-	})
+	return slices.ContainsFunc(p.Spec.Volumes, func(v volume) bool { return v.EmptyDir != nil })
 }

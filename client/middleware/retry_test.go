@@ -83,6 +83,8 @@ type counted struct {
 }
 
 func (c *counted) Close() error {
+	c.script.mu.Lock()
+	defer c.script.mu.Unlock()
 	c.script.closed++
 	return nil
 }

@@ -81,8 +81,10 @@ func (x *extraction) unpack(r io.Reader) error {
 		header, err := archive.Next()
 		if err == io.EOF {
 			x.finishFolders()
-			_, err := io.Copy(io.Discard, r) // what fills the last block
-			return err
+			if _, err := io.Copy(io.Discard, r); err != nil { // what fills the last block
+				return &brokenArchive{err}
+			}
+			return nil
 		}
 		if err != nil {
 			x.finishFolders()

@@ -36,7 +36,7 @@ type Progress struct {
 	Stats
 }
 
-// Stats is how much was copied.
+// Stats is how much was copied. Beside an error other than a [*PartialError] it is how far the copy came.
 type Stats struct {
 	Files int   // also folders and links
 	Bytes int64 // of content
@@ -97,7 +97,10 @@ func explain(err error, said *complaints) error {
 	status, refused := errors.AsType[*core.StatusError](err)
 	switch {
 	case refused && isMissing(status.Status.Message), exited && (exit.Code == 126 || exit.Code == 127) && isMissing(text):
-		return fmt.Errorf("%w (%w)", ErrNoTar, err)
+		if op, ok := errors.AsType[*client.OpError](err); ok {
+			return &client.OpError{Verb: op.Verb, Resource: op.Resource, Ref: op.Ref, Err: ErrNoTar} // which says it better
+		}
+		return ErrNoTar
 	case exited && text != "":
 		return fmt.Errorf("%w: %s", err, strings.ReplaceAll(text, "\n", "; "))
 	}

@@ -52,6 +52,9 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	default:
 		err = explain(err, &said)
 	}
+	if errors.Is(err, ErrNoTar) {
+		return Stats{}, err
+	}
 	return up.counter.Stats, errors.Join(err, up.partial.orNil())
 }
 

@@ -44,6 +44,8 @@ type DeleteOptions struct {
 	IgnoreStoreReadErrorWithClusterBreakingPotential bool
 }
 
+const ignoreField = "IgnoreStoreReadErrorWithClusterBreakingPotential"
+
 // Delete builds the request that deletes an object.
 func Delete(t Target, o *DeleteOptions) (*Request, error) {
 	path, err := t.path(needObject)
@@ -59,8 +61,12 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 	if err != nil {
 		return nil, err
 	}
-	if o != nil && (o.UID != "" || o.ResourceVersion != "") {
+	switch {
+	case o == nil:
+	case o.UID != "" || o.ResourceVersion != "":
 		return nil, invalid("DeleteOptions.UID", "and ResourceVersion mean one object; they go with no collection")
+	case o.IgnoreStoreReadErrorWithClusterBreakingPotential:
+		return nil, invalid("DeleteOptions."+ignoreField, "goes with no collection; delete the objects one by one")
 	}
 	q := url.Values{}
 	if l != nil {
@@ -73,6 +79,9 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 }
 
 func deletion(t Target, verb, path string, q url.Values, o *DeleteOptions) (*Request, error) {
+	if err := t.checkWrite(); err != nil {
+		return nil, err
+	}
 	req := &Request{Verb: verb, Method: "DELETE", Path: path, Query: q, Accept: t.accept(), Target: t}
 	if o == nil {
 		return req, nil
@@ -118,6 +127,9 @@ func (o *DeleteOptions) body(field string) (*metav1.DeleteOptions, error) {
 		body.DryRun = []string{metav1.DryRunAll}
 	}
 	if o.IgnoreStoreReadErrorWithClusterBreakingPotential {
+		if o.GracePeriod != nil || o.Propagation != "" || body.Preconditions != nil {
+			return nil, invalid(field+ignoreField, "goes with no GracePeriod, Propagation, UID and ResourceVersion: nothing of the object is read")
+		}
 		body.IgnoreStoreReadErrorWithClusterBreakingPotential = new(true)
 	}
 	return body, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,16 +42,36 @@ func subresources() []golden {
 		{"update a scale", func() (*request.Request, error) {
 			return request.Update(scale, &core.Scale{ObjectMeta: named("web"), Spec: core.ScaleSpec{Replicas: 3}}, nil)
 		}},
+		{"approve a certificate", func() (*request.Request, error) {
+			csr := in(resource[certificatesv1.CertificateSigningRequest](), "", "me")
+			return request.Update(sub(csr, "approval"), &certificatesv1.CertificateSigningRequest{
+				ObjectMeta: named("me"),
+				Status: certificatesv1.CertificateSigningRequestStatus{Conditions: []certificatesv1.CertificateSigningRequestCondition{
+					{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Known"},
+				}},
+			}, nil)
+		}},
+		{"finalize a namespace", func() (*request.Request, error) {
+			return request.Update(sub(in(resource[corev1.Namespace](), "", "prod"), "finalize"), &corev1.Namespace{ObjectMeta: named("prod")}, nil)
+		}},
+		{"add an ephemeral container", func() (*request.Request, error) {
+			return request.PatchObject(sub(pod(), "ephemeralcontainers"), request.StrategicMergePatch(
+				`{"spec":{"ephemeralContainers":[{"name":"debug","image":"busybox"}]}}`), nil)
+		}},
+		{"resize a pod", func() (*request.Request, error) {
+			return request.PatchObject(sub(pod(), "resize"), request.StrategicMergePatch(
+				`{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"2"}}}]}}`), nil)
+		}},
 		{"evict", func() (*request.Request, error) { return request.Evict(pod(), nil) }},
 		{"evict with every option", func() (*request.Request, error) {
 			return request.Evict(pod(), &request.EvictOptions{
-				GracePeriod: new(time.Duration(0)), UID: "u", ResourceVersion: "7", DryRun: true,
+				GracePeriod: new(time.Duration(0)), Propagation: request.Foreground, UID: "u", ResourceVersion: "7", DryRun: true,
 			})
 		}},
 		{"bind", func() (*request.Request, error) { return request.Bind(pod(), "n1", nil) }},
 		{"bind with every option", func() (*request.Request, error) {
-			return request.Bind(pod(), "n1", &request.CreateOptions{
-				DryRun: true, FieldManager: "me", FieldValidation: request.ValidationStrict,
+			return request.Bind(pod(), "n1", &request.BindOptions{
+				UID: "u", ResourceVersion: "7", Annotations: map[string]string{"a": "b"}, DryRun: true, FieldManager: "me",
 			})
 		}},
 		{"token", func() (*request.Request, error) { return request.Token(account(), nil) }},
@@ -122,12 +143,24 @@ func views() []golden {
 			return request.Watch(metadata(pods()), &request.WatchOptions{Timeout: time.Minute})
 		}},
 		{"get a table", func() (*request.Request, error) { return request.Get(table(protobuf(pod())), nil) }},
+		{"get a table with the whole object", func() (*request.Request, error) {
+			return request.Get(table(pod()), &request.GetOptions{IncludeObject: request.IncludeAll})
+		}},
 		{"list a table", func() (*request.Request, error) {
 			return request.List(table(protobuf(pods())), &request.ListOptions{IncludeObject: request.IncludeNone})
 		}},
 		{"watch a table", func() (*request.Request, error) {
-			return request.Watch(table(pods()), &request.WatchOptions{Timeout: time.Minute})
+			return request.Watch(table(pods()), &request.WatchOptions{Timeout: time.Minute, IncludeObject: request.IncludeMetadata})
 		}},
+		{"patch for metadata", func() (*request.Request, error) {
+			return request.PatchObject(metadata(protobuf(pod())), request.MergePatch(`{}`), nil)
+		}},
+		{"apply metadata", func() (*request.Request, error) {
+			return request.Apply(metadata(protobuf(pod())), &metav1.PartialObjectMetadata{
+				ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: map[string]string{"a": "b"}},
+			}, &request.ApplyOptions{FieldManager: "me"})
+		}},
+		{"delete for metadata", func() (*request.Request, error) { return request.Delete(metadata(protobuf(pod())), nil) }},
 	}
 }
 
@@ -139,9 +172,13 @@ func TestBodiesAreTheServersKinds(t *testing.T) {
 		into any
 	}{
 		{"an eviction", func() (*request.Request, error) {
-			return request.Evict(pod(), &request.EvictOptions{GracePeriod: new(time.Second), UID: "u", ResourceVersion: "7", DryRun: true})
+			return request.Evict(pod(), &request.EvictOptions{
+				GracePeriod: new(time.Second), Propagation: request.Orphan, UID: "u", ResourceVersion: "7", DryRun: true,
+			})
 		}, &policyv1.Eviction{}},
-		{"a binding", func() (*request.Request, error) { return request.Bind(pod(), "n1", nil) }, &corev1.Binding{}},
+		{"a binding", func() (*request.Request, error) {
+			return request.Bind(pod(), "n1", &request.BindOptions{UID: "u", ResourceVersion: "7", Annotations: map[string]string{"a": "b"}})
+		}, &corev1.Binding{}},
 		{"a token request", func() (*request.Request, error) {
 			return request.Token(account(), &request.TokenOptions{
 				Audiences: []string{"a"}, Expiration: time.Hour,
@@ -151,7 +188,6 @@ func TestBodiesAreTheServersKinds(t *testing.T) {
 		{"delete options", func() (*request.Request, error) {
 			return request.Delete(pod(), &request.DeleteOptions{
 				GracePeriod: new(time.Second), Propagation: request.Orphan, UID: "u", ResourceVersion: "7", DryRun: true,
-				IgnoreStoreReadErrorWithClusterBreakingPotential: true,
 			})
 		}, &metav1.DeleteOptions{}},
 	}
@@ -223,6 +259,8 @@ func TestSubresourcesThatCanNotBeAskedForAreRefused(t *testing.T) {
 	proxy := func(t request.Target, o request.ProxyOptions) error { _, err := request.Proxy(t, &o); return err }
 	raw := func(path string) error { _, err := request.Raw(path); return err }
 	sh := []string{"sh"}
+	table := pod()
+	table.View = request.ViewTable
 	checkRefusals(t, []refusal{
 		{"an eviction of a collection", func() error { _, err := request.Evict(pods(), nil); return err }(), "name", "is empty"},
 		{"an eviction with part of a second", func() error {
@@ -231,9 +269,9 @@ func TestSubresourcesThatCanNotBeAskedForAreRefused(t *testing.T) {
 		}(), "EvictOptions.GracePeriod", "1ms"},
 		{"a binding to nothing", func() error { _, err := request.Bind(pod(), "", nil); return err }(), "node", "is empty"},
 		{"a binding by a manager that does not print", func() error {
-			_, err := request.Bind(pod(), "n1", &request.CreateOptions{FieldManager: "\t"})
+			_, err := request.Bind(pod(), "n1", &request.BindOptions{FieldManager: "\t"})
 			return err
-		}(), "CreateOptions.FieldManager", "printable"},
+		}(), "BindOptions.FieldManager", "printable"},
 		{"a token for a moment", token(request.TokenOptions{Expiration: time.Minute}), "TokenOptions.Expiration", "1m0s"},
 		{"a token for part of a second", token(request.TokenOptions{Expiration: time.Hour + 1}), "TokenOptions.Expiration", "whole seconds"},
 		{"a token bound to nothing", token(request.TokenOptions{BoundObject: &request.BoundObject{Kind: "Pod"}}), "TokenOptions.BoundObject", "needs APIVersion, Kind and Name"},
@@ -262,16 +300,45 @@ func TestSubresourcesThatCanNotBeAskedForAreRefused(t *testing.T) {
 		{"a path to another host", raw("//host/version"), "path", "starts with one slash"},
 		{"a path with a fragment", raw("/a#b"), "path", "no fragment"},
 		{"a path that is no URL", raw("/%zz"), "path", "not the path of a URL"},
+		{"a path that leads out", raw("/a/../../b"), "path", "segment .."},
+		{"a path that leads out, escaped", raw("/a/%2e%2e/b"), "path", "segment .."},
+		{"a path with a broken query", raw("/a?b=%zz"), "path", "query that can't be read"},
 		{"rows of what is no table", func() error {
 			_, err := request.List(pods(), &request.ListOptions{IncludeObject: request.IncludeAll})
 			return err
 		}(), "ListOptions.IncludeObject", "is for tables"},
+		{"the row of what is no table", func() error {
+			_, err := request.Get(pod(), &request.GetOptions{IncludeObject: request.IncludeNone})
+			return err
+		}(), "GetOptions.IncludeObject", "is for tables"},
+		{"new rows of what is no table", func() error {
+			_, err := request.Watch(pods(), &request.WatchOptions{IncludeObject: request.IncludeNone})
+			return err
+		}(), "WatchOptions.IncludeObject", "is for tables"},
+		{"rows of what is deleted", func() error {
+			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{IncludeObject: request.IncludeNone})
+			return err
+		}(), "ListOptions.IncludeObject", "is for tables"},
 		{"rows with what nobody knows", func() error {
-			table := pods()
-			table.View = request.ViewTable
-			_, err := request.List(table, &request.ListOptions{IncludeObject: "x"})
+			all := pods()
+			all.View = request.ViewTable
+			_, err := request.List(all, &request.ListOptions{IncludeObject: "x"})
 			return err
 		}(), "ListOptions.IncludeObject", `"x" is none of`},
+		{"an update for a table", func() error {
+			_, err := request.Update(table, &corev1.Pod{ObjectMeta: named("web-0")}, nil)
+			return err
+		}(), "view", "tables are for get, list and watch"},
+		{"an apply for a table", func() error {
+			_, err := request.Apply(table, &corev1.Pod{ObjectMeta: named("web-0")}, &request.ApplyOptions{FieldManager: "me"})
+			return err
+		}(), "view", "tables are for"},
+		{"a patch for a table", func() error { _, err := request.PatchObject(table, request.MergePatch(`{}`), nil); return err }(), "view", "tables are for"},
+		{"a delete for a table", func() error { _, err := request.Delete(table, nil); return err }(), "view", "tables are for"},
+		{"an update with nothing but metadata", func() error {
+			_, err := request.Update(pod(), &metav1.PartialObjectMetadata{ObjectMeta: named("web-0")}, nil)
+			return err
+		}(), "object", "use a patch or an apply"},
 	})
 }
 

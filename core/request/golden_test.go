@@ -255,7 +255,10 @@ func deletes() []golden {
 // text returns everything of a request that goes over the wire.
 func text(r *request.Request) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s\nAccept: %s\n", r.Method, r.URI(), r.Accept)
+	fmt.Fprintf(&b, "%s %s\n", r.Method, r.URI())
+	if r.Accept != "" {
+		fmt.Fprintf(&b, "Accept: %s\n", r.Accept)
+	}
 	if r.ContentType != "" {
 		fmt.Fprintf(&b, "Content-Type: %s\n", r.ContentType)
 	}
@@ -269,7 +272,9 @@ func text(r *request.Request) string {
 }
 
 func TestRequestsGoOverTheWireAsRecorded(t *testing.T) {
-	for file, tests := range map[string][]golden{"read": reads(), "write": writes(), "patch": patches(), "delete": deletes(), "subresource": subresources(), "view": views()} {
+	for file, tests := range map[string][]golden{
+		"read": reads(), "write": writes(), "patch": patches(), "delete": deletes(), "subresource": subresources(), "view": views(),
+	} {
 		var got strings.Builder
 		for _, tt := range tests {
 			req, err := tt.req()

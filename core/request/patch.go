@@ -124,6 +124,9 @@ func PatchObject(t Target, p Patch, o *PatchOptions) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.checkWrite(); err != nil {
+		return nil, err
+	}
 	body, err := p.encode()
 	if err != nil {
 		return nil, err

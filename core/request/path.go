@@ -9,13 +9,23 @@ import (
 	"strings"
 )
 
-// Raw builds the request for a path of the server that is no resource, such as /version or /readyz?verbose.
+// Raw builds the request for a path of the server that is no resource, such as /version or /readyz?verbose. The path is
+// escaped, as in a URL, and may have a query. To send something there, set the request's Method, Verb and Body.
 func Raw(path string) (*Request, error) {
 	u, err := url.Parse(path)
-	if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || u.Fragment != "" {
+	if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.Contains(path, "#") {
 		return nil, invalid("path", "%q is not the path of a URL; it starts with one slash and has no fragment", path)
 	}
-	return &Request{Verb: "get", Method: "GET", Path: u.EscapedPath(), Query: u.Query(), Accept: "*/*"}, nil
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		if segment == "." || segment == ".." {
+			return nil, invalid("path", "%q has a segment %s; write the path without it", path, segment)
+		}
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, invalid("path", "%q has a query that can't be read: %v", path, err)
+	}
+	return &Request{Verb: "get", Method: "GET", Path: u.EscapedPath(), Query: q, Accept: "*/*"}, nil
 }
 
 // ProxyOptions are the options of a request to a pod, a service or a node through the API server.
@@ -23,7 +33,7 @@ type ProxyOptions struct {
 	Method string     // default: GET
 	Scheme string     // http or https; default: http, for nodes https
 	Port   string     // number or name; default: the first one
-	Path   string     // below the object, such as "metrics/cadvisor"; escaped by the request
+	Path   string     // below the object, such as "metrics/cadvisor"; not escaped. Default: its root
 	Query  url.Values // of the request to the object
 
 	Accept      string // media types, best first; default: any
@@ -98,15 +108,13 @@ func proxyVerb(method string) (verb, sent string) {
 	return "", ""
 }
 
-// escapePath returns a path to put behind another one.
+// escapePath returns a path to put behind another one. It starts with a slash, even for an empty path: a server that
+// proxies answers a path without one by a redirect to itself.
 func escapePath(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
 	var b strings.Builder
 	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		if segment == "." || segment == ".." {
-			return "", invalid("ProxyOptions.Path", "%q has a segment %s", path, segment)
+			return "", invalid("ProxyOptions.Path", "%q has a segment %s; write the path without it", path, segment)
 		}
 		b.WriteString("/" + url.PathEscape(segment))
 	}

@@ -20,6 +20,9 @@ type EvictOptions struct {
 	// GracePeriod is how long the pod may take to end, in whole seconds. Default: the pod's own.
 	GracePeriod *time.Duration
 
+	// Propagation says what becomes of the objects that the pod owns. Default: that of pods, [Background].
+	Propagation DeletionPropagation
+
 	// UID and ResourceVersion make the eviction fail with a conflict when the pod is another one by now.
 	UID             types.UID
 	ResourceVersion string
@@ -30,13 +33,17 @@ type EvictOptions struct {
 // eviction is Eviction of policy/v1.
 type eviction struct {
 	metav1.TypeMeta `json:",inline"`
-	Metadata        named                 `json:"metadata"`
+	Metadata        reference             `json:"metadata"`
 	DeleteOptions   *metav1.DeleteOptions `json:"deleteOptions,omitempty"`
 }
 
-type named struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace,omitempty"`
+// reference is the metadata of a body that means another object, with what must hold of that one.
+type reference struct {
+	Name            string            `json:"name"`
+	Namespace       string            `json:"namespace,omitempty"`
+	UID             types.UID         `json:"uid,omitempty"`
+	ResourceVersion string            `json:"resourceVersion,omitempty"`
+	Annotations     map[string]string `json:"annotations,omitempty"`
 }
 
 // Evict builds the request that deletes a pod unless a disruption budget needs it, see
@@ -45,11 +52,14 @@ func Evict(t Target, o *EvictOptions) (*Request, error) {
 	t.Subresource = "eviction"
 	body := eviction{
 		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
-		Metadata: named{t.Name, t.Namespace},
+		Metadata: reference{Name: t.Name, Namespace: t.Namespace},
 	}
 	q := url.Values{}
 	if o != nil {
-		del := &DeleteOptions{GracePeriod: o.GracePeriod, UID: o.UID, ResourceVersion: o.ResourceVersion, DryRun: o.DryRun}
+		del := &DeleteOptions{
+			GracePeriod: o.GracePeriod, Propagation: o.Propagation,
+			UID: o.UID, ResourceVersion: o.ResourceVersion, DryRun: o.DryRun,
+		}
 		options, err := del.body("EvictOptions.")
 		if err != nil {
 			return nil, err
@@ -62,10 +72,23 @@ func Evict(t Target, o *EvictOptions) (*Request, error) {
 	return post(t, q, body)
 }
 
+// BindOptions are the options of binding a pod to a node.
+type BindOptions struct {
+	// UID and ResourceVersion make the binding fail with a conflict when the pod is another one by now.
+	UID             types.UID
+	ResourceVersion string
+
+	// Annotations are added to the pod's own.
+	Annotations map[string]string
+
+	DryRun       bool   // go through everything but the storing
+	FieldManager string // who is said to own the fields; default: from the user agent
+}
+
 // binding is Binding of v1.
 type binding struct {
 	metav1.TypeMeta `json:",inline"`
-	Metadata        named `json:"metadata"`
+	Metadata        reference `json:"metadata"`
 	Target          struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -74,28 +97,29 @@ type binding struct {
 }
 
 // Bind builds the request that assigns a pod to a node, as schedulers do.
-func Bind(t Target, node string, o *CreateOptions) (*Request, error) {
+func Bind(t Target, node string, o *BindOptions) (*Request, error) {
 	if node == "" {
 		return nil, invalid("node", "is empty; name the node")
+	}
+	if o == nil {
+		o = &BindOptions{}
 	}
 	t.Subresource = "binding"
 	body := binding{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
-		Metadata: named{t.Name, t.Namespace},
+		Metadata: reference{t.Name, t.Namespace, o.UID, o.ResourceVersion, o.Annotations},
 	}
 	body.Target.APIVersion, body.Target.Kind, body.Target.Name = "v1", "Node", node
 	q := url.Values{}
-	if o != nil {
-		if err := encodeWrite(q, "CreateOptions.", o.DryRun, o.FieldManager, o.FieldValidation); err != nil {
-			return nil, err
-		}
+	if err := encodeWrite(q, "BindOptions.", o.DryRun, o.FieldManager, ""); err != nil {
+		return nil, err
 	}
 	return post(t, q, body)
 }
 
 // post builds the request that creates something below an object, whose body is no object of the target's kind.
 func post(t Target, q url.Values, body any) (*Request, error) {
-	t.Encoding = wire.JSON
+	t.Encoding, t.View = wire.JSON, ViewObject
 	path, err := t.path(needObject)
 	if err != nil {
 		return nil, err
@@ -127,11 +151,12 @@ type LogOptions struct {
 	Follow   bool // go on with what the container writes, until it ends
 	Previous bool // of the container's last run, which has ended
 
-	// Since and SinceTime leave out what is older: than a time ago, in whole seconds, or than a time. Only one may be set.
+	// Since and SinceTime leave out what is older: than a time ago, in whole seconds, or than a time, whose fraction of a
+	// second is dropped. Only one may be set.
 	Since     time.Duration
 	SinceTime time.Time
 
-	TailLines  *int64 // how many lines at the end; with a Stream, all of them
+	TailLines  *int64 // how many lines at the end; goes with no Stream but LogAll. Default: all of them
 	LimitBytes int64  // how much of it at the most; 0 means no limit
 	Timestamps bool   // begin each line with its time
 

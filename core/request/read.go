@@ -18,6 +18,9 @@ type GetOptions struct {
 	// ResourceVersion asks for a state at least as new as this version; "0" means any state the server has at hand.
 	// Default: the newest state.
 	ResourceVersion string
+
+	// IncludeObject is how much of the object comes with its row of a [ViewTable]. Default: IncludeMetadata.
+	IncludeObject IncludeObject
 }
 
 // ListOptions are the options of a list. See https://kubernetes.io/docs/reference/using-api/api-concepts/.
@@ -57,6 +60,20 @@ const (
 	IncludeAll      IncludeObject = "Object"
 )
 
+// check refuses what the server does not know, and what it would ignore.
+func (i IncludeObject) check(field string, view View) error {
+	switch i {
+	case "":
+		return nil
+	case IncludeNone, IncludeMetadata, IncludeAll:
+		if view != ViewTable {
+			return invalid(field+"IncludeObject", "is for tables; nothing else has rows")
+		}
+		return nil
+	}
+	return invalid(field+"IncludeObject", "%q is none of None, Metadata, Object", i)
+}
+
 // VersionMatch is how a list's ResourceVersion is meant.
 type VersionMatch string
 
@@ -89,6 +106,9 @@ type WatchOptions struct {
 	// SendInitialEvents asks for the objects that are there first, then a bookmark that marks their end, from a state
 	// at least as new as ResourceVersion: https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists.
 	SendInitialEvents bool
+
+	// IncludeObject is how much of an object comes with its row of a [ViewTable]. Default: IncludeMetadata.
+	IncludeObject IncludeObject
 }
 
 // Get builds the request for one object.
@@ -99,7 +119,11 @@ func Get(t Target, o *GetOptions) (*Request, error) {
 	}
 	q := url.Values{}
 	if o != nil {
+		if err := o.IncludeObject.check("GetOptions.", t.View); err != nil {
+			return nil, err
+		}
 		set(q, "resourceVersion", o.ResourceVersion)
+		set(q, "includeObject", string(o.IncludeObject))
 	}
 	return &Request{Verb: "get", Method: "GET", Path: path, Query: q, Accept: t.accept(), Target: t}, nil
 }
@@ -125,13 +149,12 @@ func (o *ListOptions) check(view View) error {
 	if err := checkSelectors(field, o.LabelSelector, o.FieldSelector); err != nil {
 		return err
 	}
+	if err := o.IncludeObject.check(field, view); err != nil {
+		return err
+	}
 	switch {
 	case o.Timeout < 0 || o.Timeout%time.Second != 0:
 		return invalid(field+"Timeout", "%v is not a positive number of whole seconds", o.Timeout)
-	case o.IncludeObject != "" && view != ViewTable:
-		return invalid(field+"IncludeObject", "is for tables; nothing else has rows")
-	case o.IncludeObject != "" && o.IncludeObject != IncludeNone && o.IncludeObject != IncludeMetadata && o.IncludeObject != IncludeAll:
-		return invalid(field+"IncludeObject", "%q is none of None, Metadata, Object", o.IncludeObject)
 	case o.Limit < 0:
 		return invalid(field+"Limit", "%d is negative; 0 means no limit", o.Limit)
 	case o.Continue != "" && (o.ResourceVersion != "" || o.ResourceVersionMatch != ""):
@@ -185,6 +208,9 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 	if err := checkSelectors("WatchOptions.", o.LabelSelector, o.FieldSelector); err != nil {
 		return nil, err
 	}
+	if err := o.IncludeObject.check("WatchOptions.", t.View); err != nil {
+		return nil, err
+	}
 	timeout := o.Timeout
 	switch {
 	case timeout == 0:
@@ -200,6 +226,7 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 	set(q, "fieldSelector", o.FieldSelector)
 	set(q, "resourceVersion", o.ResourceVersion)
 	set(q, "shardSelector", o.ShardSelector)
+	set(q, "includeObject", string(o.IncludeObject))
 	if !o.NoBookmarks {
 		q.Set("allowWatchBookmarks", "true")
 	}

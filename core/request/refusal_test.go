@@ -135,6 +135,13 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 			_, err := request.DeleteCollection(pods(), &request.DeleteOptions{UID: "u"}, nil)
 			return err
 		}(), "DeleteOptions.UID", "no collection"},
+		{"a delete of a collection that can't be read", func() error {
+			_, err := request.DeleteCollection(pods(), &request.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: true}, nil)
+			return err
+		}(), "DeleteOptions.IgnoreStoreReadErrorWithClusterBreakingPotential", "one by one"},
+		{"a delete of one version of what can't be read", remove(request.DeleteOptions{
+			IgnoreStoreReadErrorWithClusterBreakingPotential: true, ResourceVersion: "7",
+		}), "DeleteOptions.IgnoreStoreReadErrorWithClusterBreakingPotential", "goes with no"},
 		{"a delete of a collection with bad list options", func() error {
 			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{Limit: -1})
 			return err

@@ -31,6 +31,14 @@ func (v View) parameters(list bool) string {
 	return ";as=" + as + ";v=v1;g=meta.k8s.io"
 }
 
+// checkWrite refuses a view that only reading has.
+func (t Target) checkWrite() error {
+	if t.View == ViewTable {
+		return invalid("view", "tables are for get, list and watch; leave it out, or ask for metadata")
+	}
+	return nil
+}
+
 // accept lists the media types for one object, the wanted one first.
 func (t Target) accept() string { return t.acceptView(t.View.parameters(false)) }
 

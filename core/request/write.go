@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -50,8 +52,8 @@ type ApplyOptions struct {
 	DryRun       bool   // go through everything but the storing
 }
 
-// Create builds the request that creates an object. For a subresource, the target has a name, and the object, such as an
-// Eviction, says its own kind.
+// Create builds the request that creates an object. For a subresource, the target has the name of the object that it is
+// of; what is created is of the target's Kind, or else of the kind that obj itself says.
 func Create(t Target, obj core.Object, o *CreateOptions) (*Request, error) {
 	n := needParent
 	if t.Subresource != "" {
@@ -97,6 +99,9 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.checkWrite(); err != nil {
+		return nil, err
+	}
 	if err := matchObject(t, obj); err != nil {
 		return nil, err
 	}
@@ -114,6 +119,12 @@ func withObject(t Target, n need, verb, method string, q url.Values, obj core.Ob
 	path, err := t.path(n)
 	if err != nil {
 		return nil, err
+	}
+	if err := t.checkWrite(); err != nil {
+		return nil, err
+	}
+	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		return nil, invalid("object", "has nothing but metadata, and would be stored so; use a patch or an apply")
 	}
 	if err := matchObject(t, obj); err != nil {
 		return nil, err

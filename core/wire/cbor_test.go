@@ -220,7 +220,7 @@ func TestEventsOfOddCBOR(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := readEvents(bytes.NewReader(unhex(t, tt.hex)), wire.CBOR.WatchMediaType(), nil)
+			_, err := readEvents(bytes.NewReader(unhex(t, tt.hex)), streamType(wire.CBOR), nil)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Events = %v, want an error with %q", err, tt.want)
 			}

@@ -4,7 +4,7 @@
 // Package wire turns bytes of an API server into objects and back.
 //
 // Use it to write a client, a cache or a test server; everything that encodes or decodes in this SDK goes through it,
-// so an engine changes in one place. It knows two encodings, [JSON] and [Protobuf], chosen by content type.
+// so an engine changes in one place. It knows three encodings, [JSON], [Protobuf] and [CBOR], chosen by content type.
 //
 //	meta, err := wire.ReadList(body, contentType, nil, func(item wire.Packed) error {
 //		pod := new(corev1.Pod)
@@ -19,10 +19,16 @@
 // [Packed.Decode] makes a whole object, [Packed.Metadata] only the metadata, and [Packed.Compact] an owned copy without
 // managedFields, which is what a cache keeps.
 //
+// An object that can't be decoded is a matter of its own: the stream goes on, and [Packed.ItemError] says which it was.
+//
 // # JSON
 //
 // JSON is read and written with the rules of encoding/json, since the Kubernetes types were written for them, with two
 // differences that the API server makes too: field names match by exact case, and integers in empty interfaces are int64.
+// Quantities are bounded, as reading one may take hours.
+//
+// What people write is better read by [UnmarshalStrict], which reports names that are unknown, miscased or given twice,
+// all at once. [Documents] reads files of YAML or JSON, object by object, with the line of each mistake.
 //
 // # Protobuf
 //
@@ -32,7 +38,15 @@
 // encoded and decoded by the struct tags of the kinds. Their generated code is not called: a call through an interface
 // makes the linker keep it for every kind of a package, which was a tenth of a controller's binary.
 //
+// # CBOR
+//
+// CBOR says what JSON says: https://kep.k8s.io/4222. It is written byte for byte as API servers write it. Maps with a
+// duplicate name, and numbers that are not finite, are refused. It is the faster one for objects of any kind, and the smaller one.
+//
 // # Errors
+//
+// A value that does not fit its field is an error with the field's path, such as spec.replicas, but without any text of the
+// object, which may be a secret.
 //
 // A body that ends early, as when the connection breaks, is an error that matches io.ErrUnexpectedEOF; it never looks like
 // a shorter list or the end of a watch. What is larger than [Limits] allow is a [*TooLargeError]. An ERROR event of a watch

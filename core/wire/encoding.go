@@ -19,13 +19,13 @@ const (
 	CBOR
 )
 
-// The media types of the encodings. [Encoding.WatchMediaType] gives those of watch streams.
+// The media types of the encodings. Who asks for a watch stream adds a stream parameter to them.
 const (
 	MediaTypeJSON     = "application/json"
 	MediaTypeProtobuf = "application/vnd.kubernetes.protobuf"
 	MediaTypeCBOR     = "application/cbor"
 
-	mediaTypeCBORSequence = "application/cbor-seq"
+	mediaTypeCBORSequence = "application/cbor-seq" // of the answer to who asks for a watch stream in CBOR
 )
 
 // The media types of server-side applies: the first for a body in JSON, which is YAML too, the second for one in CBOR.
@@ -44,14 +44,6 @@ func (e Encoding) MediaType() string {
 	default:
 		return MediaTypeJSON
 	}
-}
-
-// WatchMediaType returns the media type of a stream of events in the encoding.
-func (e Encoding) WatchMediaType() string {
-	if e == CBOR {
-		return mediaTypeCBORSequence
-	}
-	return e.MediaType() + ";stream=watch"
 }
 
 // String returns "json", "protobuf" or "cbor".

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -100,4 +101,92 @@ func ExampleMarshalApply() {
 	body, err := wire.MarshalApply(desired, core.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"})
 	fmt.Println(string(body), err)
 	// Output: {"kind":"Namespace","apiVersion":"v1","metadata":{"name":"prod","labels":{"tier":"1"}}} <nil>
+}
+
+// A file for kubectl apply, read object by object.
+func ExampleDocuments() {
+	file := strings.NewReader(`# both in one file
+apiVersion: v1
+kind: Namespace
+metadata: {name: prod}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicsa: 3
+`)
+	for doc, err := range wire.Documents(file, nil) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		obj := new(unstructured.Unstructured)
+		err := doc.Decode(obj)
+		fmt.Println(doc.Kind.Kind, obj.GetName(), err)
+		if doc.Kind.Kind == "Deployment" {
+			fmt.Println(doc.DecodeStrict(new(appsv1.Deployment)))
+		}
+	}
+	// Output:
+	// Namespace prod <nil>
+	// Deployment web <nil>
+	// document 2, line 11: line 11: spec.replicsa: unknown field
+}
+
+func ExampleUnmarshalStrict() {
+	body := []byte(`{"kind":"Pod","metadata":{"name":"web","name":"web-0"},"spec":{"NodeName":"n1","contianers":[]}}`)
+	pod := new(corev1.Pod)
+	err := wire.UnmarshalStrict(body, "application/json", pod)
+	if strict, ok := errors.AsType[*wire.StrictError](err); ok {
+		for _, problem := range strict.Problems {
+			fmt.Println(problem)
+		}
+	}
+	fmt.Println(pod.Name)
+	// Output:
+	// metadata.name: duplicate field
+	// spec.NodeName: miscased field, want nodeName
+	// spec.contianers: unknown field
+	// web-0
+}
+
+// One bad object does not hide the others.
+func ExamplePacked_ItemError() {
+	body := strings.NewReader(`{"kind":"PodList","items":[{"metadata":{"name":"good"}},
+		{"metadata":{"name":"bad","namespace":"prod","resourceVersion":"7"},"spec":{"priority":"high"}}]}`)
+	_, err := wire.ReadList(body, "application/json", nil, func(item wire.Packed) error {
+		pod := new(corev1.Pod)
+		if err := item.Decode(pod); err != nil {
+			bad := item.ItemError(err)
+			fmt.Println(bad, "at version", bad.Head.ResourceVersion)
+			return nil
+		}
+		fmt.Println(pod.Name)
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// good
+	// prod/bad: decode json: spec.priority: want an int32, not a string at version 7
+	// <nil>
+}
+
+func ExamplePacked_Labels() {
+	item := wire.NewPacked(wire.JSON, []byte(`{"metadata":{"name":"web-0","labels":{"app":"web"}},"spec":{}}`))
+	labels, err := item.Labels()
+	fmt.Println(labels, err)
+	// Output: map[app:web] <nil>
+}
+
+func ExamplePacked_Transcode() {
+	item := wire.NewPacked(wire.JSON, []byte(`{"kind":"Widget","spec":{"size":3}}`))
+	small, err := item.Transcode(wire.CBOR)
+	fmt.Printf("%d bytes instead of %d, %v\n", small.Len(), item.Len(), err)
+	back, err := small.Transcode(wire.JSON)
+	fmt.Println(string(back.Bytes()), err)
+	// Output:
+	// 25 bytes instead of 35, <nil>
+	// {"kind":"Widget","spec":{"size":3}} <nil>
 }

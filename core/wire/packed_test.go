@@ -58,6 +58,28 @@ func TestHeadOfEveryKind(t *testing.T) {
 	})
 }
 
+func TestLabelsAndAnnotationsOfEveryKind(t *testing.T) {
+	packedGoldens(t, func(name string, p wire.Packed, obj apitest.Object) {
+		if got, err := p.Labels(); err != nil || len(got) == 0 || !reflect.DeepEqual(got, obj.GetLabels()) {
+			t.Errorf("%s: Labels() = %v, %v; want %v", name, got, err, obj.GetLabels())
+		}
+		if got, err := p.Annotations(); err != nil || len(got) == 0 || !reflect.DeepEqual(got, obj.GetAnnotations()) {
+			t.Errorf("%s: Annotations() = %v, %v; want %v", name, got, err, obj.GetAnnotations())
+		}
+	})
+	for _, p := range []wire.Packed{
+		wire.NewPacked(wire.JSON, []byte(`{"metadata":{"labels":null}}`)), wire.NewPacked(wire.Protobuf, nil),
+		wire.NewPacked(wire.CBOR, []byte("\xa0")),
+	} {
+		if got, err := p.Labels(); err != nil || got != nil {
+			t.Errorf("Labels() of %s without any = %v, %v", p.Encoding(), got, err)
+		}
+	}
+	if _, err := wire.NewPacked(wire.Protobuf, []byte("\x0a\x02\x5a\x05")).Labels(); err == nil {
+		t.Error("Labels() of broken metadata = nil")
+	}
+}
+
 func TestMetadataOfEveryKindIsAllButManagedFields(t *testing.T) {
 	packedGoldens(t, func(name string, p wire.Packed, obj apitest.Object) {
 		obj.SetManagedFields(nil)

@@ -38,7 +38,7 @@ What could not be discovered is listed at the end, and makes the exit status 1.
 `
 
 // formats are the values of -o.
-var formats = []string{"table", "wide", "name"}
+const formats = "table, wide, name"
 
 // options are what is asked for.
 type options struct {
@@ -120,8 +120,8 @@ func parse(args []string, notes io.Writer) (options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("%q is none of the flags; -h lists them", flags.Arg(0))
-	case !slices.Contains(formats, o.format):
-		return o, fmt.Errorf("-o %s: want %s", o.format, strings.Join(formats, ", "))
+	case !slices.Contains(strings.Split(formats, ", "), o.format):
+		return o, fmt.Errorf("-o %s: want %s", o.format, formats)
 	}
 	return o, nil
 }

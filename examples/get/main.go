@@ -38,7 +38,7 @@ RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), on
 `
 
 // formats are the values of -o.
-var formats = []string{"table", "wide", "json", "yaml", "name"}
+const formats = "table, wide, json, yaml, name"
 
 // options are what is asked for.
 type options struct {
@@ -112,8 +112,8 @@ func parse(args []string, notes io.Writer) (options, error) {
 	switch {
 	case len(words) == 0:
 		return o, errors.New("name a resource, such as pods; -h says more")
-	case !slices.Contains(formats, o.format):
-		return o, fmt.Errorf("-o %s: want %s", o.format, strings.Join(formats, ", "))
+	case !slices.Contains(strings.Split(formats, ", "), o.format):
+		return o, fmt.Errorf("-o %s: want %s", o.format, formats)
 	case o.namespace != "" && o.everywhere:
 		return o, errors.New("-n names one namespace, and -A means all: leave one of them out")
 	case o.watch && (o.format == "json" || o.format == "yaml"):

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,8 +164,9 @@ func testEphemeral(t *testing.T, c *kube.Client) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(pod.Spec.EphemeralContainers); pod.Spec.EphemeralContainers[n-1].Name != name {
-			t.Errorf("ephemeral containers: %v", pod.Spec.EphemeralContainers)
+		there := slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == name })
+		if !there {
+			t.Errorf("the pod has no container %s: %v", name, pod.Spec.EphemeralContainers)
 		}
 	}
 	_, err := kube.Await(limit(t), pods, "web", func(pod *corev1.Pod) error {

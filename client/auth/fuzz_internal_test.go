@@ -1,0 +1,59 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/kube-go/sdk/client/config"
+)
+
+// FuzzDecodeCredential promises that whatever a plugin prints becomes a credential or an error.
+func FuzzDecodeCredential(f *testing.F) {
+	for _, seed := range []string{
+		"", "{", "null", "a: b", "- 1", "\x00", "&a [*a]",
+		`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"abc"}}`,
+		`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"expirationTimestamp":"0000-01-01T00:00:00Z","token":"a"}}`,
+		"kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1\nstatus: {clientCertificateData: x, clientKeyData: y}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := decodeCredential(data, config.ExecV1)
+		if (c == nil) != (err != nil) {
+			t.Fatalf("decodeCredential(%q) = %v, %v", data, c, err)
+		}
+		if err != nil && strings.ContainsFunc(err.Error(), unicode.IsControl) {
+			t.Fatalf("the error %q has control characters", err)
+		}
+		if c != nil && c.token == "" && c.cert == nil {
+			t.Fatalf("decodeCredential(%q) is empty", data)
+		}
+	})
+}
+
+// FuzzIDToken promises that whatever stands in a kubeconfig is an ID token or is not.
+func FuzzIDToken(f *testing.F) {
+	for _, seed := range []string{"", "a.b.c", "a.e30.c", "a.eyJleHAiOjFlOTl9.c", "a.eyJleHAiOi0xfQ.c", "a.eyJleHAiOjk5OTk5OTk5OTl9.c"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		if c := idToken(config.Secret(token)); c != nil && (c.token != token || c.expiry.IsZero()) {
+			t.Fatalf("idToken(%q) = %+v", token, c)
+		}
+	})
+}
+
+// FuzzPlain promises that text to be shown is one line that drives no terminal.
+func FuzzPlain(f *testing.F) {
+	f.Add([]byte("\x1b[31mred\r\n\tagain \xff\u2028\u202e"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got := plain(text)
+		if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Fatalf("plain(%q) = %q", text, got)
+		}
+	})
+}

@@ -1,0 +1,370 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client/auth"
+	"github.com/kube-go/sdk/client/config"
+)
+
+// issuer is an OpenID Connect provider. Each refresh token is good for once.
+type issuer struct {
+	*httptest.Server
+	metadata string // answer in place of the right one
+
+	mu       sync.Mutex // guards what follows
+	refresh  string     // the token that is good
+	redeemed int
+	answer   func(http.ResponseWriter) // in place of the right one
+}
+
+func newIssuer(t testing.TB) *issuer {
+	t.Helper()
+	i := &issuer{refresh: "refresh-0"}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		if i.metadata != "" {
+			fmt.Fprint(w, i.metadata)
+			return
+		}
+		fmt.Fprintf(w, `{"issuer":%q,"token_endpoint":%q}`, i.URL, i.URL+"/token")
+	})
+	mux.HandleFunc("POST /token", i.token)
+	i.Server = httptest.NewTLSServer(mux)
+	i.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	t.Cleanup(i.Close)
+	return i
+}
+
+func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	id, secret, ok := r.BasicAuth()
+	if !ok {
+		id, secret = r.FormValue("client_id"), r.FormValue("client_secret")
+	}
+	switch {
+	case i.answer != nil:
+		i.answer(w)
+		return
+	case id != "kube" || secret != "client-s3cret" || r.FormValue("grant_type") != "refresh_token":
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"error":"invalid_client"}`)
+		return
+	case r.FormValue("refresh_token") != i.refresh:
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"token s3cret is not good"}`)
+		return
+	}
+	i.redeemed++
+	i.refresh = fmt.Sprintf("refresh-%d", i.redeemed)
+	fmt.Fprintf(w, `{"access_token":"x","token_type":"Bearer","id_token":%q,"refresh_token":%q}`,
+		newToken(fmt.Sprint("id-", i.redeemed), time.Hour), i.refresh)
+}
+
+// newToken returns an ID token that nobody has signed.
+func newToken(name string, lives time.Duration) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	claims := fmt.Sprintf(`{"name":%q,"exp":%d.5}`, name, time.Now().Add(lives).Unix())
+	return encode([]byte(`{"alg":"none"}`)) + "." + encode([]byte(claims)) + ".s3cret"
+}
+
+// named returns the name in an ID token.
+func named(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return token
+	}
+	claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
+	name, _, _ := strings.Cut(strings.TrimPrefix(string(claims), `{"name":"`), `"`)
+	return name
+}
+
+// settings are those of a user who has logged in.
+func (i *issuer) settings() map[string]config.Secret {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
+	return map[string]config.Secret{
+		"idp-issuer-url":                 config.Secret(i.URL),
+		"idp-certificate-authority-data": config.Secret(base64.StdEncoding.EncodeToString(ca)),
+		"client-id":                      "kube",
+		"client-secret":                  "client-s3cret",
+		"refresh-token":                  "refresh-0",
+	}
+}
+
+func newOIDC(t testing.TB, settings map[string]config.Secret) *auth.OIDC {
+	t.Helper()
+	p, err := auth.NewOIDC(&config.Config{AuthProvider: &config.AuthProvider{Name: "oidc", Config: settings}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestOIDC follows ID tokens through their lives.
+func TestOIDC(t *testing.T) {
+	checkGoroutines(t)
+	i := newIssuer(t)
+	settings := i.settings()
+	settings["id-token"] = config.Secret(newToken("first", time.Hour))
+	p := newOIDC(t, settings)
+	to := &bearer{}
+	expect := func(when string, status, redeemed int, tokens ...string) {
+		t.Helper()
+		to.seen = nil
+		got, err := send(t, p.Layer, to, nil)
+		if got != status || err != nil || i.redeemed != redeemed {
+			t.Errorf("%s: %d, %v after %d refreshs; want %d after %d", when, got, err, i.redeemed, status, redeemed)
+		}
+		for n, token := range to.seen {
+			to.seen[n] = named(token)
+		}
+		if diff := cmp.Diff(tokens, to.seen); diff != "" {
+			t.Errorf("%s: tokens (-want +got):\n%s", when, diff)
+		}
+	}
+	expect("with a token", 200, 0, "first")
+	to.token = "another"
+	expect("when the token is refused", 401, 1, "first", "id-1")
+	to.token = ""
+	expect("with the next token", 200, 1, "id-1")
+
+	for name, token := range map[string]string{"expired": newToken("old", -time.Minute), "none": "", "broken": "a.b.c", "no JWT": "s3cret"} {
+		i.refresh, i.redeemed = "refresh-0", 0
+		settings := i.settings()
+		settings["id-token"] = config.Secret(token)
+		p = newOIDC(t, settings)
+		expect("with a token that is "+name, 200, 1, "id-1")
+	}
+}
+
+// TestOIDCFailures promises errors that say what to do, and show no token.
+func TestOIDCFailures(t *testing.T) {
+	checkGoroutines(t)
+	text := func(code int, body string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.WriteHeader(code)
+			fmt.Fprint(w, body)
+		}
+	}
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty.crt")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name     string
+		change   func(map[string]config.Secret)
+		metadata string
+		answer   func(http.ResponseWriter)
+		want     string // ISSUER is the URL
+	}{
+		{
+			"no issuer", func(s map[string]config.Secret) { delete(s, "idp-issuer-url") }, "", nil,
+			"auth-provider oidc: idp-issuer-url is missing: log in again",
+		},
+		{
+			"no client", func(s map[string]config.Secret) { delete(s, "client-id") }, "", nil,
+			"auth-provider oidc: client-id is missing: log in again",
+		},
+		{
+			"an issuer without TLS", func(s map[string]config.Secret) { s["idp-issuer-url"] = "http://idp" }, "", nil,
+			`auth-provider oidc: idp-issuer-url "http://idp" is no https URL`,
+		},
+		{
+			"an authority that is not base64", func(s map[string]config.Secret) { s["idp-certificate-authority-data"] = "?" }, "", nil,
+			"auth-provider oidc: idp-certificate-authority-data: is not base64: encode the content of the file",
+		},
+		{
+			"an authority that is not there", func(s map[string]config.Secret) {
+				s["idp-certificate-authority-data"], s["idp-certificate-authority"] = "", "/no/such/file"
+			}, "", nil, "auth-provider oidc: idp-certificate-authority: open /no/such/file: no such file or directory",
+		},
+		{
+			"an authority that is empty", func(s map[string]config.Secret) {
+				s["idp-certificate-authority-data"], s["idp-certificate-authority"] = "", config.Secret(empty)
+			}, "", nil, "auth-provider oidc: idp-certificate-authority: holds no certificate: give it in PEM form",
+		},
+		{
+			"an authority of another", func(s map[string]config.Secret) {
+				s["idp-certificate-authority-data"] = config.Secret(base64.StdEncoding.EncodeToString(newPair(t, "other", time.Hour).cert))
+			}, "", nil, `oidc provider ISSUER: Get "ISSUER/.well-known/openid-configuration": tls: failed to verify certificate: ` +
+				`x509: certificate signed by unknown authority`,
+		},
+		{
+			"no refresh token", func(s map[string]config.Secret) { delete(s, "refresh-token") }, "", nil,
+			"oidc provider ISSUER: the id-token has expired or was refused, and there is no refresh-token: log in again",
+		},
+		{
+			"a refresh token that was used", func(s map[string]config.Secret) { s["refresh-token"] = "s3cret" }, "", nil,
+			"oidc provider ISSUER: refresh the id-token: 400 Bad Request: invalid_grant: " +
+				"the refresh-token has expired or was used: log in again",
+		},
+		{
+			"a client that is not known", func(s map[string]config.Secret) { s["client-id"] = "other" }, "", nil,
+			"oidc provider ISSUER: refresh the id-token: 401 Unauthorized: invalid_client",
+		},
+		{
+			"another issuer", func(s map[string]config.Secret) { s["idp-issuer-url"] += "/tenant" }, "", nil,
+			"oidc provider ISSUER/tenant: /.well-known/openid-configuration: answered 404 Not Found: correct the idp-issuer-url",
+		},
+		{
+			"an issuer that is none", nil, "<html>s3cret", nil,
+			"oidc provider ISSUER: /.well-known/openid-configuration: says no token_endpoint: correct the idp-issuer-url",
+		},
+		{
+			"a token endpoint without TLS", nil, `{"token_endpoint":"http://idp/token"}`, nil,
+			`oidc provider ISSUER: token_endpoint "http://idp/token" is no https URL`,
+		},
+		{
+			"an issuer that is down", nil, "", text(503, "s3cret"),
+			"oidc provider ISSUER: refresh the id-token: 503 Service Unavailable",
+		},
+		{
+			"no ID token", nil, "", text(200, `{"access_token":"s3cret"}`),
+			"oidc provider ISSUER: gave no id_token for the refresh-token: ask for the scope openid when you log in, " +
+				"or use an exec plugin if the provider never gives one",
+		},
+		{
+			"an ID token that is old", nil, "", text(200, `{"access_token":"s3cret","id_token":"`+newToken("old", -time.Hour)+`"}`),
+			"oidc provider ISSUER: the new id-token is none, or has expired: compare the clocks",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			i := newIssuer(t)
+			i.metadata, i.answer = tc.metadata, tc.answer
+			settings := i.settings()
+			if tc.change != nil {
+				tc.change(settings)
+			}
+			p, err := auth.NewOIDC(&config.Config{AuthProvider: &config.AuthProvider{Name: "oidc", Config: settings}}, nil)
+			if err == nil {
+				_, err = send(t, p.Layer, &bearer{}, nil)
+				if _, ok := errors.AsType[*auth.OIDCError](err); !ok {
+					t.Errorf("error = %v, want an OIDCError", err)
+				}
+			}
+			want := strings.ReplaceAll(tc.want, "ISSUER", i.URL)
+			if err == nil || err.Error() != want || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("error = %v\n want = %s", err, want)
+			}
+		})
+	}
+	if _, err := auth.NewOIDC(&config.Config{AuthProvider: &config.AuthProvider{Name: "gcp"}}, nil); err == nil {
+		t.Error("an auth-provider gcp is taken for oidc")
+	}
+}
+
+// kubeconfigOf writes a kubeconfig with an OIDC user, and loads it.
+func kubeconfigOf(t testing.TB, file string, settings map[string]config.Secret) *config.Config {
+	t.Helper()
+	err := config.Modify(t.Context(), func(k *config.Kubeconfig) error {
+		k.SetCluster("c", config.Cluster{Server: "https://kube.example.com"})
+		k.SetUser("ann", config.User{AuthProvider: &config.AuthProvider{Name: "oidc", Config: settings}})
+		k.SetContext("ann", config.Context{Cluster: "c", User: "ann"})
+		k.CurrentContext = "ann"
+		return nil
+	}, &config.ModifyOptions{Path: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return load(t, file)
+}
+
+func load(t testing.TB, file string) *config.Config {
+	t.Helper()
+	cfg, err := config.Load(t.Context(), &config.Options{Path: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// TestOIDCKeepsTokens promises that new tokens end up in the kubeconfig, where the next program finds them, and that those
+// which another program has written there are used.
+func TestOIDCKeepsTokens(t *testing.T) {
+	checkGoroutines(t)
+	i := newIssuer(t)
+	file := filepath.Join(t.TempDir(), "config")
+	var logged bytes.Buffer
+	o := &auth.OIDCOptions{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+	program := func() *auth.OIDC {
+		t.Helper()
+		p, err := auth.NewOIDC(load(t, file), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	expect := func(p *auth.OIDC, when, want string, redeemed int) {
+		t.Helper()
+		to := &bearer{}
+		if _, err := send(t, p.Layer, to, nil); err != nil || len(to.seen) != 1 || named(to.seen[0]) != want || i.redeemed != redeemed {
+			t.Errorf("%s: tokens %q, %v after %d refreshs; want %s after %d", when, to.seen, err, i.redeemed, want, redeemed)
+		}
+	}
+
+	kubeconfigOf(t, file, i.settings())
+	first, second := program(), program()
+	expect(first, "at first", "id-1", 1)
+	expect(second, "in another program that began at the same time", "id-1", 1)
+	expect(program(), "in a program that begins later", "id-1", 1)
+	if got := load(t, file).AuthProvider.Config["refresh-token"]; got != "refresh-1" {
+		t.Errorf("the kubeconfig has the refresh token %q, want refresh-1", string(got))
+	}
+
+	if err := os.Mkdir(file+".lock", 0o700); err != nil { // held by somebody for ever
+		t.Fatal(err)
+	}
+	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 2 {
+		t.Errorf("%d, %v after %d refreshs; want 401 after 2", got, err, i.redeemed)
+	}
+	if text := logged.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "another program is writing to it") ||
+		strings.Contains(text, "s3cret") || strings.Contains(text, "refresh-") {
+		t.Errorf("logged %q, want a warning without tokens", text)
+	}
+	if err := os.Remove(file + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 3 {
+		t.Errorf("with what could not be written: %d, %v after %d refreshs; want 401 after 3", got, err, i.redeemed)
+	}
+	expect(program(), "in a program that begins later", "id-3", 3)
+
+	err := config.Modify(t.Context(), func(k *config.Kubeconfig) error {
+		k.SetUser("ann", config.User{Token: "abc"})
+		return nil
+	}, &config.ModifyOptions{Path: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged.Reset()
+	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 4 {
+		t.Errorf("with a user that has changed: %d, %v after %d refreshs; want 401 after 4", got, err, i.redeemed)
+	}
+	if got := load(t, file); got.AuthProvider != nil || got.BearerToken != "abc" {
+		t.Errorf("the user that has changed is overwritten: %v", got)
+	}
+	if !strings.Contains(logged.String(), `has no auth-provider oidc any more`) {
+		t.Errorf("logged %q, want that the user has changed", logged.String())
+	}
+}

@@ -1,0 +1,336 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/auth"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+)
+
+// credentialPlugin is an exec plugin that prints what a file says.
+type credentialPlugin struct{ dir string }
+
+func newCredentialPlugin(t testing.TB) *credentialPlugin {
+	t.Helper()
+	return &credentialPlugin{t.TempDir()}
+}
+
+// exec is how to run it.
+func (p *credentialPlugin) exec() *config.ExecConfig {
+	return &config.ExecConfig{
+		Command: "sh", Args: []string{"-c", `echo run >>"$DIR/runs"; cat "$DIR/stdout"`},
+		Env:        []config.EnvVar{{Name: "DIR", Value: config.Secret(p.dir)}},
+		APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever,
+	}
+}
+
+// print says what it prints.
+func (p *credentialPlugin) print(t testing.TB, token string, cert pair) {
+	t.Helper()
+	write(t, p.dir, "stdout", toJSON(t, map[string]any{
+		"kind": "ExecCredential", "apiVersion": config.ExecV1,
+		"status": map[string]string{"token": token, "clientCertificateData": string(cert.cert), "clientKeyData": string(cert.key)},
+	}))
+}
+
+// runs returns how often it ran.
+func (p *credentialPlugin) runs(t testing.TB) int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, "runs"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return strings.Count(string(data), "\n")
+}
+
+// TestRefusedToken promises that a token which the server does not take any more is replaced within one call, whatever the
+// call, when it comes from a plugin or a file; and that one which never changes is an error at once.
+func TestRefusedToken(t *testing.T) {
+	file := write(t, t.TempDir(), "token", []byte("one"))
+	plugin := newCredentialPlugin(t)
+	for _, source := range []struct {
+		name   string
+		change func(*config.Config)
+		print  func(token string)
+	}{
+		{
+			"a plugin", func(c *config.Config) { c.Exec = plugin.exec() },
+			func(token string) { plugin.print(t, token, pair{}) },
+		},
+		{
+			"a file", func(c *config.Config) { c.BearerTokenFile = file },
+			func(token string) { write(t, filepath.Dir(file), "token", []byte(token)) },
+		},
+	} {
+		t.Run(source.name, func(t *testing.T) {
+			var bodies []string
+			var good atomic.Value
+			good.Store("one")
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.Header.Get("Authorization") != "Bearer "+good.Load().(string):
+					fail(w, 401, "Unauthorized", "Unauthorized")
+				case r.Header.Get("Upgrade") != "":
+					fail(w, 403, "Forbidden", "not today")
+				default:
+					reply(w, 200, jsonType, configMapJSON(t, "x", "green"))
+				}
+			})
+			cfg := s.config()
+			source.change(cfg)
+			source.print("one")
+			c := newClient(t, &client.Options{Config: cfg, Retry: once()})
+			maps := client.Namespaced[leanConfigMap](c, "prod")
+			pods := client.Of[leanConfigMap](c, core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, "prod")
+			calls := []struct {
+				name string
+				call func() error
+			}{
+				{"get", func() error { _, err := maps.Get(t.Context(), "x", nil); return err }},
+				{"create", func() error {
+					_, err := maps.Create(t.Context(), &leanConfigMap{Data: map[string]string{"a": "b"}}, nil)
+					return err
+				}},
+				{"exec", func() error { // refused for another reason in the end
+					_, err := pods.Exec(t.Context(), "x", &client.ExecOptions{Command: []string{"ls"}})
+					if errors.Is(err, core.ErrForbidden) {
+						return nil
+					}
+					return err
+				}},
+			}
+			for _, tc := range calls {
+				source.print("one")
+				good.Store("one")
+				if err := tc.call(); err != nil {
+					t.Fatalf("%s: %v", tc.name, err)
+				}
+				good.Store("two")
+				source.print("two")
+				before := len(s.asked())
+				if err := tc.call(); err != nil {
+					t.Errorf("%s: %v", tc.name, err)
+				}
+				bodies = nil
+				for _, ask := range s.asked()[before:] {
+					bodies = append(bodies, ask.Method+" "+ask.Header.Get("Authorization")+" "+ask.Body)
+				}
+				if len(bodies) != 2 || strings.Replace(bodies[0], "one", "two", 1) != bodies[1] {
+					t.Errorf("%s was sent as %q, want the same twice with two tokens", tc.name, bodies)
+				}
+			}
+		})
+	}
+	t.Run("a token that never changes", func(t *testing.T) {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fail(w, 401, "Unauthorized", "Unauthorized") })
+		cfg := s.config()
+		cfg.BearerToken = "one"
+		_, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "x", nil)
+		if !errors.Is(err, core.ErrUnauthorized) || len(s.asked()) != 1 {
+			t.Errorf("%v after %d requests, want ErrUnauthorized after one", err, len(s.asked()))
+		}
+	})
+}
+
+// TestPluginCertificate promises that a plugin's client certificate is presented, and that the next one takes its place
+// without disturbing a watch that is under way.
+func TestPluginCertificate(t *testing.T) {
+	checkGoroutines(t)
+	ca := newAuthority(t)
+	var good atomic.Value
+	good.Store("one")
+	events := make(chan string)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := "nobody"
+		if certs := r.TLS.PeerCertificates; len(certs) > 0 {
+			name = certs[0].Subject.CommonName
+		}
+		switch {
+		case r.URL.Query().Has("watch"):
+			w.Header().Set("Content-Type", jsonType)
+			send(w)
+			for e := range events {
+				send(w, event(t, jsonType, core.Added, e+" of "+name))
+			}
+		case name != good.Load():
+			fail(w, 401, "Unauthorized", "Unauthorized")
+		default:
+			reply(w, 200, jsonType, configMapJSON(t, name, "green"))
+		}
+	}))
+	s.Config.ErrorLog = discard()
+	s.EnableHTTP2 = true
+	s.TLS = &tls.Config{
+		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
+		Certificates: []tls.Certificate{ca.issue(t, "kube", time.Hour).load(t)},
+	}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+
+	plugin := newCredentialPlugin(t)
+	plugin.print(t, "", ca.issue(t, "one", time.Hour))
+	cfg := &config.Config{Server: s.URL, CAData: ca.pem, Exec: plugin.exec()}
+	c := newClient(t, &client.Options{Config: cfg})
+	t.Cleanup(c.CloseIdleConnections)
+	maps := client.Namespaced[leanConfigMap](c, "prod")
+	expect := func(when, want string, runs int) {
+		t.Helper()
+		got, err := maps.Get(t.Context(), "x", nil)
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if got.Name != want || plugin.runs(t) != runs {
+			t.Errorf("%s: the server sees %q after %d runs, want %q after %d", when, got.Name, plugin.runs(t), want, runs)
+		}
+	}
+	expect("at first", "one", 1)
+	seen := make(chan string)
+	go func() {
+		defer close(seen)
+		for ev, err := range maps.Watch(t.Context(), nil) {
+			if err != nil {
+				return
+			}
+			seen <- ev.Object.Name
+		}
+	}()
+	events <- "first"
+	if got := <-seen; got != "first of one" {
+		t.Errorf("event = %q", got)
+	}
+	good.Store("two")
+	plugin.print(t, "", ca.issue(t, "two", time.Hour))
+	expect("after the certificate was refused", "two", 2)
+	expect("again", "two", 2)
+	events <- "second"
+	if got := <-seen; got != "second of one" {
+		t.Errorf("event = %q", got)
+	}
+	close(events)
+	if _, more := <-seen; more {
+		t.Error("the watch goes on")
+	}
+
+	own := &client.Options{Config: &config.Config{Server: s.URL, Exec: plugin.exec()}, Transport: http.DefaultTransport}
+	_, err := client.Namespaced[leanConfigMap](newClient(t, own), "prod").Get(t.Context(), "x", nil)
+	if err == nil || !strings.Contains(err.Error(), "the exec plugin gives a client certificate, which a Transport of your own can't be told") {
+		t.Errorf("with a transport of our own: %v", err)
+	}
+}
+
+// TestPluginAndOwnTransport promises that a plugin's token is sent through a transport of the user's.
+func TestPluginAndOwnTransport(t *testing.T) {
+	plugin := newCredentialPlugin(t)
+	plugin.print(t, "one", pair{})
+	var got []string
+	rt := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		got = append(got, r.Header.Get("Authorization"))
+		w := httptest.NewRecorder()
+		reply(w, 200, jsonType, configMapJSON(t, "x", "green"))
+		return w.Result(), nil
+	})
+	cfg := newConfig("https://kube.example.com")
+	cfg.Exec = plugin.exec()
+	if _, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg, Transport: rt}), "prod").Get(t.Context(), "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Bearer one"}, got); diff != "" {
+		t.Errorf("tokens (-want +got):\n%s", diff)
+	}
+}
+
+// TestCredentialErrors promises that what can't be used is said before the first request, with what to do.
+func TestCredentialErrors(t *testing.T) {
+	plugin := newCredentialPlugin(t)
+	other := newClient(t, &client.Options{Config: &config.Config{Server: "https://kube.example.com", Exec: plugin.exec()}})
+	for _, tc := range []struct {
+		name    string
+		config  config.Config
+		options client.Options
+		want    []string
+	}{
+		{
+			"the provider gcp", config.Config{AuthProvider: &config.AuthProvider{Name: "gcp"}}, client.Options{},
+			[]string{"gcp was removed", "gke-gcloud-auth-plugin"},
+		},
+		{
+			"the provider azure", config.Config{AuthProvider: &config.AuthProvider{Name: "azure"}}, client.Options{},
+			[]string{"azure was removed", "kubelogin convert-kubeconfig"},
+		},
+		{
+			"the provider oidc without an issuer", config.Config{AuthProvider: &config.AuthProvider{Name: "oidc"}}, client.Options{},
+			[]string{"idp-issuer-url is missing", "log in again"},
+		},
+		{
+			"a plugin over http", config.Config{Server: "http://localhost", Exec: plugin.exec()}, client.Options{},
+			[]string{"credentials are not sent over http"},
+		},
+		{
+			"a plugin that may not run", config.Config{Exec: plugin.exec()},
+			client.Options{Plugin: &auth.PluginOptions{Policy: auth.DenyAll}},
+			[]string{`exec plugin "sh": is not allowed to run: the policy is DenyAll`},
+		},
+		{
+			"options for a plugin that is shared", config.Config{Exec: plugin.exec()},
+			client.Options{Share: other, Plugin: &auth.PluginOptions{Policy: auth.DenyAll}},
+			[]string{"Options.Share and Options.Plugin exclude each other"},
+		},
+		{
+			"a token where a plugin is shared", config.Config{Exec: plugin.exec(), BearerToken: "abc"},
+			client.Options{Share: other}, []string{"Options.Share: the Config has other credentials than the client", "clear Share"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.config.Server == "" {
+				tc.config.Server = "https://kube.example.com"
+			}
+			tc.options.Config = &tc.config
+			_, err := client.New(t.Context(), &tc.options)
+			if err == nil || slices.ContainsFunc(tc.want, func(part string) bool { return !strings.Contains(err.Error(), part) }) {
+				t.Errorf("error = %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+	if n := plugin.runs(t); n != 0 {
+		t.Errorf("the plugin ran %d times", n)
+	}
+}
+
+// TestExpiredCertificate promises that the server's refusal comes with what is wrong here.
+func TestExpiredCertificate(t *testing.T) {
+	ca := newAuthority(t)
+	old, valid := ca.issue(t, "me", -time.Hour), ca.issue(t, "me", time.Hour)
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fail(w, 401, "Unauthorized", "Unauthorized") })
+	for _, tc := range []struct {
+		name string
+		pair pair
+		want bool
+	}{{"an expired certificate", old, true}, {"a valid certificate", valid, false}} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := s.config()
+			cfg.ClientCertData, cfg.ClientKeyData = tc.pair.cert, config.Secret(tc.pair.key)
+			_, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "x", nil)
+			if !errors.Is(err, core.ErrUnauthorized) || errors.Is(err, config.ErrCertificateExpired) != tc.want {
+				t.Errorf("error = %v, want ErrUnauthorized, and ErrCertificateExpired: %v", err, tc.want)
+			}
+		})
+	}
+}

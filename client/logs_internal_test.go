@@ -1,0 +1,197 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/core"
+)
+
+func allLines(r io.Reader, stamped bool) ([]LogLine, error) {
+	var got []LogLine
+	for lines := newLogReader(r, stamped); ; {
+		line, err := lines.next()
+		if err != nil {
+			return got, err
+		}
+		got = append(got, line)
+	}
+}
+
+func TestALogIsCutIntoLines(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
+	stamp := at.Format(time.RFC3339Nano)
+	long := strings.Repeat("x", lineBytes)
+	for _, tc := range []struct {
+		name    string
+		in      string
+		stamped bool
+		want    []LogLine
+	}{
+		{"nothing", "", true, nil},
+		{"lines", "a\n\nb\r\n", false, []LogLine{{Text: "a"}, {}, {Text: "b"}}},
+		{"a last line without an end", "a\nb", false, []LogLine{{Text: "a"}, {Text: "b"}}},
+		{"times that nobody asked for", stamp + " a\n", false, []LogLine{{Text: stamp + " a"}}},
+		{"times", stamp + " a b\n" + stamp + " \n", true, []LogLine{{Time: at, Text: "a b"}, {Time: at}}},
+		{"a time alone", stamp + "\n", true, []LogLine{{Time: at}}},
+		{"what the node has to say", "failed to watch file: no\n", true, []LogLine{{Text: "failed to watch file: no"}}},
+		{
+			"a line that is too long", stamp + " " + long + "\nb\n", true,
+			[]LogLine{
+				{Time: at, Text: long[:lineBytes-len(stamp)-1], Partial: true},
+				{Time: at, Text: long[:len(stamp)+1]}, {Text: "b"},
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := allLines(strings.NewReader(tc.in), tc.stamped)
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != io.EOF {
+				t.Errorf("lines (-want +got), %v:\n%s", err, diff)
+			}
+		})
+	}
+	if got, err := allLines(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("ab"))), false); len(got) > 0 || !errors.Is(err, iotest.ErrTimeout) {
+		t.Errorf("a log that breaks in a line = %v, %v, want the error alone", got, err)
+	}
+}
+
+// FuzzLogLines promises that no byte of a log is lost, whatever it is, and that lines are bounded.
+func FuzzLogLines(f *testing.F) {
+	f.Add([]byte("2026-01-02T03:04:05.000000006Z text\nmore\n"), true)
+	f.Add([]byte("a\r\nb"), false)
+	f.Fuzz(func(t *testing.T, data []byte, stamped bool) {
+		got, err := allLines(iotest.HalfReader(strings.NewReader(string(data))), stamped)
+		if err != io.EOF {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		for _, line := range got {
+			if len(line.Text) > lineBytes {
+				t.Errorf("a line of %d bytes", len(line.Text))
+			}
+			text.WriteString(line.Text)
+			if !line.Partial {
+				text.WriteByte('\n')
+			}
+		}
+		if !stamped {
+			want := strings.ReplaceAll(string(data)+"\n", "\r\n", "\n")
+			if strings.HasSuffix(string(data), "\n") || len(data) == 0 {
+				want = want[:len(want)-1]
+			}
+			if text.String() != want {
+				t.Errorf("lines = %q, want %q", text.String(), want)
+			}
+		}
+	})
+}
+
+// at is a line of a log at so many milliseconds.
+func at(pod string, ms int) LogLine {
+	return LogLine{Pod: core.ObjectRef{Name: pod}, Time: time.UnixMilli(int64(ms)), Text: time.Duration(ms * 1e6).String()}
+}
+
+// take returns the pods whose lines come out, in order, until no more do.
+func take(m *logMerge, n int) (pods string, err error) {
+	for range n {
+		line, err := m.next()
+		if err != nil {
+			return pods, err
+		}
+		pods += line.Pod.Name
+	}
+	return pods, nil
+}
+
+func TestLogsThatEndAreMergedByTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(-1)
+		m.setOpen(true)
+		for pod, times := range map[string][]int{"a": {1, 4, 5}, "b": {2, 3, 6}, "c": {}} {
+			source := m.add()
+			go func() {
+				defer source.close()
+				for _, ms := range times {
+					time.Sleep(time.Hour) // however long it takes
+					source.push(at(pod, ms))
+				}
+			}()
+		}
+		m.setOpen(false)
+		if got, err := take(m, 10); got != "abbaab" || err != io.EOF {
+			t.Errorf("order = %s, %v, want abbaab and the end", got, err)
+		}
+	})
+}
+
+func TestALineWaitsAMomentForOlderOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(mergeGrace)
+		m.setOpen(true)
+		a, b, quiet := m.add(), m.add(), m.add()
+		start := time.Now()
+		a.push(at("a", 2))
+		go func() {
+			time.Sleep(mergeGrace / 2)
+			b.push(at("b", 1))
+		}()
+		if got, err := take(m, 2); got != "ba" || err != nil || time.Since(start) != mergeGrace*3/2 {
+			t.Errorf("order = %s, %v after %v, want ba, each after its grace", got, err, time.Since(start))
+		}
+		quiet.close()
+		b.close()
+		start = time.Now()
+		a.push(at("a", 3))
+		if got, _ := take(m, 1); got != "a" || time.Since(start) != 0 {
+			t.Errorf("the only log's line = %s after %v, want it at once", got, time.Since(start))
+		}
+	})
+}
+
+func TestALogThatNobodyTakesWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(mergeGrace)
+		source := m.add()
+		pushed, more := 0, true
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for more = source.push(at("a", 1)); more; more = source.push(at("a", 1)) {
+				pushed++
+			}
+		}()
+		synctest.Wait()
+		if pushed != mergeLines {
+			t.Errorf("%d lines are kept, want %d", pushed, mergeLines)
+		}
+		cause := errors.New("enough")
+		m.stop(cause)
+		<-done
+		if _, err := m.next(); !errors.Is(err, cause) {
+			t.Errorf("next() = %v, want %v", err, cause)
+		}
+	})
+}
+
+func TestAProblemComesAfterTheLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(-1)
+		a, _ := m.add(), m.add()
+		a.push(at("a", 1))
+		cause := errors.New("forbidden")
+		m.fail(cause)
+		if got, err := take(m, 2); got != "a" || !errors.Is(err, cause) {
+			t.Errorf("lines = %s, %v, want a and %v", got, err, cause)
+		}
+	})
+}

@@ -1,0 +1,285 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// at is a time of the test's logs, so many seconds on.
+func at(seconds int) string {
+	return time.Date(2026, 1, 1, 0, 0, seconds, 5, time.UTC).Format(time.RFC3339Nano)
+}
+
+func TestLogs(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		reply(w, 200, "text/plain", []byte(r.URL.RequestURI()+"\n"+at(1)+" one"))
+	})
+	pods := podsOf(t, s)
+	body, err := pods.Logs(t.Context(), "web", &request.LogOptions{Container: "main", TailLines: new(int64(3))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	got, err := io.ReadAll(body)
+	if want := "/api/v1/namespaces/prod/pods/web/log?container=main&tailLines=3\n" + at(1) + " one"; string(got) != want || err != nil {
+		t.Errorf("Logs() = %q, %v, want %q", got, err, want)
+	}
+	n := 0
+	for line, err := range pods.LogLines(t.Context(), "web", &request.LogOptions{Timestamps: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n == 2 && (line.Text != "one" || line.Time.Second() != 1 || line.Pod.String() != "prod/web") {
+			t.Errorf("line = %+v, want one of prod/web", line)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d lines, want 2", n)
+	}
+}
+
+// TestLogsEnd promises that it is clear why a log ends.
+func TestLogsEnd(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string
+		is     error
+	}{
+		{"by a server that has no such pod", func(w http.ResponseWriter, _ *http.Request) { fail(w, 404, "NotFound", "") }, "logs pods prod/web: not found", core.ErrNotFound},
+		{
+			"by a connection that breaks", func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "one\ntw")
+				w.(http.Flusher).Flush()
+				panic(http.ErrAbortHandler)
+			}, "logs pods prod/web: connection broke", io.ErrUnexpectedEOF,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, tc.answer)
+			s.Config.ErrorLog = discard()
+			var last error
+			for line, err := range podsOf(t, s).LogLines(t.Context(), "web", &request.LogOptions{Follow: true}) {
+				if last = err; err == nil && line.Text != "one" {
+					t.Errorf("line = %q, want one", line.Text)
+				}
+			}
+			if last == nil || !strings.Contains(last.Error(), tc.want) || !errors.Is(last, tc.is) {
+				t.Errorf("error = %v, want %q", last, tc.want)
+			}
+		})
+	}
+	t.Run("by its context", func(t *testing.T) {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "one\n")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		cause := errors.New("enough")
+		for line, err := range podsOf(t, s).LogLines(ctx, "web", &request.LogOptions{Follow: true}) {
+			if cancel(cause); err != nil && !errors.Is(err, cause) {
+				t.Errorf("line = %v, %v, want %v", line, err, cause)
+			}
+		}
+	})
+	t.Run("not sent", func(t *testing.T) {
+		s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
+		if _, err := client.ClusterWide[corev1.Node](s.client(t)).Logs(t.Context(), "n1", nil); err == nil || !strings.Contains(err.Error(), "only pods can") {
+			t.Errorf("Logs() of a node = %v", err)
+		}
+		for _, err := range podsOf(t, s).AllLogs(t.Context(), &client.AllLogsOptions{MaxLogs: -1}) {
+			if err == nil || !strings.Contains(err.Error(), "MaxLogs") {
+				t.Errorf("AllLogs() = %v", err)
+			}
+		}
+	})
+}
+
+// logServer plays a server with pods that have logs.
+type logServer struct {
+	mu      sync.Mutex // guards what follows
+	pods    []corev1.Pod
+	logs    map[string]string // by "pod/container"
+	asked   []string
+	changed chan corev1.Pod // watched
+}
+
+// running is a pod with containers that have started.
+func running(name string, containers ...string) corev1.Pod {
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", UID: "u"}}
+	for _, c := range containers {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: c, ContainerID: "id-" + c})
+	}
+	return pod
+}
+
+func (l *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(r.URL.Path, "/")
+	q := r.URL.Query()
+	switch {
+	case q.Has("watch"):
+		l.watch(w, r)
+	case parts[len(parts)-1] == "pods":
+		l.mu.Lock()
+		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: l.pods}
+		l.mu.Unlock()
+		w.Header().Set("Content-Type", jsonType)
+		_ = json.NewEncoder(w).Encode(&list) // the client may have gone
+	default:
+		l.log(w, r, parts[len(parts)-2]+"/"+q.Get("container"))
+	}
+}
+
+func (l *logServer) watch(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", jsonType)
+	w.(http.Flusher).Flush()
+	for {
+		select {
+		case pod := <-l.changed:
+			pod.APIVersion, pod.Kind = "v1", "Pod"
+			_ = json.NewEncoder(w).Encode(map[string]any{"type": "MODIFIED", "object": pod})
+			w.(http.Flusher).Flush()
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (l *logServer) log(w http.ResponseWriter, r *http.Request, which string) {
+	l.mu.Lock()
+	text, ok := l.logs[which]
+	l.asked = append(l.asked, which+"?"+r.URL.Query().Get("sinceTime"))
+	n := len(l.asked)
+	l.mu.Unlock()
+	if !ok {
+		fail(w, 404, "NotFound", "gone")
+		return
+	}
+	if text == "forbidden" {
+		fail(w, 403, "Forbidden", "it is forbidden")
+		return
+	}
+	_, _ = io.WriteString(w, text)
+	w.(http.Flusher).Flush()
+	if strings.HasPrefix(which, "breaks/") && n == 1 {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func TestAllLogsAreInOrder(t *testing.T) {
+	l := &logServer{
+		pods: []corev1.Pod{running("a", "main", "side"), running("b", "main"), running("gone", "main"), {ObjectMeta: metav1.ObjectMeta{Name: "waiting"}}},
+		logs: map[string]string{
+			"a/main": at(1) + " 1\n" + at(4) + " 4\n",
+			"a/side": at(2) + " 2\n",
+			"b/main": at(3) + " 3\n" + at(5) + " 5\n",
+		},
+	}
+	s := serve(t, l.ServeHTTP)
+	var got []string
+	for line, err := range podsOf(t, s).AllLogs(t.Context(), &client.AllLogsOptions{LabelSelector: "app=web"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s/%s %s %v", line.Pod.Name, line.Container, line.Text, line.Time.IsZero()))
+	}
+	if want := "a/main 1 true,a/side 2 true,b/main 3 true,a/main 4 true,b/main 5 true"; strings.Join(got, ",") != want {
+		t.Errorf("lines = %s, want %s", strings.Join(got, ","), want)
+	}
+	for line, err := range podsOf(t, s).AllLogs(t.Context(), &client.AllLogsOptions{Log: request.LogOptions{Container: "side", Timestamps: true}}) {
+		if err != nil || line.Text != "2" || line.Time.IsZero() {
+			t.Errorf("the logs of one container = %+v, %v", line, err)
+		}
+		break
+	}
+}
+
+// TestAllLogsFollow promises that pods that come are joined, and that a log that breaks is taken up where it was left.
+func TestAllLogsFollow(t *testing.T) {
+	l := &logServer{
+		pods:    []corev1.Pod{running("breaks", "main")},
+		logs:    map[string]string{"breaks/main": at(1) + " 1\n" + at(2) + " 2\n", "later/main": at(3) + " 3\n"},
+		changed: make(chan corev1.Pod),
+	}
+	s := serve(t, l.ServeHTTP)
+	s.Config.ErrorLog = discard()
+	go func() { l.changed <- running("later", "main") }()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	cause := errors.New("enough")
+	var got []string
+	var last error
+	for line, err := range podsOf(t, s).AllLogs(ctx, &client.AllLogsOptions{Log: request.LogOptions{Follow: true, TailLines: new(int64(10))}}) {
+		if last = err; err != nil {
+			break
+		}
+		if got = append(got, line.Text); line.Text == "2" {
+			l.mu.Lock()
+			l.logs["breaks/main"] = at(1) + " 1\n" + at(2) + " 2\n" + at(9) + " 9\n"
+			l.mu.Unlock()
+		}
+		if line.Text == "9" {
+			cancel(cause)
+		}
+	}
+	if want := "1,2,3,9"; strings.Join(got, ",") != want || !errors.Is(last, cause) {
+		t.Errorf("lines = %v, %v, want %s and %v", got, last, want, cause)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if want := "breaks/main?2026-01-01T00:00:02Z"; l.asked[len(l.asked)-1] != want {
+		t.Errorf("the server was asked for %v, want %s at the end", l.asked, want)
+	}
+}
+
+func TestAllLogsTellOfTroubles(t *testing.T) {
+	l := &logServer{
+		pods: []corev1.Pod{running("a", "main"), running("b", "main"), running("c", "main")},
+		logs: map[string]string{"a/main": at(1) + " 1\n", "b/main": "forbidden", "c/main": at(2) + " 2\n"},
+	}
+	s := serve(t, l.ServeHTTP)
+	pods := podsOf(t, s)
+	var last error
+	for _, err := range pods.AllLogs(t.Context(), nil) {
+		last = err
+	}
+	if !errors.Is(last, core.ErrForbidden) || !strings.Contains(last.Error(), "container main of pod prod/b") {
+		t.Errorf("without OnError the sequence ends with %v, want what is wrong with b", last)
+	}
+	var mu sync.Mutex
+	told := map[string]error{}
+	n := 0
+	for _, err := range pods.AllLogs(t.Context(), &client.AllLogsOptions{MaxLogs: 2, OnError: func(pod core.ObjectRef, _ string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		told[pod.Name] = err
+	}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 || !errors.Is(told["b"], core.ErrForbidden) || told["c"] == nil || !strings.Contains(told["c"].Error(), "MaxLogs") {
+		t.Errorf("%d lines, told of %v; want the line of a, that b is forbidden, and that c is one too many", n, told)
+	}
+}

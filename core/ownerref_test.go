@@ -1,0 +1,129 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package core_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+)
+
+func TestOwnerReferences(t *testing.T) {
+	res := core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}
+	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "u"}}
+	want := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "u"}
+	if got, err := core.OwnerRef(owner, res); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("OwnerRef = %v, %v; want %v", got, err, want)
+	}
+	want.Controller, want.BlockOwnerDeletion = new(true), new(true)
+	if got, err := core.ControllerRef(owner, res); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("ControllerRef = %v, %v; want %v", got, err, want)
+	}
+	for _, tt := range []struct {
+		name  string
+		owner metav1.ObjectMeta
+		res   core.Resource
+		want  string
+	}{
+		{"an owner that was never stored", metav1.ObjectMeta{Namespace: "prod", Name: "web"}, res, `"prod/web": metadata.name and metadata.uid must be set`},
+		{"an owner without a name", metav1.ObjectMeta{UID: "u"}, res, "must be set"},
+		{"a resource without names", metav1.ObjectMeta{Name: "web", UID: "u"}, core.Resource{}, "Kind is empty"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := core.ControllerRef(&appsv1.Deployment{ObjectMeta: tt.owner}, tt.res)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !cmp.Equal(got, metav1.OwnerReference{}) {
+				t.Errorf("ControllerRef = %v, %v; want an error with %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestSetController(t *testing.T) {
+	res := core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}
+	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "u"}}
+	ref := metav1.OwnerReference{
+		APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "u", Controller: new(true), BlockOwnerDeletion: new(true),
+	}
+	friend := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "c"}
+	other := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "old", UID: "o", Controller: new(true)}
+	tests := []struct {
+		name      string
+		namespace string
+		in        []metav1.OwnerReference
+		want      []metav1.OwnerReference
+		wantErr   string
+	}{
+		{"an object without owners", "prod", nil, []metav1.OwnerReference{ref}, ""},
+		{"an object that does not say its namespace yet", "", nil, []metav1.OwnerReference{ref}, ""},
+		{"an object with another owner", "prod", []metav1.OwnerReference{friend}, []metav1.OwnerReference{friend, ref}, ""},
+		{
+			"an object that it owns, in an older version", "prod",
+			[]metav1.OwnerReference{{APIVersion: "apps/v1beta1", Kind: "Deployment", Name: "web", UID: "u"}, friend},
+			[]metav1.OwnerReference{ref, friend}, "",
+		},
+		{"an object that it controls", "prod", []metav1.OwnerReference{ref}, []metav1.OwnerReference{ref}, ""},
+		{"an object of another controller", "prod", []metav1.OwnerReference{other}, nil, `controlled by Deployment "old" already`},
+		{"an object in another namespace", "test", nil, nil, `lives in namespace "test"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			obj := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "a", OwnerReferences: slices.Clone(tt.in)}}
+			err := core.SetController(obj, owner, res)
+			if tt.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wantErr) || !cmp.Equal(obj.OwnerReferences, tt.in) {
+					t.Errorf("SetController = %v with owners %v; want an error with %q", err, obj.OwnerReferences, tt.wantErr)
+				}
+				return
+			}
+			if diff := cmp.Diff(tt.want, obj.OwnerReferences); err != nil || diff != "" {
+				t.Errorf("SetController = %v; owners (-want +got):\n%s", err, diff)
+			}
+			if !core.IsControlledBy(obj, owner) {
+				t.Error("the object is not controlled by its controller")
+			}
+		})
+	}
+	if err := core.SetController(&corev1.Pod{}, &appsv1.Deployment{}, res); err == nil {
+		t.Error("SetController of an owner that was never stored = nil")
+	}
+}
+
+func TestWhoControlsAnObject(t *testing.T) {
+	owner := func(uid types.UID) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: uid}}
+	}
+	owned := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+		{Name: "a", UID: "friend", Controller: new(false)}, {Name: "a", UID: "boss", Controller: new(true)}, {Name: "a", UID: "other"}, {Name: "a"},
+	}}}
+	for _, tt := range []struct {
+		name       string
+		obj, owner *corev1.Pod
+		want       bool
+	}{
+		{"its controller", owned, owner("boss"), true},
+		{"an owner that says that it is no controller", owned, owner("friend"), false},
+		{"an owner that says nothing", owned, owner("other"), false},
+		{"one of the same name", owned, owner("new"), false},
+		{"one that was never stored", owned, owner(""), false},
+		{"one of whom it knows nothing", owner("x"), owner("boss"), false},
+	} {
+		if got := core.IsControlledBy(tt.obj, tt.owner); got != tt.want {
+			t.Errorf("%s: IsControlledBy = %t", tt.name, got)
+		}
+	}
+	if ref, ok := core.ControllerOf(owned); !ok || ref.UID != "boss" {
+		t.Errorf("ControllerOf = %v, %t", ref, ok)
+	}
+	if ref, ok := core.ControllerOf(owner("x")); ok || ref.UID != "" {
+		t.Errorf("ControllerOf an object without owners = %v, %t", ref, ok)
+	}
+}

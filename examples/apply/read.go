@@ -1,0 +1,123 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// object is an object of a file.
+type object struct {
+	*unstructured.Unstructured
+	source string // where it stands, for messages
+}
+
+// read returns the objects of files, directories, and of in for -, in the order in which they are applied.
+func read(paths []string, in io.Reader) ([]object, error) {
+	var objects []object
+	for _, path := range paths {
+		if path == "-" {
+			found, err := readDocuments(in, "standard input")
+			if err != nil {
+				return nil, err
+			}
+			objects = append(objects, found...)
+			continue
+		}
+		files, err := filesOf(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			found, err := readFile(file)
+			if err != nil {
+				return nil, err
+			}
+			objects = append(objects, found...)
+		}
+	}
+	if len(objects) == 0 {
+		return nil, errors.New("the files have no objects")
+	}
+	slices.SortStableFunc(objects, func(a, b object) int { return cmp.Compare(rank(a), rank(b)) })
+	return objects, nil
+}
+
+// rank orders what others need before them.
+func rank(obj object) int {
+	switch {
+	case isNamespace(obj):
+		return 0
+	case isCRD(obj):
+		return 1
+	}
+	return 2
+}
+
+func isNamespace(obj object) bool {
+	return obj.GroupVersionKind().Group == "" && obj.GetKind() == "Namespace"
+}
+
+func isCRD(obj object) bool {
+	return obj.GroupVersionKind().Group == "apiextensions.k8s.io" && obj.GetKind() == "CustomResourceDefinition"
+}
+
+// filesOf returns the manifests in a directory, not those in directories beneath it; or the path itself when it is a file.
+func filesOf(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) && !entry.IsDir() {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no .yaml, .yml or .json files", path)
+	}
+	return files, nil
+}
+
+func readFile(path string) ([]object, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readDocuments(file, path)
+}
+
+func readDocuments(r io.Reader, source string) ([]object, error) {
+	var objects []object
+	for doc, err := range wire.Documents(r, nil) {
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", source, err)
+		}
+		obj := object{new(unstructured.Unstructured), fmt.Sprintf("%s, line %d", source, doc.Line)}
+		if err := doc.Decode(obj.Unstructured); err != nil {
+			return nil, fmt.Errorf("%s: %w", source, err)
+		}
+		if obj.GetName() == "" {
+			return nil, fmt.Errorf("%s: metadata.name is missing; what is applied must have one", obj.source)
+		}
+		objects = append(objects, obj)
+	}
+	return objects, nil
+}

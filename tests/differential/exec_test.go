@@ -1,0 +1,464 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package differential_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/auth"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// guard is a server that lets one token or one client certificate pass, and notes who comes.
+type guard struct {
+	*httptest.Server
+
+	mu   sync.Mutex // guards what follows
+	good string     // empty: anybody
+	seen []string
+}
+
+func newGuard(t testing.TB) *guard {
+	t.Helper()
+	g := &guard{}
+	g.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		for _, cert := range r.TLS.PeerCertificates {
+			who += "+" + cert.Subject.CommonName
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.seen = append(g.seen, who)
+		if g.good != "" && who != g.good {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	g.EnableHTTP2 = true
+	g.Config.ErrorLog = log.New(io.Discard, "", 0)
+	g.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert}
+	g.StartTLS()
+	t.Cleanup(g.Close)
+	return g
+}
+
+func (g *guard) allow(who string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.good = who
+}
+
+func (g *guard) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
+}
+
+// pluginConfig is a plugin's configuration in both forms.
+type pluginConfig struct {
+	command, version, hint string
+	mode                   config.InteractiveMode
+	args                   []string
+	env                    map[string]string
+	clusterInfo            bool
+	clusterConfig          string
+	token                  string // of the configuration
+	policy                 auth.Policy
+	allow                  []string
+}
+
+// send sends a request and returns the status.
+type send func(ctx context.Context, token string) (int, error)
+
+// ourSend makes a client of ours.
+func (pc pluginConfig) ourSend(t testing.TB, g *guard, p *plugin) (send, error) {
+	t.Helper()
+	e := &config.ExecConfig{
+		Command: pc.command, Args: pc.args, APIVersion: pc.version, InstallHint: pc.hint, InteractiveMode: pc.mode,
+		ProvideClusterInfo: pc.clusterInfo, ClusterConfig: json.RawMessage(pc.clusterConfig),
+		Env: []config.EnvVar{{Name: pluginDir, Value: config.Secret(p.dir)}},
+	}
+	for name, value := range pc.env {
+		e.Env = append(e.Env, config.EnvVar{Name: name, Value: config.Secret(value)})
+	}
+	c, err := client.New(t.Context(), &client.Options{
+		Config: &config.Config{Server: g.URL, CAData: g.ca(), Exec: e, BearerToken: config.Secret(pc.token)},
+		Plugin: &auth.PluginOptions{Policy: pc.policy, Allow: pc.allow},
+		Retry:  &middleware.RetryOptions{Attempts: 1},
+		Middleware: []middleware.Func{func(next http.RoundTripper) http.RoundTripper {
+			return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				if token, ok := r.Context().Value(tokenKey{}).(string); ok {
+					r = r.Clone(r.Context())
+					r.Header.Set("Authorization", "Bearer "+token)
+				}
+				return next.RoundTrip(r)
+			})
+		}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return func(ctx context.Context, token string) (int, error) {
+		if token != "" {
+			ctx = context.WithValue(ctx, tokenKey{}, token)
+		}
+		r, err := request.Raw("/version")
+		if err != nil {
+			return 0, err
+		}
+		resp, err := c.Do(ctx, r)
+		if err != nil {
+			if strings.Contains(err.Error(), "unauthorized") {
+				return http.StatusUnauthorized, nil
+			}
+			return 0, err
+		}
+		resp.Body.Close()
+		return resp.StatusCode, nil
+	}, nil
+}
+
+type tokenKey struct{}
+
+// theirSend makes a client of client-go's.
+func (pc pluginConfig) theirSend(t testing.TB, g *guard, p *plugin) (send, error) {
+	t.Helper()
+	e := &clientcmdapi.ExecConfig{
+		Command: pc.command, Args: pc.args, APIVersion: pc.version, InstallHint: pc.hint, ProvideClusterInfo: pc.clusterInfo,
+		InteractiveMode: clientcmdapi.ExecInteractiveMode(pc.mode),
+		Env:             []clientcmdapi.ExecEnvVar{{Name: pluginDir, Value: p.dir}},
+		PluginPolicy:    clientcmdapi.PluginPolicy{PolicyType: clientcmdapi.PolicyType(pc.policy)},
+	}
+	for name, value := range pc.env {
+		e.Env = append(e.Env, clientcmdapi.ExecEnvVar{Name: name, Value: value})
+	}
+	for _, name := range pc.allow {
+		e.PluginPolicy.Allowlist = append(e.PluginPolicy.Allowlist, clientcmdapi.AllowlistEntry{Command: name})
+	}
+	if pc.clusterConfig != "" {
+		e.Config = &runtime.Unknown{Raw: []byte(pc.clusterConfig), ContentType: runtime.ContentTypeJSON}
+	}
+	c, err := rest.HTTPClientFor(&rest.Config{
+		Host: g.URL, BearerToken: pc.token, ExecProvider: e, TLSClientConfig: rest.TLSClientConfig{CAData: g.ca()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return func(ctx context.Context, token string) (int, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.URL+"/version", nil)
+		if err != nil {
+			return 0, err
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := c.Do(r)
+		if err != nil {
+			return 0, err
+		}
+		resp.Body.Close()
+		return resp.StatusCode, nil
+	}, nil
+}
+
+// play sends requests with a new plugin on a new server, and tells what happened: for each request its status, who came to
+// the server, and how often the plugin ran.
+func play(t testing.TB, pc pluginConfig, story func(*stage), make func(pluginConfig, testing.TB, *guard, *plugin) (send, error)) []string {
+	t.Helper()
+	s := &stage{t: t, guard: newGuard(t), plugin: newPlugin(t)}
+	if pc.command == "" {
+		pc.command = os.Args[0]
+	}
+	if pc.version == "" {
+		pc.version = config.ExecV1
+	}
+	if pc.mode == "" {
+		pc.mode = config.InteractiveNever
+	}
+	var err error
+	if s.send, err = make(pc, t, s.guard, s.plugin); err != nil {
+		return []string{"error"}
+	}
+	story(s)
+	return s.told
+}
+
+// stage is where a story is told.
+type stage struct {
+	t      testing.TB
+	guard  *guard
+	plugin *plugin
+	send   send
+	told   []string
+}
+
+// get sends a request, with a token of its own unless that is empty.
+func (s *stage) get(token string) {
+	s.t.Helper()
+	s.guard.mu.Lock()
+	s.guard.seen = nil
+	s.guard.mu.Unlock()
+	status, err := s.send(s.t.Context(), token)
+	result := fmt.Sprint(status)
+	if err != nil {
+		result = "error"
+		if strings.Contains(err.Error(), "brew install it") {
+			result = "error with the hint"
+		}
+	}
+	s.told = append(s.told, fmt.Sprintf("%s %q runs=%d", result, s.guard.seen, len(s.plugin.calls(s.t))))
+}
+
+func (s *stage) token(token string) { s.plugin.print(s.t, map[string]string{"token": token}) }
+
+func (s *stage) expiring(token string, in time.Duration) {
+	s.plugin.print(s.t, map[string]string{"token": token, "expirationTimestamp": time.Now().Add(in).UTC().Format(time.RFC3339)})
+}
+
+func (s *stage) certificate(p pair, token string) {
+	s.plugin.print(s.t, map[string]string{"token": token, "clientCertificateData": string(p.cert), "clientKeyData": string(p.key)})
+}
+
+// TestExecPlugin promises that plugins are run as client-go runs them, but for what the cases name.
+func TestExecPlugin(t *testing.T) {
+	printing := func(text string) func(*stage) {
+		return func(s *stage) {
+			s.plugin.set(s.t, "stdout", text)
+			s.get("")
+		}
+	}
+	one, two := must(newPair("one", time.Hour)), must(newPair("two", time.Hour))
+	name, dir := filepath.Base(os.Args[0]), filepath.Dir(os.Args[0])
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	t.Setenv("GREETING", "from the environment")
+	for _, tc := range []struct {
+		name    string
+		config  pluginConfig
+		story   func(*stage)
+		because string // why the two differ
+		ours    []string
+		theirs  []string
+	}{
+		{name: "a token is kept", story: func(s *stage) { s.token("a"); s.get(""); s.token("b"); s.get("") }},
+		{name: "a token with an end far away is kept", story: func(s *stage) { s.expiring("a", time.Hour); s.get(""); s.token("b"); s.get("") }},
+		{
+			name: "a token with an end that is near", story: func(s *stage) {
+				s.expiring("a", 2*time.Second)
+				s.get("")
+				s.token("b")
+				<-time.After(1900 * time.Millisecond)
+				s.get("")
+			},
+			because: "client-go takes it to the last moment, in which it may expire under way; ours has a quarter of its life for the next",
+			ours:    []string{`200 ["a"] runs=1`, `200 ["b"] runs=2`},
+			theirs:  []string{`200 ["a"] runs=1`, `200 ["a"] runs=1`},
+		},
+		{
+			name: "a token that has expired when it comes", story: func(s *stage) { s.expiring("a", -time.Hour); s.get(""); s.get("") },
+			because: "client-go runs the plugin for each request then; ours leaves it alone for ten seconds",
+			ours:    []string{`200 ["a"] runs=1`, `200 ["a"] runs=1`},
+			theirs:  []string{`200 ["a"] runs=1`, `200 ["a"] runs=2`},
+		},
+		{
+			name: "a token that is refused", story: func(s *stage) {
+				s.token("a")
+				s.get("")
+				s.guard.allow("b")
+				s.token("b")
+				s.get("")
+				s.get("")
+			},
+			because: "client-go gets another token, but returns the refusal of the first; ours sends the request again",
+			ours:    []string{`200 ["a"] runs=1`, `200 ["a" "b"] runs=2`, `200 ["b"] runs=2`},
+			theirs:  []string{`200 ["a"] runs=1`, `401 ["a"] runs=2`, `200 ["b"] runs=2`},
+		},
+		{
+			name: "a token that is refused again and again", story: func(s *stage) { s.token("a"); s.guard.allow("b"); s.get(""); s.get(""); s.get("") },
+			because: "client-go runs the plugin for each request then; ours leaves it alone for ten seconds",
+			ours:    []string{`401 ["a"] runs=2`, `401 ["a"] runs=2`, `401 ["a"] runs=2`},
+			theirs:  []string{`401 ["a"] runs=2`, `401 ["a"] runs=3`, `401 ["a"] runs=4`},
+		},
+		{
+			name: "a plugin that fails when a token is refused", story: func(s *stage) {
+				s.token("a")
+				s.get("")
+				s.guard.allow("b")
+				s.plugin.set(s.t, "exit", "1")
+				s.get("")
+			},
+			because: "client-go only logs what went wrong",
+			ours:    []string{`200 ["a"] runs=1`, `error ["a"] runs=2`},
+			theirs:  []string{`200 ["a"] runs=1`, `401 ["a"] runs=2`},
+		},
+		{name: "a certificate is kept", story: func(s *stage) { s.certificate(one, ""); s.get(""); s.certificate(two, ""); s.get("") }},
+		{name: "a certificate and a token", story: func(s *stage) { s.certificate(one, "a"); s.get("") }},
+		{
+			name: "a certificate that is refused", story: func(s *stage) {
+				s.certificate(one, "")
+				s.get("")
+				s.guard.allow("+two")
+				s.certificate(two, "")
+				s.get("")
+				s.get("")
+			},
+			because: "client-go returns the refusal of the first; ours sends the request again",
+			ours:    []string{`200 ["+one"] runs=1`, `200 ["+one" "+two"] runs=2`, `200 ["+two"] runs=2`},
+			theirs:  []string{`200 ["+one"] runs=1`, `401 ["+one"] runs=2`, `200 ["+two"] runs=2`},
+		},
+		{
+			name: "a request with a token of its own", story: func(s *stage) { s.token("a"); s.get("mine") },
+			because: "client-go runs the plugin all the same when the server asks for a client certificate",
+			ours:    []string{`200 ["mine"] runs=0`},
+			theirs:  []string{`200 ["mine"] runs=1`},
+		},
+		{name: "a configuration with a token of its own", config: pluginConfig{token: "mine"}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "a plugin that fails is asked again", story: func(s *stage) {
+			s.plugin.set(s.t, "exit", "1")
+			s.get("")
+			s.get("")
+			s.plugin.set(s.t, "exit", "")
+			s.token("a")
+			s.get("")
+		}},
+		{name: "a program that is not there", config: pluginConfig{command: "no-such-plugin", hint: "brew install it"}, story: func(s *stage) { s.get("") }},
+		{name: "a plugin that must ask a person", config: pluginConfig{mode: config.InteractiveAlways}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "a plugin that could ask a person", config: pluginConfig{mode: config.InteractiveIfAvailable}, story: func(s *stage) { s.token("a"); s.get("") }},
+
+		{name: "nothing is printed", story: printing("")},
+		{name: "no JSON is printed", story: printing("token")},
+		{name: "YAML is printed", story: printing("kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1\nstatus: {token: abc}\n")},
+		{name: "another kind is printed", story: printing(`{"kind":"Pod","apiVersion":"v1"}`)},
+		{name: "another version is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"a"}}`)},
+		{name: "no status is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1"}`)},
+		{name: "an empty status is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{}}`)},
+		{name: "half a pair is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a","clientKeyData":"x"}}`)},
+		{name: "a broken pair is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"clientCertificateData":"x","clientKeyData":"x"}}`)},
+		{name: "an end that is no time is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a","expirationTimestamp":"soon"}}`)},
+		{name: "a token of two lines is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a\nb"}}`)},
+
+		{name: "no plugin may run", config: pluginConfig{policy: auth.DenyAll}, story: func(s *stage) { s.token("a"); s.get("") },
+			because: "client-go says so at the first request, ours when the client is made",
+			ours:    []string{"error"}, theirs: []string{"error [] runs=0"}},
+		{name: "a path on the list", config: pluginConfig{policy: auth.Allowlist, allow: []string{os.Args[0]}}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "a name on the list", config: pluginConfig{command: name, policy: auth.Allowlist, allow: []string{name}}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "a path whose name is on the list", config: pluginConfig{policy: auth.Allowlist, allow: []string{name}}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "a name whose path is on the list", config: pluginConfig{command: name, policy: auth.Allowlist, allow: []string{os.Args[0]}}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "another one on the list", config: pluginConfig{policy: auth.Allowlist, allow: []string{"sh", "/no/such/plugin"}}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "an empty list", config: pluginConfig{policy: auth.Allowlist}, story: func(*stage) {}},
+		{name: "an unknown policy", config: pluginConfig{policy: "Some"}, story: func(*stage) {}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := play(t, tc.config, tc.story, pluginConfig.ourSend)
+			want := play(t, tc.config, tc.story, pluginConfig.theirSend)
+			if tc.because == "" {
+				tc.ours, tc.theirs = want, want
+			} else if cmp.Equal(got, want) {
+				t.Errorf("no difference any more, though: %s", tc.because)
+			}
+			if diff := cmp.Diff(tc.ours, got); diff != "" || len(got) == 0 && tc.config.policy == "" {
+				t.Errorf("ours (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.theirs, want); diff != "" {
+				t.Errorf("theirs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestExecInfo promises that a plugin is told the same, to the letter, and has the same environment.
+func TestExecInfo(t *testing.T) {
+	t.Setenv("GREETING", "from the environment")
+	for _, tc := range []struct {
+		name   string
+		config pluginConfig
+	}{
+		{"nothing", pluginConfig{}},
+		{"arguments and variables", pluginConfig{args: []string{"a", "b c"}, env: map[string]string{"GREETING": "from the configuration"}}},
+		{"the older version", pluginConfig{version: config.ExecV1Beta1}},
+		{"a cluster", pluginConfig{clusterInfo: true}},
+		{"a cluster for the older version", pluginConfig{clusterInfo: true, version: config.ExecV1Beta1}},
+		{"a cluster with its extension", pluginConfig{clusterInfo: true, clusterConfig: `{"audience":"x","list":[1,{"a":null}]}`}},
+		{"an extension that is not asked for", pluginConfig{clusterConfig: `{"audience":"x"}`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			calls := map[string][]pluginCall{}
+			for who, make := range map[string]func(pluginConfig, testing.TB, *guard, *plugin) (send, error){
+				"ours": pluginConfig.ourSend, "theirs": pluginConfig.theirSend,
+			} {
+				play(t, tc.config, func(s *stage) {
+					s.token("a")
+					s.get("")
+					calls[who] = s.plugin.calls(t)
+					for i := range calls[who] { // each has a server of its own
+						calls[who][i].Info = strings.ReplaceAll(calls[who][i].Info, s.guard.URL, "https://server")
+					}
+				}, make)
+			}
+			if diff := cmp.Diff(calls["theirs"], calls["ours"]); diff != "" || len(calls["ours"]) != 1 {
+				t.Errorf("calls (-theirs +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestExecCrowd promises that many requests at once run the plugin once, in both.
+func TestExecCrowd(t *testing.T) {
+	for who, make := range map[string]func(pluginConfig, testing.TB, *guard, *plugin) (send, error){
+		"ours": pluginConfig.ourSend, "theirs": pluginConfig.theirSend,
+	} {
+		got := play(t, pluginConfig{}, func(s *stage) {
+			s.token("a")
+			s.plugin.set(t, "sleep", "100ms")
+			var wg sync.WaitGroup
+			for range 20 {
+				wg.Go(func() {
+					if status, err := s.send(t.Context(), ""); status != 200 || err != nil {
+						t.Errorf("%s: %d, %v", who, status, err)
+					}
+				})
+			}
+			wg.Wait()
+			s.get("")
+		}, make)
+		if diff := cmp.Diff([]string{`200 ["a"] runs=1`}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", who, diff)
+		}
+	}
+}
+
+// TestExecPatience promises what client-go does not: a request waits for its plugin no longer than its context allows.
+func TestExecPatience(t *testing.T) {
+	play(t, pluginConfig{}, func(s *stage) {
+		s.token("a")
+		s.plugin.set(t, "sleep", "1m")
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		if _, err := s.send(ctx, ""); err == nil || time.Since(start) > 5*time.Second {
+			t.Errorf("%v after %v, want an error at once", err, time.Since(start))
+		}
+	}, pluginConfig.ourSend)
+}

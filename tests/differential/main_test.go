@@ -1,0 +1,102 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package differential_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pluginDir is the variable that makes an exec plugin of the test program: it names the folder that says what to do.
+const pluginDir = "KUBE_TEST_PLUGIN"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(pluginDir); dir != "" {
+		os.Exit(runPlugin(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// pluginCall is how the plugin was called.
+type pluginCall struct {
+	Args           []string
+	Info, Greeting string
+}
+
+// runPlugin notes in the folder how it was called, and does what the files there say.
+func runPlugin(dir string) int {
+	call, err := json.Marshal(pluginCall{os.Args[1:], os.Getenv("KUBERNETES_EXEC_INFO"), os.Getenv("GREETING")})
+	if err != nil {
+		return 101
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 102
+	}
+	if _, err := fmt.Fprintf(f, "%s\n", call); err != nil || f.Close() != nil {
+		return 103
+	}
+	read := func(name string) string {
+		data, _ := os.ReadFile(filepath.Join(dir, name)) // no file is nothing to do
+		return string(data)
+	}
+	if d, err := time.ParseDuration(read("sleep")); err == nil {
+		time.Sleep(d)
+	}
+	fmt.Print(read("stdout"))
+	code, _ := strconv.Atoi(read("exit"))
+	return code
+}
+
+// plugin is an exec plugin and what it is told to do.
+type plugin struct{ dir string }
+
+func newPlugin(t testing.TB) *plugin {
+	t.Helper()
+	return &plugin{t.TempDir()}
+}
+
+// set writes one of the files that tell the plugin what to do.
+func (p *plugin) set(t testing.TB, name, text string) {
+	t.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// print makes the plugin print a credential.
+func (p *plugin) print(t testing.TB, status map[string]string) {
+	t.Helper()
+	p.set(t, "stdout", string(toJSON(t, map[string]any{
+		"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "status": status,
+	})))
+}
+
+// calls returns how the plugin was called so far.
+func (p *plugin) calls(t testing.TB) []pluginCall {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, "calls"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var calls []pluginCall
+	for line := range strings.Lines(string(data)) {
+		var c pluginCall
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatal(err)
+		}
+		calls = append(calls, c)
+	}
+	return calls
+}

@@ -1,0 +1,176 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// manifests are files for the example apply, which stand in a wrong order. NS stands for a namespace, and GROUP for a group
+// of the test's own.
+const (
+	manifestOfWidgets = `apiVersion: GROUP/v1
+kind: Widget
+metadata: {name: one}
+spec: {size: 1}
+`
+	manifestOfConfig = `# Machines write null times and empty statuses.
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: config, creationTimestamp: null}
+data: {a: "1"}
+---
+---
+` + manifestOfOld + `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}, creationTimestamp: null}
+    spec: {containers: [{name: main, image: "main:1", resources: {}}]}
+status: {}
+`
+	manifestOfOld = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: old, namespace: NS}
+`
+	manifestOfKinds = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.GROUP"},"spec":{
+  "group":"GROUP","scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,
+  "schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
+)
+
+// TestApplyExample promises that the example apply does what it says, from the first dry run to the last prune.
+func TestApplyExample(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	m := manifests{dir: t.TempDir(), ns: ns, group: ns + ".example.com"}
+	removeCRD(t, c, "widgets."+m.group)
+	m.write(t, "a.yaml", manifestOfWidgets)
+	m.write(t, "b.yml", manifestOfConfig)
+	m.write(t, "z.json", manifestOfKinds)
+	m.write(t, "notes.txt", "not a manifest")
+	const (
+		crd    = "customresourcedefinitions.apiextensions.k8s.io widgets.GROUP"
+		widget = "widgets.GROUP NS/one"
+		config = "configmaps NS/config"
+		old    = "configmaps NS/old"
+		web    = "deployments.apps NS/web"
+	)
+
+	m.apply(t, "-applyset", "web", "-prune", "-dry-run").says(t, "a first run that is dry", 0, []string{
+		crd + " created (dry run)",
+		"Widget one created, unchecked: its kind is not there yet (dry run)",
+		config + " created (dry run)", old + " created (dry run)", web + " created (dry run)",
+	})
+	m.apply(t, "-applyset", "web", "-prune").says(t, "the first run", 0, []string{
+		crd + " created", widget + " created", config + " created", old + " created", web + " created",
+	})
+	m.apply(t, "-applyset", "web", "-prune").says(t, "a run for nothing", 0, []string{
+		crd + " unchanged", widget + " unchanged", config + " unchanged", old + " unchanged", web + " unchanged",
+	})
+
+	changed := strings.NewReplacer(`"1"`, `"2"`, manifestOfOld, "").Replace(manifestOfConfig)
+	m.write(t, "b.yml", changed)
+	m.apply(t, "-applyset", "web", "-prune", "-dry-run").says(t, "a change that is dry", 0, []string{
+		crd + " unchanged (dry run)", widget + " unchanged (dry run)", config + " configured (dry run)", web + " unchanged (dry run)",
+		old + " pruned (dry run)",
+	})
+	m.apply(t, "-applyset", "web", "-prune").says(t, "a change", 0, []string{
+		crd + " unchanged", widget + " unchanged", config + " configured", web + " unchanged", old + " pruned",
+	})
+	if err := kube.AwaitGone(limit(t), kube.Namespaced[corev1.ConfigMap](c, ns), "old", "", nil); err != nil {
+		t.Error(err)
+	}
+
+	limited := kube.MergePatch(map[string]any{"spec": map[string]any{"revisionHistoryLimit": 3}})
+	deployments := kube.Namespaced[appsv1.Deployment](c, ns)
+	if _, err := deployments.Patch(limit(t), "web", limited, &kube.PatchOptions{FieldManager: "a hand"}); err != nil {
+		t.Fatal(err)
+	}
+	m.write(t, "b.yml", strings.Replace(changed, "replicas: 0", "replicas: 0\n  revisionHistoryLimit: 2", 1))
+	m.apply(t, "-applyset", "web", "-prune").says(t, "a conflict", 1,
+		[]string{crd + " unchanged", widget + " unchanged", config + " unchanged"},
+		"DIR/b.yml, line N: apply "+web+": others own fields with other values:",
+		`  .spec.revisionHistoryLimit is owned by "a hand", which updated it`,
+		"  leave them out, or take them over with -force",
+		"apply: 1 of 4 objects could not be applied",
+	)
+	m.apply(t, "-applyset", "web", "-force").says(t, "by force", 0, []string{
+		crd + " unchanged", widget + " unchanged", config + " unchanged", web + " configured",
+	})
+	got := m.apply(t, "-applyset", "configmap/other")
+	if n := strings.Count(got.stderr, "is part of another apply set, applyset-"); n != 4 || got.code != 1 || got.stdout != "" {
+		t.Errorf("an apply of another set: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// manifests is a directory of manifests.
+type manifests struct{ dir, ns, group string }
+
+func (m manifests) write(t *testing.T, name, text string) {
+	t.Helper()
+	text = strings.NewReplacer("NS", m.ns, "GROUP", m.group).Replace(text)
+	if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// apply calls the program for the directory. In what it says, names that are new each time are replaced.
+func (m manifests) apply(t *testing.T, args ...string) outcome {
+	t.Helper()
+	got := call{program: "apply", args: append([]string{"-n", m.ns, "-f", m.dir}, args...)}.run(t)
+	names := strings.NewReplacer(m.group, "GROUP", m.ns, "NS", m.dir, "DIR")
+	lines := regexp.MustCompile(`line \d+`)
+	got.stdout = names.Replace(got.stdout)
+	got.stderr = lines.ReplaceAllString(names.Replace(got.stderr), "line N")
+	return got
+}
+
+// says compares what a program has said line by line.
+func (o outcome) says(t *testing.T, name string, code int, stdout []string, stderr ...string) {
+	t.Helper()
+	text := func(lines []string) string {
+		if len(lines) == 0 {
+			return ""
+		}
+		return strings.Join(lines, "\n") + "\n"
+	}
+	if diff := cmp.Diff(outcome{code, text(stdout), text(stderr)}, o, cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Fatalf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// removeCRD removes a kind when the test ends.
+func removeCRD(t *testing.T, c *kube.Client, name string) {
+	t.Helper()
+	t.Cleanup(func() {
+		disc, err := kube.Discover(context.WithoutCancel(t.Context()), c)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		res, err := disc.Resolve("customresourcedefinitions")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := kube.Dynamic(c, res, "").Delete(context.WithoutCancel(t.Context()), name, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,54 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// testAttach promises that one can join the process that a container runs, and leave it without ending it.
+func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
+	for range 2 { // it goes on when the first has left
+		p, err := pods.Attach(limit(t), "talker", &kube.AttachOptions{Container: "input", Stdin: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(p.Stdin, "hello\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := bufio.NewReader(p.Stdout).ReadString('\n'); got != "hello\n" || err != nil {
+			t.Errorf("the container's cat = %q, %v", got, err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	p, err := pods.Attach(limit(t), "talker", &kube.AttachOptions{Container: "terminal", TTY: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Resize(99, 33); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(p.Stdout); ; {
+		if !lines.Scan() {
+			t.Fatalf("the new size does not come: %v", lines.Err())
+		}
+		if strings.TrimSpace(lines.Text()) == "33 99" {
+			break
+		}
+	}
+	if _, err := pods.Attach(limit(t), "talker", &kube.AttachOptions{Container: "none"}); !errors.Is(err, kube.ErrBadRequest) {
+		t.Errorf("attaching to no container: %v", err)
+	}
+}

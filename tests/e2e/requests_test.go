@@ -1,0 +1,201 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/kube"
+)
+
+// send sends a request that was built by itself, and returns the body of its answer.
+func send(t *testing.T, c *kube.Client, r *request.Request, err error) ([]byte, error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(limit(t), r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body, nil
+}
+
+// target returns where requests about an object of k8s.io/api go.
+func target[K any, P interface {
+	*K
+	kube.Object
+}](t *testing.T, namespace, name string) request.Target {
+	t.Helper()
+	res, err := kube.ResourceOf[K, P]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Target{Resource: res, Namespace: namespace, Name: name}
+}
+
+// TestRequests promises that a real server reads the requests that are built here as they are meant.
+func TestRequests(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
+	pods := kube.Namespaced[corev1.Pod](c, ns)
+	spec := podSpec("")
+	spec.SchedulerName = "nobody" // so it waits for a node
+	pod, err := pods.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}, Spec: spec}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := target[corev1.Pod](t, ns, pod.Name)
+
+	t.Run("what a pod must be for a binding and an eviction", func(t *testing.T) {
+		bind := func(o request.BindOptions) error {
+			o.DryRun = true
+			r, err := request.Bind(at, "n1", &o)
+			_, err = send(t, c, r, err)
+			return err
+		}
+		evict := func(o request.EvictOptions) error {
+			o.DryRun = true
+			r, err := request.Evict(at, &o)
+			_, err = send(t, c, r, err)
+			return err
+		}
+		for _, tt := range []struct {
+			name string
+			err  error
+			want error // nil: it is allowed
+		}{
+			{"binding", bind(request.BindOptions{UID: pod.UID, ResourceVersion: pod.ResourceVersion, Annotations: map[string]string{"a": "b"}}), nil},
+			{"binding of a pod that is gone", bind(request.BindOptions{UID: "0"}), kube.ErrConflict},
+			{"binding of a pod as it was", bind(request.BindOptions{ResourceVersion: "1"}), kube.ErrConflict},
+			{"eviction", evict(request.EvictOptions{UID: pod.UID, Propagation: kube.Background, GracePeriod: new(time.Duration(0))}), nil},
+			{"eviction of a pod that is gone", evict(request.EvictOptions{UID: "0"}), kube.ErrConflict},
+			{"eviction of a pod as it was", evict(request.EvictOptions{ResourceVersion: "1"}), kube.ErrConflict},
+		} {
+			if tt.want == nil && tt.err != nil || !errors.Is(tt.err, tt.want) {
+				t.Errorf("%s: %v, want %v", tt.name, tt.err, tt.want)
+			}
+		}
+		if now, err := pods.Get(t.Context(), pod.Name, nil); err != nil || now.Spec.NodeName != "" || now.DeletionTimestamp != nil || now.Annotations["a"] != "" {
+			t.Errorf("a dry run has changed the pod: %v, %v", now, err)
+		}
+	})
+
+	t.Run("a token with every option", func(t *testing.T) {
+		r, err := request.Token(target[corev1.ServiceAccount](t, ns, "default"), &request.TokenOptions{
+			Audiences: []string{"vault"}, Expiration: 20 * time.Minute,
+			BoundObject: &request.BoundObject{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		})
+		if _, err := send(t, c, r, err); err != nil && !strings.Contains(err.Error(), "spec.nodeName") {
+			t.Error(err)
+		}
+	})
+
+	t.Run("views", func(t *testing.T) {
+		table, metadata := at, at
+		table.View = request.ViewTable
+		metadata.View, metadata.Encoding = request.ViewMetadata, wire.JSON
+		kindOf := func(r *request.Request, err error) string {
+			body, err := send(t, c, r, err)
+			if err != nil {
+				t.Error(err)
+			}
+			var tm metav1.TypeMeta
+			if err := json.Unmarshal(body, &tm); err != nil {
+				t.Errorf("%s: %v", body, err)
+			}
+			return tm.Kind
+		}
+		patch := request.MergePatch(`{"metadata":{"labels":{"a":"b"}}}`)
+		own := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: map[string]string{"c": "d"}}}
+		for _, tt := range []struct{ name, got, want string }{
+			{"get of a table", kindOf(request.Get(table, &request.GetOptions{IncludeObject: request.IncludeAll})), "Table"},
+			{"get of metadata", kindOf(request.Get(metadata, nil)), "PartialObjectMetadata"},
+			{"patch for metadata", kindOf(request.PatchObject(metadata, patch, nil)), "PartialObjectMetadata"},
+			{"apply of metadata", kindOf(request.Apply(metadata, own, &request.ApplyOptions{FieldManager: "me"})), "PartialObjectMetadata"},
+		} {
+			if tt.got != tt.want {
+				t.Errorf("%s: %q, want %q", tt.name, tt.got, tt.want)
+			}
+		}
+		if now, err := pods.Get(t.Context(), pod.Name, nil); err != nil || now.Labels["a"] != "b" || now.Labels["c"] != "d" || len(now.Spec.Containers) != 1 {
+			t.Errorf("what was patched and applied: %v, %v", now, err)
+		}
+	})
+
+	t.Run("rows of a watch", func(t *testing.T) {
+		table := target[corev1.Pod](t, ns, "")
+		table.View = request.ViewTable
+		r, err := request.Watch(table, &request.WatchOptions{Timeout: time.Minute, IncludeObject: request.IncludeNone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Do(limit(t), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		line, err := bufio.NewReader(resp.Body).ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var event struct {
+			Type   string
+			Object metav1.Table
+		}
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Fatal(err)
+		}
+		if event.Type != "ADDED" || event.Object.Kind != "Table" || len(event.Object.Rows) != 1 || event.Object.Rows[0].Object.Raw != nil {
+			t.Errorf("the first event: %s", line)
+		}
+	})
+
+	t.Run("selectors that are refused here", func(t *testing.T) {
+		for key, selectors := range map[string][]string{
+			"labelSelector": {"app===web", "a in b", "a=b=c", "-a", "a in (b", "a=%"},
+			"fieldSelector": {"metadata.name"},
+		} {
+			for _, selector := range selectors {
+				o := &request.ListOptions{LabelSelector: selector}
+				if key == "fieldSelector" {
+					o = &request.ListOptions{FieldSelector: selector}
+				}
+				if _, err := request.List(target[corev1.Pod](t, ns, ""), o); err == nil {
+					t.Errorf("%s %q is sent", key, selector)
+				}
+				r, err := request.List(target[corev1.Pod](t, ns, ""), nil)
+				r.Query = url.Values{key: {selector}}
+				if _, err = send(t, c, r, err); !errors.Is(err, kube.ErrBadRequest) {
+					t.Errorf("the server says of %s %q: %v", key, selector, err)
+				}
+			}
+		}
+	})
+
+	t.Run("paths", func(t *testing.T) {
+		r, err := request.Raw("/readyz?verbose&exclude=etcd")
+		if body, err := send(t, c, r, err); err != nil || !strings.Contains(string(body), "[+]ping ok") {
+			t.Errorf("readyz = %s, %v", body, err)
+		}
+	})
+}
