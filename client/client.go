@@ -236,6 +236,9 @@ func (c *Client) httpRequest(ctx context.Context, r *request.Request) (*http.Req
 	if r.ContentType != "" {
 		req.Header.Set("Content-Type", r.ContentType)
 	}
+	if r.IfNoneMatch != "" {
+		req.Header.Set("If-None-Match", r.IfNoneMatch)
+	}
 	return req, nil
 }
 

@@ -17,8 +17,8 @@
 // Every verb wraps exactly once, in an [*OpError] that says what was asked: "get pods prod/web-0: not found". What the
 // server said is a [*core.StatusError] in it, matched by errors.Is(err, core.ErrNotFound) and its like. A request that
 // was never sent, because it could not be right, is a [*request.InvalidError]. One that was sent several times has a
-// [*middleware.RetryError] around that, which says how often. A server that could not be reached is a
-// [*ConnectError], which says what to look at; an answer whose rest did not arrive matches io.ErrUnexpectedEOF.
+// [*middleware.RetryError] around that, which says how often. A server that could not be reached is a [*ConnectError],
+// which says what to look at; an answer whose rest did not arrive matches io.ErrUnexpectedEOF.
 //
 // # Retries and timeouts
 //

@@ -195,13 +195,13 @@ func TestProxy(t *testing.T) {
 		w.Header().Set("Upgrade", "echo")
 		w.Header().Set("Connection", "Upgrade")
 		w.WriteHeader(http.StatusSwitchingProtocols)
-		conn, _, err := w.(http.Hijacker).Hijack()
+		conn, buffered, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer conn.Close()
-		_, _ = io.CopyN(conn, conn, 5)
+		_, _ = io.CopyN(conn, buffered, 5)
 	}))
 	server.EnableHTTP2 = true
 	server.TLS = &tls.Config{

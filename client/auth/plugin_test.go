@@ -62,7 +62,7 @@ func TestPluginInfo(t *testing.T) {
 		{
 			"a plugin that asks for a plain cluster", func(c *config.Config) { c.Exec.ProvideClusterInfo = true },
 			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",` +
-				`"spec":{"cluster":{"server":"https://kube.example.com"},"interactive":false}}`,
+				`"spec":{"cluster":{"server":"https://kube.example.com","config":null},"interactive":false}}`,
 		},
 		{
 			"a plugin that asks for a cluster with all there is to one",
@@ -79,7 +79,7 @@ func TestPluginInfo(t *testing.T) {
 			"a cluster whose certificate is not verified",
 			func(c *config.Config) { c.Exec.ProvideClusterInfo, c.InsecureSkipTLSVerify = true, true },
 			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",` +
-				`"spec":{"cluster":{"server":"https://kube.example.com","insecure-skip-tls-verify":true},"interactive":false}}`,
+				`"spec":{"cluster":{"server":"https://kube.example.com","insecure-skip-tls-verify":true,"config":null},"interactive":false}}`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestPluginInfo(t *testing.T) {
 			if _, err := send(t, p.start(t, nil).Layer, &bearer{}, nil); err != nil {
 				t.Fatal(err)
 			}
-			want := []call{{[]string{"get", "token"}, tc.want, "hello"}}
+			want := []call{{[]string{"get", "token"}, tc.want + "\n", "hello"}}
 			if diff := cmp.Diff(want, p.calls(t)); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}

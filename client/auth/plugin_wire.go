@@ -43,7 +43,7 @@ type clusterInfo struct {
 	CertificateAuthorityData []byte          `json:"certificate-authority-data,omitempty"`
 	ProxyURL                 string          `json:"proxy-url,omitempty"`
 	DisableCompression       bool            `json:"disable-compression,omitempty"`
-	Config                   json.RawMessage `json:"config,omitempty"`
+	Config                   json.RawMessage `json:"config"`
 }
 
 // newClusterInfo tells about the server of a configuration. The plugin may run anywhere: it gets data, and no file names.
@@ -55,7 +55,9 @@ func newClusterInfo(cfg *config.Config) (*clusterInfo, error) {
 		CertificateAuthorityData: cfg.CAData,
 		ProxyURL:                 cfg.ProxyURL,
 		DisableCompression:       cfg.DisableCompression,
-		Config:                   cfg.Exec.ClusterConfig,
+	}
+	if len(cfg.Exec.ClusterConfig) > 0 {
+		info.Config = cfg.Exec.ClusterConfig
 	}
 	if cfg.CAFile != "" {
 		data, err := os.ReadFile(cfg.CAFile)
@@ -67,9 +69,10 @@ func newClusterInfo(cfg *config.Config) (*clusterInfo, error) {
 	return info, nil
 }
 
-// encodeInfo returns what to put into KUBERNETES_EXEC_INFO.
+// encodeInfo returns what to put into KUBERNETES_EXEC_INFO: to the letter what client-go puts there.
 func encodeInfo(apiVersion string, interactive bool, cluster *clusterInfo) ([]byte, error) {
-	return json.Marshal(execInfo{credentialKind, apiVersion, execSpec{cluster, interactive}})
+	data, err := json.Marshal(execInfo{credentialKind, apiVersion, execSpec{cluster, interactive}})
+	return append(data, '\n'), err
 }
 
 // execCredential is what a plugin prints.

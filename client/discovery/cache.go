@@ -27,7 +27,7 @@ type CacheOptions struct {
 	Dir string
 
 	// MaxAge is for how long what is kept is taken without asking the server; a [Mapper] that misses something asks
-	// nevertheless. Default 0: nothing is, but OpenAPI documents of which the server says that they are the same.
+	// nevertheless. Default 0: the server is always asked whether anything has changed.
 	MaxAge time.Duration
 
 	// OnError is called when something can't be kept, which is nobody else's error. It may be called by several
@@ -135,6 +135,18 @@ func (c *Cache) store(server, path string, e entry) {
 		return
 	}
 	if err := writeEntry(c.options.Dir, key, server, path, e); err != nil {
+		c.report(err)
+	}
+}
+
+// confirm keeps a document that was kept already, and which the server has just said to be right.
+func (c *Cache) confirm(server, path string, e entry) {
+	if c.options.Dir == "" {
+		c.store(server, path, e)
+		return
+	}
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(c.options.Dir, keyOf(server, path)), now, now); err != nil {
 		c.report(err)
 	}
 }

@@ -14,10 +14,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/discovery"
 )
+
+// notModified counts how often the server was told what the client has.
+func (s *fakeServer) conditional() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, r := range s.asked {
+		if r.Header.Get("If-None-Match") != "" {
+			n++
+		}
+	}
+	return n
+}
 
 // eachCache runs a test with a cache in memory, and with one on disk that a new program opens each time.
 func eachCache(t *testing.T, maxAge time.Duration, test func(t *testing.T, open func() *discovery.Cache)) {
@@ -33,6 +48,35 @@ func eachCache(t *testing.T, maxAge time.Duration, test func(t *testing.T, open 
 				Dir: dir, MaxAge: maxAge, OnError: func(err error) { t.Errorf("OnError: %v", err) },
 			})
 		})
+	})
+}
+
+// TestWarmStart promises that a server which knows what it has said need not say it again.
+func TestWarmStart(t *testing.T) {
+	eachCache(t, 0, func(t *testing.T, open func() *discovery.Cache) {
+		server := modern(t)
+		want := discover(t).Resources()
+		for i, conditional := range []int{0, 2, 2} {
+			d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: open()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, d.Resources()); diff != "" {
+				t.Errorf("start %d: resources (-want +got):\n%s", i, diff)
+			}
+			if got := server.conditional(); got != conditional {
+				t.Errorf("start %d: %d conditional requests, want %d", i, got, conditional)
+			}
+			server.takeAsked()
+		}
+		installGadgets(server)
+		d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: open()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.ForKind(gadgetKind); err != nil {
+			t.Errorf("what has changed is not seen: %v", err)
+		}
 	})
 }
 
@@ -145,6 +189,9 @@ func TestDamagedCache(t *testing.T) {
 			}
 			if _, err := d.Resolve("pods"); err != nil {
 				t.Error(err)
+			}
+			if got := server.conditional(); got > 1 { // a letter is changed in one of the files only
+				t.Errorf("%d conditional requests on what is damaged", got)
 			}
 			if len(heard) == 0 {
 				t.Error("nobody heard of it")

@@ -20,7 +20,7 @@ import (
 
 // Options are the options of [Discover]. The zero value of a field is its default.
 type Options struct {
-	// Cache keeps what the server said for as long as it is young. Default: none.
+	// Cache keeps what the server said, so that next time it need only say that nothing has changed. Default: none.
 	Cache *Cache
 
 	// GroupTimeout is how long one group version may take to answer. It matters with servers that have no aggregated

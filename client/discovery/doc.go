@@ -19,7 +19,7 @@
 //
 // It asks twice, for the core group and for all others, in the aggregated form that servers have since Kubernetes 1.27:
 // https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery. Older servers are asked for each
-// group version, several at a time. A [Cache], in memory or on disk, spares the requests while what it has is young.
+// group version, several at a time. With a [Cache], in memory or on disk, a server that has nothing new says only that.
 //
 // # Errors
 //

@@ -5,6 +5,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -107,7 +108,14 @@ func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]by
 		return nil
 	}
 	r := &request.Request{Verb: "get", Method: http.MethodGet, Path: path, Accept: accept}
+	if ok {
+		r.IfNoneMatch = kept.tag
+	}
 	got, err := f.send(ctx, r)
+	if r.IfNoneMatch != "" && unchanged(err) {
+		f.cache.confirm(f.client.Server(), path, kept)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -116,6 +124,12 @@ func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]by
 	}
 	f.cache.store(f.client.Server(), path, got)
 	return nil
+}
+
+// unchanged recognises the answer that what the client has is still right.
+func unchanged(err error) bool {
+	se, ok := errors.AsType[*core.StatusError](err)
+	return ok && se.Status.Code == http.StatusNotModified
 }
 
 // send sends a request and reads the answer, whose type must be JSON if that is what was asked for.

@@ -20,7 +20,7 @@ func stored(operation metav1.ManagedFieldsOperationType) *corev1.ConfigMap {
 			Name: "web", ResourceVersion: "7", Labels: map[string]string{"team": "a"},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "web-controller", Operation: operation, APIVersion: "v1",
-				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:color":{}}}`)},
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:color":{}}}`),
 			}},
 		},
 		Data: map[string]string{"color": "red", "size": "big"},

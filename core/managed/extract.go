@@ -143,7 +143,7 @@ func beyond(value, other any, ignore func(value any, at Path) bool) []string {
 		case map[string]any:
 			other, _ := other.(map[string]any)
 			for name, member := range value {
-				here := append(at[:len(at):len(at)], "f:"+name)
+				here := append(slices.Clip(at), "f:"+name)
 				has, ok := other[name]
 				inner, isObject := member.(map[string]any)
 				switch {
@@ -156,7 +156,7 @@ func beyond(value, other any, ignore func(value any, at Path) bool) []string {
 		case []any:
 			other, _ := other.([]any)
 			for i, item := range value {
-				here := append(at[:len(at):len(at)], "i:"+strconv.Itoa(i))
+				here := append(slices.Clip(at), "i:"+strconv.Itoa(i))
 				if i < len(other) {
 					walk(item, other[i], here)
 				} else {

@@ -195,7 +195,7 @@ func TestExtractRefuses(t *testing.T) {
 			"managed fields that are none",
 			func(t *testing.T) error {
 				pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
-				pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"x":{}}`)}}}
+				pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"x":{}}`)}}
 				_, err := managed.Extract(pod, "web", nil)
 				return err
 			},

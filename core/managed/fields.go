@@ -60,7 +60,7 @@ func printKey(text string) string {
 	return strings.Join(parts, ",")
 }
 
-// Parse reads a set of fields: the Raw of a metav1.FieldsV1.
+// Parse reads a set of fields: the bytes of a metav1.FieldsV1.
 func Parse(raw []byte) (*Fields, error) {
 	var tree map[string]any
 	if err := wire.UnmarshalJSON(raw, &tree); err != nil {
@@ -84,7 +84,7 @@ func parse(tree map[string]any, at Path) (*Fields, error) {
 		if !ok {
 			return nil, fmt.Errorf("managed fields: in %q: %s must have an object", at.String(), text)
 		}
-		inner, err := parse(beneath, append(at[:len(at):len(at)], element))
+		inner, err := parse(beneath, append(slices.Clip(at), element))
 		if err != nil {
 			return nil, err
 		}

@@ -98,6 +98,6 @@ func migrate(entries []metav1.ManagedFieldsEntry, from []string, to, subresource
 	if err != nil {
 		return nil, err
 	}
-	merged.FieldsV1 = &metav1.FieldsV1{Raw: raw}
+	merged.FieldsV1 = metav1.NewFieldsV1(string(raw))
 	return slices.Insert(rest, at, merged), nil
 }

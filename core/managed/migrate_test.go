@@ -31,7 +31,7 @@ func entries(short []owned) (all []metav1.ManagedFieldsEntry) {
 		at := metav1.NewTime(time.Date(2026, 1, 2, 3, o.minute, 0, 0, time.UTC))
 		all = append(all, metav1.ManagedFieldsEntry{
 			Manager: o.manager, Operation: o.operation, APIVersion: o.version, Subresource: o.sub, Time: &at,
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(o.fields)},
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(o.fields),
 		})
 	}
 	return all
@@ -120,7 +120,9 @@ func TestMigrateRefuses(t *testing.T) {
 		{"an object from a cache", nil, "7", []string{"web"}, "web", "get it from the server"},
 		{"an object that was built", one, "", []string{"web"}, "web", "the object has no metadata.resourceVersion"},
 		{
-			"fields of two versions", append(one, owned{"old", update, "v1beta1", "", 0, `{"f:b":{}}`}), "7", []string{"web", "old"}, "web",
+			"fields of two versions", append(one, owned{"old", update, "v1beta1", "", 0, `{"f:b":{}}`}), "7",
+			[]string{"web", "old"},
+			"web",
 			`migrate fields to "web": managers own fields of v1 and of v1beta1, which can't be merged; name those of one version in from`,
 		},
 		{"fields that are none", []owned{{"web", update, "v1", "", 0, `[]`}}, "7", []string{"web"}, "web", `manager "web": managed fields`},

@@ -42,7 +42,7 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*Fields, error) {
 	if entry.FieldsV1 == nil {
 		return nil, nil
 	}
-	fields, err := Parse(entry.FieldsV1.Raw)
+	fields, err := Parse(entry.FieldsV1.GetRawBytes())
 	if err != nil {
 		return nil, fmt.Errorf("manager %q: %w", entry.Manager, err)
 	}

@@ -50,7 +50,7 @@ func whole(value any, all *Fields) any {
 func (p *picker) pickMembers(value map[string]any, mine, all *Fields, at Path) any {
 	picked := make(map[string]any, len(mine.inner))
 	for element, inner := range mine.inner {
-		here := append(at[:len(at):len(at)], element)
+		here := append(slices.Clip(at), element)
 		name, isName := strings.CutPrefix(element, "f:")
 		member, ok := value[name]
 		if !isName || !ok {
@@ -72,7 +72,7 @@ func (p *picker) pickItems(value []any, mine, all *Fields, at Path) any {
 				continue
 			}
 			item.found = true
-			here := append(at[:len(at):len(at)], item.element)
+			here := append(slices.Clip(at), item.element)
 			got := p.pick(v, mine.inner[item.element], all.at(item.element), here)
 			if object, ok := got.(map[string]any); ok {
 				maps.Copy(object, item.key)
@@ -83,7 +83,7 @@ func (p *picker) pickItems(value []any, mine, all *Fields, at Path) any {
 	}
 	for _, item := range wanted {
 		if !item.found {
-			p.miss(mine.inner[item.element], append(at[:len(at):len(at)], item.element))
+			p.miss(mine.inner[item.element], append(slices.Clip(at), item.element))
 		}
 	}
 	return picked

@@ -224,7 +224,8 @@ func TestApplyJSON(t *testing.T) {
 		{"removes an element", `{"foo":[1,2,3]}`, []request.Op{{Op: "remove", Path: "/foo/1"}}, `{"foo":[1,3]}`, ""},
 		{"replaces a value", `{"baz":1,"foo":2}`, []request.Op{{Op: "replace", Path: "/baz", Value: true}}, `{"baz":true,"foo":2}`, ""},
 		{
-			"moves a value", `{"foo":{"bar":1,"w":2},"qux":{}}`, []request.Op{{Op: "move", From: "/foo/w", Path: "/qux/t"}},
+			"moves a value", `{"foo":{"bar":1,"w":2},"qux":{}}`,
+			[]request.Op{{Op: "move", From: "/foo/w", Path: "/qux/t"}},
 			`{"foo":{"bar":1},"qux":{"t":2}}`, "",
 		},
 		{"moves an element", `{"foo":[1,2,3,4]}`, []request.Op{{Op: "move", From: "/foo/1", Path: "/foo/3"}}, `{"foo":[1,3,4,2]}`, ""},

@@ -22,6 +22,7 @@ type Request struct {
 	Query       url.Values
 	Accept      string // media types, best first
 	ContentType string // of Body
+	IfNoneMatch string // the ETag of what is known already, of which the server says only that it has not changed
 	Body        []byte
 
 	// Target is what the request is about; zero for a path of no resource. It says nothing that the rest does not.

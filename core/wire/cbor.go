@@ -165,8 +165,9 @@ func appendCBORHead(dst []byte, major byte, arg uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, first|27), arg)
 }
 
-// skipCBORTags returns the index after the tags at i.
-func skipCBORTags(data []byte, i int) int {
+// skipCBORTags returns the index after the tags that data starts with.
+func skipCBORTags(data []byte) int {
+	i := 0
 	for i < len(data) && data[i]>>5 == cborTag {
 		_, end, err := cborHeadAt(data, i)
 		if err != nil {
@@ -240,7 +241,10 @@ func cborStringAt(data []byte, i int, h cborHead) (text []byte, end int, err err
 
 // eachCBORMember is eachMember for maps. It checks no more than it needs either.
 func eachCBORMember(data []byte, visit func(m member) error) error {
-	h, i, err := cborHeadAt(data, skipCBORTags(data, 0))
+	if len(data) == 0 {
+		return nil
+	}
+	h, i, err := cborHeadAt(data, skipCBORTags(data))
 	if err != nil || h.isNull() {
 		return err
 	}
@@ -289,7 +293,7 @@ func cborNameAt(data []byte, i int) (name []byte, end int, err error) {
 
 // cborString returns the string that a data item is, empty for any other.
 func cborString(data []byte) string {
-	h, i, err := cborHeadAt(data, skipCBORTags(data, 0))
+	h, i, err := cborHeadAt(data, skipCBORTags(data))
 	if err != nil || !h.isString() {
 		return ""
 	}
@@ -310,7 +314,7 @@ func validString(text []byte) string {
 
 // compactCBOR copies an object without metadata.managedFields and without tags around it.
 func compactCBOR(data []byte) ([]byte, error) {
-	data = data[skipCBORTags(data, 0):]
+	data = data[skipCBORTags(data):]
 	var fields member
 	meta, err := CBOR.findMember(data, "metadata")
 	if err == nil && meta.value != nil {
@@ -323,7 +327,7 @@ func compactCBOR(data []byte) ([]byte, error) {
 		return append(make([]byte, 0, len(data)), data...), nil
 	}
 	at := meta.end - len(meta.value) // where the metadata is
-	start := skipCBORTags(meta.value, 0)
+	start := skipCBORTags(meta.value)
 	h, end, _ := cborHeadAt(meta.value, start)
 	out := make([]byte, 0, len(data)-(fields.end-fields.start))
 	out = append(out, data[:at+start]...)

@@ -243,7 +243,7 @@ func cborEvents(r io.Reader, limits *Limits) func() (Event, error) {
 				case "type":
 					ev.Type = core.EventType(cborString(m.value))
 				case "object":
-					ev.Object.data = m.value[skipCBORTags(m.value, 0):]
+					ev.Object.data = m.value[skipCBORTags(m.value):]
 				}
 				return nil
 			})

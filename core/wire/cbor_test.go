@@ -299,8 +299,8 @@ func FuzzCBOR(f *testing.F) {
 			t.Errorf("Transcode = %v of what is decoded", textErr)
 		}
 		if err == nil && typedErr == nil && got.Object != nil {
-			if any, ok := got.Object["any"]; ok && !reflect.DeepEqual(any, typed.Any) {
-				t.Errorf("the member any is %#v in a map, %#v in a struct", any, typed.Any)
+			if value, ok := got.Object["any"]; ok && !reflect.DeepEqual(value, typed.Any) {
+				t.Errorf("the member any is %#v in a map, %#v in a struct", value, typed.Any)
 			}
 		}
 		var want any

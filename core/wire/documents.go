@@ -131,6 +131,7 @@ func (s *documents) read() error {
 			raw, err = dec.ReadValue()
 		case jsontext.KindInvalid:
 			_, err = dec.ReadToken()
+		default: // YAML's turn
 		}
 		if _, isSyntax := errors.AsType[*jsontext.SyntacticError](err); err != nil && err != io.EOF && !isSyntax {
 			return s.fail(line, err)

@@ -230,7 +230,10 @@ func TestDocumentsAreBounded(t *testing.T) {
 
 func TestDocumentsEndWhenTheConsumerBreaks(t *testing.T) {
 	n := 0
-	for range wire.Documents(strings.NewReader(as("List")+"items: [{apiVersion: v1, kind: A}, {apiVersion: v1, kind: B}]\n---\n:"), nil) {
+	for _, err := range wire.Documents(strings.NewReader(as("List")+"items: [{apiVersion: v1, kind: A}, {apiVersion: v1, kind: B}]\n---\n:"), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		n++
 		break
 	}

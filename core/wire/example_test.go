@@ -136,7 +136,7 @@ spec:
 }
 
 func ExampleUnmarshalStrict() {
-	body := []byte(`{"kind":"Pod","metadata":{"name":"web","name":"web-0"},"spec":{"NodeName":"n1","contianers":[]}}`)
+	body := []byte(`{"kind":"Pod","metadata":{"name":"web","name":"web-0"},"spec":{"NodeName":"n1","volumez":[]}}`)
 	pod := new(corev1.Pod)
 	err := wire.UnmarshalStrict(body, "application/json", pod)
 	if strict, ok := errors.AsType[*wire.StrictError](err); ok {
@@ -148,7 +148,7 @@ func ExampleUnmarshalStrict() {
 	// Output:
 	// metadata.name: duplicate field
 	// spec.NodeName: miscased field, want nodeName
-	// spec.contianers: unknown field
+	// spec.volumez: unknown field
 	// web-0
 }
 

@@ -213,6 +213,7 @@ func unambiguous(p wire.Packed) bool {
 		return jsontext.Value(p.Bytes()).IsValid()
 	case wire.CBOR:
 		return true // or it is not decoded
+	default:
 	}
 	metadata, ok := fieldsOnce(p.Bytes(), 1)
 	if !ok {

@@ -36,9 +36,10 @@ func encodeList(list *corev1.PodList, encoding wire.Encoding) ([]byte, error) {
 			return nil, err
 		}
 		return envelope("v1", "PodList", data)
+	default:
+		list.Kind, list.APIVersion = "PodList", "v1"
+		return json.Marshal(list)
 	}
-	list.Kind, list.APIVersion = "PodList", "v1"
-	return json.Marshal(list)
 }
 
 // inCBOR encodes an object as a server sends it, by means of apimachinery.

@@ -101,8 +101,9 @@ func found(kind jsontext.Kind) string {
 		return "a string"
 	case '0':
 		return "a number"
+	default:
+		return kind.String()
 	}
-	return kind.String()
 }
 
 // How much a path shows of itself, and of a name.

@@ -106,6 +106,7 @@ func roundTrip(t testing.TB, k apitest.Kind, obj apitest.Object, encoding wire.E
 	case wire.Protobuf:
 		marshal = func(v any) ([]byte, error) { return v.(generated).Marshal() }
 		unmarshal = func(data []byte, v any) error { return v.(generated).Unmarshal(data) }
+	default: // encoding/json
 	}
 	data, err := marshal(obj)
 	if err != nil {

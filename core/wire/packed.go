@@ -136,7 +136,7 @@ func (p Packed) Compact() (Packed, error) {
 func (p Packed) isObject() bool {
 	switch p.encoding {
 	case CBOR:
-		h, _, err := cborHeadAt(p.data, skipCBORTags(p.data, 0))
+		h, _, err := cborHeadAt(p.data, skipCBORTags(p.data))
 		return err == nil && h.major == cborMap
 	case JSON:
 		return jsontext.Value(p.data).Kind() == '{'

@@ -140,8 +140,9 @@ func (c *strictCheck) value(t reflect.Type) error {
 			element = t.Elem()
 		}
 		return c.array(element)
+	default:
+		return c.dec.SkipValue()
 	}
-	return c.dec.SkipValue()
 }
 
 func (c *strictCheck) array(element reflect.Type) error {

@@ -73,8 +73,7 @@ type jsonField struct {
 
 // collectFields adds the fields of a struct by their names, and returns the structs that it embeds.
 func collectFields(t reflect.Type, fields map[string][]jsonField) (embedded []reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		tag := f.Tag.Get("json")
 		name, _, _ := strings.Cut(tag, ",")
 		inner := f.Type

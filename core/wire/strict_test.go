@@ -138,7 +138,7 @@ func TestNoKindHasUnknownFieldsInWhatItEncodes(t *testing.T) {
 
 func TestUnmarshalStrictDecodesTheRest(t *testing.T) {
 	pod := new(corev1.Pod)
-	if problemsOf(t, `{"metadata":{"name":"web","nmae":"x"}}`, pod) == nil || pod.Name != "web" {
+	if problemsOf(t, `{"metadata":{"name":"web","nam":"x"}}`, pod) == nil || pod.Name != "web" {
 		t.Errorf("the name is %q, want web", pod.Name)
 	}
 }

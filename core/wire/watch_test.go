@@ -58,6 +58,7 @@ func encodeEvent(t testing.TB, encoding wire.Encoding, eventType core.EventType,
 			t.Fatal(err)
 		}
 		return append(data, '\n')
+	default: // protobuf
 	}
 	message, err := obj.(generated).Marshal()
 	if err != nil {
@@ -339,6 +340,7 @@ func TestLimitsBoundOneEvent(t *testing.T) {
 			endlessEvent.start = "\xff\xff\xff\xff"
 		case wire.CBOR:
 			endlessEvent.start = "\xa1\x46object\x9f"
+		default: // as it is
 		}
 		_, err = readEvents(endlessEvent, encoding.MediaType(), &wire.Limits{ObjectBytes: 1 << 20})
 		if _, ok := errors.AsType[*wire.TooLargeError](err); !ok {

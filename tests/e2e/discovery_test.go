@@ -22,10 +22,11 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestDiscoveryIsCheap promises that three requests are enough to know everything.
+// TestDiscoveryIsCheap promises that three requests are enough to know everything, and that a program which starts again
+// is told only that nothing has changed.
 func TestDiscoveryIsCheap(t *testing.T) {
-	sent := &requests{}
-	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
+	sent, answers := &requests{}, &guarded[[]int]{}
+	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer, answers.codes}})
 	disc, err := kube.Discover(limit(t), c)
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +46,34 @@ func TestDiscoveryIsCheap(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(all, func(r kube.Resource) bool { return r.String() == "deployments.apps" }) {
 		t.Errorf("ResolveCategory(all) = %v, %v", all, err)
 	}
+
+	dir := t.TempDir()
+	for _, want := range []int{http.StatusOK, http.StatusNotModified} {
+		answers.set(nil)
+		cache := kube.NewDiscoveryCache(&kube.DiscoveryCacheOptions{Dir: dir, OnError: func(err error) { t.Error(err) }})
+		mapper := kube.NewMapper(c, &kube.MapperOptions{Discover: &kube.DiscoveryOptions{Cache: cache}})
+		if _, err := mapper.Resolve(limit(t), "pods"); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]int{want, want}, answers.get()); diff != "" {
+			t.Errorf("status codes (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// codes is a middleware that notes the status codes of the answers.
+func (g *guarded[T]) codes(next http.RoundTripper) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if codes, ok := any(&g.value).(*[]int); ok {
+				*codes = append(*codes, resp.StatusCode)
+			}
+		}
+		return resp, err
+	})
 }
 
 // onlyPlainJSON is a middleware that hides from the server that the client knows aggregated discovery.

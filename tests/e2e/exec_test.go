@@ -82,9 +82,9 @@ func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 
 // testExecMuch promises that 100 MB come through both ways as they are, several at once, that an output which nobody reads
 // keeps nothing else from going on, and that nothing is left behind.
-func testExecMuch(t *testing.T, pods *kube.API[corev1.Pod]) {
+func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	const much = 100 << 20
-	own := connect(t, &kube.ClientOptions{Config: pods.Client().Config()})
+	own := connect(t, &kube.ClientOptions{Config: c.Config()})
 	pods = inSpace(t, pods, own)
 	check := leaks(t, own)
 	start := time.Now()

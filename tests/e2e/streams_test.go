@@ -25,16 +25,15 @@ func TestStreamsOnNode(t *testing.T) {
 	pods := kube.Namespaced[corev1.Pod](c, ns)
 	startPod(t, pods, talker("talker"))
 	t.Run("Exec", func(t *testing.T) { testExec(t, pods) })
-	t.Run("ExecMuch", func(t *testing.T) { testExecMuch(t, pods) })
+	t.Run("ExecMuch", func(t *testing.T) { testExecMuch(t, c, pods) })
 	t.Run("Terminal", func(t *testing.T) { testTerminal(t, pods) })
 	t.Run("Attach", func(t *testing.T) { testAttach(t, pods) })
 	t.Run("Logs", func(t *testing.T) { testLogs(t, pods) })
 	t.Run("LogsOfMany", func(t *testing.T) { testLogsOfMany(t, pods) })
 	t.Run("PortForward", func(t *testing.T) { testPortForward(t, pods) })
-	t.Run("PortForwardMany", func(t *testing.T) { testPortForwardMany(t, pods) })
+	t.Run("PortForwardMany", func(t *testing.T) { testPortForwardMany(t, c, pods) })
 	t.Run("PortForwardService", func(t *testing.T) { testPortForwardService(t, c, pods) })
 	t.Run("Files", func(t *testing.T) { testFiles(t, pods) })
-	t.Run("Programs", func(t *testing.T) { testStreamPrograms(t, c, pods) })
 	t.Run("Killed", func(t *testing.T) { testKilled(t, pods) })
 }
 

@@ -3,6 +3,8 @@
 
 package tree
 
+import "slices"
+
 // Step says what became of an element of a list.
 type Step struct {
 	From, To int  // indexes; -1 when there is none: the element was added, or removed
@@ -61,9 +63,9 @@ func common(from, to []any) []Step {
 	}
 	width := len(to) + 1
 	longest := make([]int32, (len(from)+1)*width) // from the indexes to the ends
-	for i := len(from) - 1; i >= 0; i-- {
-		for j := len(to) - 1; j >= 0; j-- {
-			if same(from[i], to[j]) {
+	for i, a := range slices.Backward(from) {
+		for j, b := range slices.Backward(to) {
+			if same(a, b) {
 				longest[i*width+j] = longest[(i+1)*width+j+1] + 1
 			} else {
 				longest[i*width+j] = max(longest[(i+1)*width+j], longest[i*width+j+1])

@@ -1,0 +1,98 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/core/internal/tree"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+func of(t testing.TB, text string) any {
+	t.Helper()
+	value, err := tree.Of(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestEqual(t *testing.T) {
+	for _, tc := range []struct {
+		name, a, b string
+		want       bool
+	}{
+		{"the same integer", `1`, `1.0`, true},
+		{"zeros of both signs", `0`, `-0.0`, true},
+		{"an integer that no float is", `9007199254740993`, `9007199254740992.0`, false},
+		{"a float beyond all integers", `9223372036854775807`, `9223372036854775808`, false},
+		{"the smallest integer", `-9223372036854775808`, `-9223372036854775808.0`, true},
+		{"a fraction", `1`, `1.5`, false},
+		{"a number and its text", `1`, `"1"`, false},
+		{"objects in another order", `{"a":1,"b":[2]}`, `{"b":[2.0],"a":1}`, true},
+		{"objects of which one has more", `{"a":1}`, `{"a":1,"b":null}`, false},
+		{"an object and null", `null`, `{}`, false},
+		{"a list and null", `null`, `[]`, false},
+		{"lists in another order", `[1,2]`, `[2,1]`, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a, b := of(t, tc.a), of(t, tc.b)
+			if got, back := tree.Equal(a, b), tree.Equal(b, a); got != tc.want || back != tc.want {
+				t.Errorf("Equal = %v, the other way round %v, want %v", got, back, tc.want)
+			}
+		})
+	}
+}
+
+func TestAlign(t *testing.T) {
+	for _, tc := range []struct {
+		name, from, to string
+		want           []tree.Step
+	}{
+		{"nothing", `[]`, `[]`, []tree.Step{}},
+		{"an element goes", `[1,2,3]`, `[1,3]`, []tree.Step{{0, 0, true}, {1, -1, false}, {2, 1, true}}},
+		{"an element comes", `[1,3]`, `[1,2,3]`, []tree.Step{{0, 0, true}, {-1, 1, false}, {1, 2, true}}},
+		{"an element changes", `[1]`, `[2]`, []tree.Step{{0, 0, true}}},
+		{"an element of a name changes", `[{"name":"a","v":1}]`, `[{"name":"a","v":2}]`, []tree.Step{{0, 0, true}}},
+		{"an element of another name comes for it", `[{"name":"a"}]`, `[{"name":"b"}]`, []tree.Step{{0, 0, false}}},
+		{
+			"the longest part stays", `[9,1,2,3]`, `[1,2,9,3]`,
+			[]tree.Step{{0, -1, false}, {1, 0, true}, {2, 1, true}, {-1, 2, false}, {3, 3, true}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := tree.Align(of(t, tc.from).([]any), of(t, tc.to).([]any))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Align (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRebase(t *testing.T) {
+	for _, tc := range []struct{ name, onto, from, to, want string }{
+		{"nothing has changed", `{"x":1}`, `{"a":null}`, `{"a":null}`, `{"x":1}`},
+		{"a field changes, and an unknown one stays", `{"a":1,"x":1}`, `{"a":1}`, `{"a":2}`, `{"a":2,"x":1}`},
+		{"a field goes", `{"a":1,"x":1}`, `{"a":1}`, `{}`, `{"x":1}`},
+		{"a field comes", `{"x":1}`, `{}`, `{"a":{"b":1}}`, `{"a":{"b":1},"x":1}`},
+		{"what only the encoding has does not come", `{"x":1}`, `{"a":{},"b":1}`, `{"a":{},"b":2}`, `{"b":2,"x":1}`},
+		{
+			"an element comes, and the unknown fields of others stay", `{"l":[{"name":"a","x":1},{"name":"b","x":2}]}`,
+			`{"l":[{"name":"a"},{"name":"b"}]}`, `{"l":[{"name":"c"},{"name":"b","v":1}]}`,
+			`{"l":[{"name":"c"},{"name":"b","v":1,"x":2}]}`,
+		},
+		{"a list that is another one is replaced", `{"l":[1,2]}`, `{"l":[1]}`, `{"l":[3]}`, `{"l":[3]}`},
+		{"an object that is none is replaced", `{"a":1}`, `{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			result := tree.Rebase(of(t, tc.onto), of(t, tc.from), of(t, tc.to))
+			if got, err := wire.MarshalJSON(result); err != nil || string(got) != tc.want {
+				t.Errorf("Rebase = %s, %v, want %s", got, err, tc.want)
+			}
+		})
+	}
+}
