@@ -91,7 +91,7 @@ func TestCertSource(t *testing.T) {
 	if err == nil {
 		resp.Body.Close()
 	}
-	if err != failure { //nolint:errorlint // not even wrapped
+	if err != failure {
 		t.Errorf("error = %v, want the source's own", err)
 	}
 	for _, rt := range []http.RoundTripper{requests, upgrades} {

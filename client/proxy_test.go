@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -328,10 +329,10 @@ func TestProxyOfEnvironment(t *testing.T) {
 	if os.Getenv(mark) != "" {
 		for _, server := range servers {
 			proxy, err := client.ProxyOf(&config.Config{Server: server})
-			os.Stdout.WriteString(server + " " + proxy + errorText(err) + "\n")
+			_, _ = fmt.Fprintln(os.Stdout, server, proxy+errorText(err))
 		}
 		proxy, err := client.ProxyOf(&config.Config{Server: servers[1], ProxyURL: "socks5://own.test"})
-		os.Stdout.WriteString("explicit " + proxy + errorText(err) + "\n")
+		_, _ = fmt.Fprintln(os.Stdout, "explicit", proxy+errorText(err))
 		return
 	}
 	run := func(env ...string) string {

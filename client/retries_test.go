@@ -155,7 +155,9 @@ func TestServerRestart(t *testing.T) {
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
-	<-serving
+	if err := <-serving; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
 }
 
 // TestWarningsReachTheHandler promises that what a server warns of is told, with the request that it is about.

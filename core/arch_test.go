@@ -97,6 +97,7 @@ func allowedImports() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/api/resource":                   "Quantity, whose exponents are bounded",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured":      "the type of objects of any kind",
 			"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct": "encodes CBOR; metav1.Time links it",
+			"sync":         "parsers are used again",
 			"unicode/utf8": "texts of CBOR and YAML are checked",
 		},
 	}

@@ -60,8 +60,8 @@ func elsewhere() map[string]string {
 
 		"client.Write": caches, "client.WithWriteObserver": caches,
 
-		"client/auth.NewPlugin": senders, "client/auth.Plugin": transports,
-		"client/auth.NewOIDC": senders, "client/auth.OIDC": transports, "client/auth.OIDCOptions": transports,
+		"client/auth.NewPlugin": senders, "client/auth.Plugin": senders,
+		"client/auth.NewOIDC": senders, "client/auth.OIDC": senders, "client/auth.OIDCOptions": senders,
 
 		"client/config.InCluster": "LoadConfig finds it",
 		"client/config.Read":      files, "client/config.Parse": files, "client/config.Merge": files,

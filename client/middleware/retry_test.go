@@ -253,7 +253,7 @@ func TestRetryOfKnownServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if resp.StatusCode != 429 {
+		if resp.StatusCode != http.StatusTooManyRequests {
 			t.Errorf("a body that can't be sent again: status = %d, want 429", resp.StatusCode)
 		}
 	})

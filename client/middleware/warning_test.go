@@ -42,7 +42,8 @@ func TestParseWarnings(t *testing.T) {
 			[]middleware.Warning{{299, "-", "a"}, {299, "kube", "b"}, {112, "host:80", "c"}},
 		},
 		{
-			"several lines, of which one is nonsense", []string{`299 - "a"`, `nonsense`, `299 - "b", 299 - c`},
+			"several lines, of which one is nonsense",
+			[]string{`299 - "a"`, `nonsense`, `299 - "b", 299 - c`},
 			append(one("a"), one("b")...),
 		},
 		{"a text without an end", []string{`299 - "a`}, nil},

@@ -4,10 +4,14 @@
 package wire_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -343,4 +347,44 @@ func FuzzDocuments(f *testing.F) {
 			t.Errorf("%q (-sigs.k8s.io/yaml +wire):\n%s", data, cmp.Diff(want, got))
 		}
 	})
+}
+
+// What k8s.io/api ships of every kind, and of earlier versions, says the same in YAML and in JSON.
+func TestTheYAMLOfEveryKindIsItsJSON(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "testdata", "*", "*.yaml"))
+	if err != nil || len(files) < 500 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, ".WatchEvent.yaml") {
+			continue // it is no object
+		}
+		inYAML, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inJSON, err := os.ReadFile(strings.TrimSuffix(file, ".yaml") + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var objects [2]unstructured.Unstructured
+		for i, data := range [][]byte{inJSON, inYAML} {
+			n := 0
+			for d, err := range wire.Documents(bytes.NewReader(data), nil) {
+				if err == nil {
+					err = d.Decode(&objects[i])
+				}
+				if n++; err != nil || n > 1 || d.Kind != objects[i].GroupVersionKind() {
+					t.Errorf("%s: document %d of kind %v: %v", file, n, d.Kind, err)
+				}
+			}
+		}
+		if !cmp.Equal(objects[0].Object, objects[1].Object) || objects[0].Object == nil {
+			t.Errorf("%s (-json +yaml):\n%s", file, cmp.Diff(objects[0].Object, objects[1].Object))
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,7 +22,9 @@ const maxDepth = 10000
 // map[string]any. It accepts exactly what jsontext does by the rules of encoding/json; it is here since most of the time
 // of the general way goes into memory that is not needed.
 func parseAny(data []byte) (any, error) {
-	p := anyParser{data: data}
+	p := anyParsers.Get().(*anyParser)
+	defer p.release()
+	p.data = data
 	v, ok := p.value()
 	if ok && p.next() == 0 && p.pos == len(data) {
 		return v, nil
@@ -46,6 +49,28 @@ type anyParser struct {
 	members []anyMember // of the objects that are being read
 	items   []any       // of the arrays that are being read
 	err     error       // a mistake that is not one of syntax
+}
+
+// anyParsers are parsers to use again: objects of one kind have the same names.
+//
+//nolint:gochecknoglobals // a cache
+var anyParsers = sync.Pool{New: func() any { return new(anyParser) }}
+
+// maxScratch is how much room for members and items a parser keeps.
+const maxScratch = 1 << 10
+
+// release gives the parser back, with nothing in it but names.
+func (p *anyParser) release() {
+	if cap(p.members) > maxScratch || cap(p.items) > maxScratch {
+		p.members, p.items = nil, nil
+	}
+	clear(p.members[:cap(p.members)])
+	clear(p.items[:cap(p.items)])
+	clear(p.strings.values[:])
+	p.strings.chunk = strings.Builder{}
+	p.members, p.items = p.members[:0], p.items[:0]
+	p.data, p.pos, p.depth, p.err = nil, 0, 0, nil
+	anyParsers.Put(p)
 }
 
 type anyMember struct {

@@ -22,6 +22,10 @@ type File struct {
 type Files struct {
 	Files []File // ordered by path
 
+	// Warnings name the markers that mean nothing in packages of other modules, which were ignored. In packages of the
+	// main module, they would be mistakes.
+	Warnings []Problem
+
 	dir string
 }
 

@@ -20,8 +20,6 @@ import (
 	"github.com/kube-go/sdk/derive/internal/emit"
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/load"
-	"github.com/kube-go/sdk/derive/internal/schema"
-	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
 // Options say where to read and write.
@@ -35,6 +33,15 @@ type Options struct {
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Run(ctx context.Context, patterns []string, o *Options) (*Files, error) {
+	r, err := open(ctx, patterns, o, emit.CorePath, emit.MetaPath, emit.RuntimePath)
+	if err != nil {
+		return nil, err
+	}
+	return r.run()
+}
+
+// open reads the packages of one run.
+func open(ctx context.Context, patterns []string, o *Options, imports ...string) (*run, error) {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -45,17 +52,15 @@ func Run(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 		return nil, fmt.Errorf("find the directory: %w", err)
 	}
 	opts.Dir = dir
-	r := &run{opts: opts, problems: problems{dir: dir}}
+	r := &run{opts: opts, problems: problems{dir: dir}, warnings: problems{dir: dir}}
 	r.program, err = load.Load(ctx, &load.Config{
 		Dir:      dir,
 		Patterns: patterns,
-		Imports:  []string{emit.CorePath, emit.MetaPath, emit.RuntimePath},
+		Imports:  imports,
 		Report:   r.problems.add,
+		Warn:     r.warnings.add,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return r.run()
+	return r, err
 }
 
 // run is one run over the packages of a program.
@@ -63,6 +68,7 @@ type run struct {
 	opts     Options
 	program  *load.Program
 	problems problems
+	warnings problems
 	files    []File
 	plans    []*plan
 	planned  map[*types.TypeName]bool // types that are given deep copies
@@ -91,11 +97,16 @@ func (r *run) run() (*Files, error) {
 	if r.problems.none() && r.needsCheck(generated) {
 		r.program.Check(generated)
 	}
+	return r.outcome()
+}
+
+// outcome returns the files, unless there were mistakes.
+func (r *run) outcome() (*Files, error) {
 	if err := r.problems.err(); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(r.files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	return &Files{Files: r.files, dir: r.opts.Dir}, nil
+	return &Files{Files: r.files, Warnings: r.warnings.sorted(), dir: r.opts.Dir}, nil
 }
 
 // plan decides what a package needs.
@@ -103,7 +114,7 @@ func (r *run) plan(pkg *load.Package) {
 	if r.program.PackageMarker(pkg, "kubebuilder:skip") != nil {
 		return
 	}
-	p := &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, r.problems.add)}
+	p := &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.Marked, r.problems.add)}
 	var from []*types.TypeName
 	for _, k := range p.kinds {
 		for _, obj := range []*types.TypeName{k.Root, k.Spec, k.Status} {
@@ -152,61 +163,6 @@ func (r *run) method(t *types.Named, name string) *types.Func {
 		return m
 	}
 	return nil
-}
-
-// crds assembles the definitions of all kinds, and returns them by CRD name.
-func (r *run) crds() map[string]*crd.CRD {
-	builder := schema.New(r.program, r.problems.add)
-	versions := map[string][]crd.Version{}
-	var names []string
-	for _, p := range r.plans {
-		for _, k := range p.kinds {
-			s := r.schema(builder, k)
-			if s == nil {
-				continue
-			}
-			if versions[k.CRDName()] == nil {
-				names = append(names, k.CRDName())
-			}
-			versions[k.CRDName()] = append(versions[k.CRDName()], crd.Version{Kind: k, Schema: s})
-		}
-	}
-	crds := map[string]*crd.CRD{}
-	for _, name := range names {
-		list := versions[name]
-		slices.SortStableFunc(list, func(a, b crd.Version) int { return cmp.Compare(a.Version, b.Version) })
-		c := crd.Assemble(list, r.problems.add)
-		body, err := c.YAML()
-		if err != nil {
-			r.problems.add(list[0].Pos, err.Error())
-			continue
-		}
-		crds[name] = c
-		r.files = append(r.files, File{Path: filepath.Join(r.outDir(), c.FileName()), Content: body})
-	}
-	return crds
-}
-
-func (r *run) outDir() string {
-	if filepath.IsAbs(r.opts.Out) {
-		return r.opts.Out
-	}
-	return filepath.Join(r.opts.Dir, r.opts.Out)
-}
-
-// schema makes the structural schema of a kind.
-func (r *run) schema(builder *schema.Builder, k *kind.Kind) *structural.Schema {
-	before := r.problems.count()
-	doc := builder.Describe(k)
-	if r.problems.count() > before {
-		return nil
-	}
-	s, err := structural.Rewrite(doc)
-	if err != nil {
-		r.problems.add(k.Pos, err.Error())
-		return nil
-	}
-	return s
 }
 
 // source renders the Go file of a package.

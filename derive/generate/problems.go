@@ -68,6 +68,11 @@ func (p *problems) err() error {
 	if p.none() {
 		return nil
 	}
+	return &SourceError{Problems: p.sorted()}
+}
+
+// sorted returns the problems in the order of their places.
+func (p *problems) sorted() []Problem {
 	slices.SortStableFunc(p.list, func(a, b Problem) int {
 		return cmp.Or(
 			cmp.Compare(a.Position.Filename, b.Position.Filename),
@@ -75,5 +80,5 @@ func (p *problems) err() error {
 			cmp.Compare(a.Position.Column, b.Position.Column),
 		)
 	})
-	return &SourceError{Problems: p.list}
+	return p.list
 }

@@ -111,11 +111,11 @@ func (a *applier) one(ctx context.Context, obj object) error {
 	if err != nil {
 		return err
 	}
-	a.print(what, outcome)
+	a.report(what, outcome)
 	return a.follow(ctx, api, obj, before == nil)
 }
 
-func (a *applier) print(what, outcome string) {
+func (a *applier) report(what, outcome string) {
 	if a.options.dryRun {
 		outcome += " (dry run)"
 	}
@@ -196,7 +196,7 @@ func (a *applier) unchecked(ctx context.Context, obj object) error {
 	if a.kinds[obj.GroupVersionKind().GroupKind()] != "" {
 		missing = "kind"
 	}
-	a.print(name+" "+kube.RefOf(obj).String(), "created, unchecked: its "+missing+" is not there yet")
+	a.report(name+" "+kube.RefOf(obj).String(), "created, unchecked: its "+missing+" is not there yet")
 	return nil
 }
 

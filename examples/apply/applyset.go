@@ -172,7 +172,7 @@ func (s *applySet) pruneIn(ctx context.Context, api *kube.API[unstructured.Unstr
 		if err != nil && !errors.Is(err, kube.ErrNotFound) {
 			return err
 		}
-		s.applier.print(fmt.Sprintf("%s %s", api.Resource(), kube.RefOf(obj)), "pruned")
+		s.applier.report(fmt.Sprintf("%s %s", api.Resource(), kube.RefOf(obj)), "pruned")
 	}
 	return nil
 }

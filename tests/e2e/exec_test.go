@@ -31,32 +31,32 @@ func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 		}
 		return p.Output()
 	}
-	if out, err := exec(&kube.ExecOptions{Command: []string{"tool", "echo", "a", "b c"}}); string(out) != "a b c\n" || err != nil {
+	if out, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"tool", "echo", "a", "b c"}}); string(out) != "a b c\n" || err != nil {
 		t.Errorf("echo = %q, %v", out, err)
 	}
-	_, err := exec(&kube.ExecOptions{Command: []string{"tool", "exit", "42"}})
+	_, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"tool", "exit", "42"}})
 	if exit, ok := errors.AsType[*kube.ExitError](err); !ok || exit.Code != 42 || err.Error() != "exec pods "+pods.Namespace()+"/talker: exit status 42" {
 		t.Errorf("exit 42: %v", err)
 	}
-	_, err = exec(&kube.ExecOptions{Command: []string{"tool", "cat", "/none"}})
+	_, err = exec(&kube.ExecOptions{Container: "web", Command: []string{"tool", "cat", "/none"}})
 	if exit, ok := errors.AsType[*kube.ExitError](err); !ok || exit.Code != 1 || !strings.Contains(string(exit.Stderr), "/none: no such file") {
 		t.Errorf("cat /none: %v", err)
 	}
-	if _, err := exec(&kube.ExecOptions{Command: []string{"dance"}}); err == nil || !strings.Contains(err.Error(), `"dance": executable file not found`) {
+	if _, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"dance"}}); err == nil || !strings.Contains(err.Error(), `"dance": executable file not found`) {
 		t.Errorf("dance: %v", err)
 	}
 	if _, err := exec(&kube.ExecOptions{Command: []string{"tool"}, Container: "none"}); !errors.Is(err, kube.ErrBadRequest) {
 		t.Errorf("in no container: %v", err)
 	}
-	if _, err := pods.Exec(limit(t), "none", &kube.ExecOptions{Command: []string{"tool"}}); !errors.Is(err, kube.ErrNotFound) {
+	if _, err := pods.Exec(limit(t), "none", &kube.ExecOptions{Container: "web", Command: []string{"tool"}}); !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("in no pod: %v", err)
 	}
-	if out, err := exec(&kube.ExecOptions{Command: []string{"tool", "echo", "-stderr", "a"}, NoStdout: true}); len(out) > 0 || err != nil {
+	if out, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"tool", "echo", "-stderr", "a"}, NoStdout: true}); len(out) > 0 || err != nil {
 		t.Errorf("without an output = %q, %v", out, err)
 	}
 
 	// What one types is there at once, and the end of the input ends the process.
-	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Command: []string{"tool", "cat"}, Stdin: true})
+	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "cat"}, Stdin: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	start := time.Now()
 	var running sync.WaitGroup
 	running.Go(func() {
-		p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Command: []string{"tool", "write", "-sum", "100M"}})
+		p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "-sum", "100M"}})
 		if err != nil {
 			t.Error(err)
 			return
@@ -99,7 +99,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		if err != nil {
 			t.Error(err)
 		}
-		if p, err = pods.Exec(limit(t), "talker", &kube.ExecOptions{Command: []string{"tool", "write", "100M"}}); err != nil {
+		if p, err = pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "100M"}}); err != nil {
 			t.Error(err)
 			return
 		}
@@ -113,7 +113,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		t.Logf("%s out in %v", size(much), time.Since(start))
 	})
 	running.Go(func() {
-		p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Command: []string{"tool", "sum"}, Stdin: true})
+		p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "sum"}, Stdin: true})
 		if err != nil {
 			t.Error(err)
 			return
@@ -132,7 +132,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	running.Wait()
 
 	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{
-		Command: []string{"tool", "write", "16M"}, BufferBytes: 1 << 20, StallTimeout: time.Second,
+		Container: "web", Command: []string{"tool", "write", "16M"}, BufferBytes: 1 << 20, StallTimeout: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 
 // testTerminal promises that a process with a terminal is told of its size.
 func testTerminal(t *testing.T, pods *kube.API[corev1.Pod]) {
-	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Command: []string{"tool", "size"}, Stdin: true, TTY: true})
+	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "size"}, Stdin: true, TTY: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,16 +9,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
@@ -93,60 +89,6 @@ func startPod(t *testing.T, pods *kube.API[corev1.Pod], pod *corev1.Pod) {
 	}
 	if _, err := kube.Await(limit(t), pods, pod.Name, kube.StatusCondition[corev1.Pod]("Ready", metav1.ConditionTrue), nil); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// testEviction promises that an eviction that a disruption budget does not allow says which one, and that the pod goes
-// when it does.
-func testEviction(t *testing.T, c *kube.Client) {
-	ns := newNamespace(t, c)
-	awaitPods(t, c, ns)
-	pods, budgets := kube.Namespaced[corev1.Pod](c, ns), kube.Namespaced[policyv1.PodDisruptionBudget](c, ns)
-	labels := map[string]string{"app": "web"}
-	one := intstr.FromInt32(1)
-	_, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "guard"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}},
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: labels}, Spec: podSpec(nodeOf(t, c))})
-	_, err = kube.Await(limit(t), budgets, "guard", func(b *policyv1.PodDisruptionBudget) error {
-		if b.Status.CurrentHealthy != 1 {
-			return errors.New("it does not know of the pod yet")
-		}
-		return nil
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	err = pods.Evict(limit(t), "web-0", nil)
-	budget, ok := errors.AsType[*kube.BudgetError](err)
-	if !ok || !errors.Is(err, kube.ErrTooManyRequests) || budget.Budget != "guard" {
-		t.Fatalf("eviction against the budget: %v", err)
-	}
-	want := "evict pods " + ns + "/web-0: disruption budget guard: needs 1 healthy pods and has 1 currently"
-	if err.Error() != want {
-		t.Errorf("error = %v, want %s", err, want)
-	}
-	if err := pods.Evict(limit(t), "web-1", nil); !errors.Is(err, kube.ErrNotFound) || err.Error() != "evict pods "+ns+"/web-1: not found" {
-		t.Errorf("eviction of nothing: %v", err)
-	}
-	none := intstr.FromInt32(0)
-	_, err = budgets.Modify(limit(t), "guard", func(b *policyv1.PodDisruptionBudget) error {
-		b.Spec.MinAvailable = &none
-		return nil
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the budget allows it", func(ctx context.Context) error {
-		return pods.Evict(ctx, "web-0", &kube.EvictOptions{GracePeriod: new(time.Second)})
-	})
-	if err := kube.AwaitGone(limit(t), pods, "web-0", "", nil); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -225,97 +167,5 @@ func testResize(t *testing.T, c *kube.Client) {
 	}
 	if err := pods.DeleteAndWait(limit(t), "web", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
 		t.Error(err)
-	}
-}
-
-// testDrain promises that a drain refuses to lose pods, waits for disruption budgets, and leaves when all is gone.
-func testDrain(t *testing.T, c *kube.Client) {
-	ns, node := newNamespace(t, c), nodeOf(t, c)
-	awaitPods(t, c, ns)
-	nodes, pods := kube.ClusterWide[corev1.Node](c), kube.Namespaced[corev1.Pod](c, ns)
-	budgets := kube.Namespaced[policyv1.PodDisruptionBudget](c, ns)
-	mark := map[string]string{"drained-by": ns}
-	dep := deployment("web")
-	dep.Spec.Replicas = new(int32(2))
-	dep.Spec.Template.Labels["drained-by"] = ns
-	dep.Spec.Template.Spec = podSpec("")
-	if _, err := kube.Namespaced[appsv1.Deployment](c, ns).Create(t.Context(), dep, nil); err != nil {
-		t.Fatal(err)
-	}
-	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "loose", Labels: mark}, Spec: podSpec(node)})
-	awaitAvailable(t, kube.Namespaced[appsv1.Deployment](c, ns), "web", 2)
-	one := intstr.FromInt32(1)
-	_, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "guard"},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-		},
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	selector := "drained-by=" + ns // the node may be others', too
-	_, err = kube.Drain(limit(t), c, node, &kube.DrainOptions{PodSelector: selector})
-	want := "drain node " + node + ": 1 pod stays: " + ns + "/loose: refused: no controller makes it again; set Force to lose it"
-	if err == nil || err.Error() != want {
-		t.Fatalf("error = %v, want %s", err, want)
-	}
-	if n, err := nodes.Get(t.Context(), node, nil); err != nil || n.Spec.Unschedulable {
-		t.Errorf("a drain that was refused has cordoned the node: %v", err)
-	}
-
-	t.Cleanup(func() {
-		if _, err := nodes.Uncordon(context.WithoutCancel(t.Context()), node, nil); err != nil {
-			t.Error(err)
-		}
-	})
-	blocked := 0
-	report, err := kube.Drain(limit(t), c, node, &kube.DrainOptions{
-		PodSelector: selector, Force: true, GracePeriod: new(time.Second),
-		Progress: func(p kube.DrainedPod) {
-			t.Log(p)
-			if p.State == kube.DrainBlocked && strings.Contains(p.Reason, "disruption budget guard") {
-				blocked++
-				if err := budgets.Delete(t.Context(), "guard", nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
-					t.Error(err)
-				}
-			}
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range report.Pods {
-		if p.State != kube.DrainGone {
-			t.Errorf("after the drain: %v", p)
-		}
-		if _, err := pods.Get(t.Context(), p.Ref.Name, nil); !errors.Is(err, kube.ErrNotFound) {
-			t.Errorf("pod %v is still there: %v", p, err)
-		}
-	}
-	if len(report.Pods) != 3 || blocked == 0 {
-		t.Errorf("%d pods in the report, %d of them blocked by the budget; want 3, and at least one", len(report.Pods), blocked)
-	}
-	if n, err := nodes.Get(t.Context(), node, nil); err != nil || !n.Spec.Unschedulable {
-		t.Errorf("the node is not cordoned: %v", err)
-	}
-	back, err := nodes.Uncordon(t.Context(), node, nil)
-	if err != nil || back.Spec.Unschedulable {
-		t.Errorf("Uncordon = %v, %v", back, err)
-	}
-}
-
-// awaitAvailable waits until a deployment has that many pods.
-func awaitAvailable(t *testing.T, deployments *kube.API[appsv1.Deployment], name string, n int32) {
-	t.Helper()
-	_, err := kube.Await(limit(t), deployments, name, func(d *appsv1.Deployment) error {
-		if d.Status.AvailableReplicas != n {
-			return fmt.Errorf("%d of %d pods are available", d.Status.AvailableReplicas, n)
-		}
-		return nil
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -204,7 +204,7 @@ func testPortForwardService(t *testing.T, c *kube.Client, pods *kube.API[corev1.
 // testKilled promises that the death of a pod ends each stream, and that it is clear why.
 func testKilled(t *testing.T, pods *kube.API[corev1.Pod]) {
 	ends := map[string]chan error{"exec": make(chan error, 1), "attach": make(chan error, 1), "logs": make(chan error, 1), "port": make(chan error, 1)}
-	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Command: []string{"tool", "pause"}})
+	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func testKilled(t *testing.T, pods *kube.API[corev1.Pod]) {
 		}
 	}
 	eventually(t, "a new stream is refused", func(ctx context.Context) error {
-		_, err := pods.Exec(ctx, "talker", &kube.ExecOptions{Command: []string{"tool", "pause"}})
+		_, err := pods.Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
 		if !errors.Is(err, kube.ErrNotFound) {
 			return fmt.Errorf("exec: %w", err)
 		}

@@ -21,9 +21,10 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-const usage = `kube-derive turns spec structs into Kubernetes kinds.
+const usage = `kube-derive turns Go types into Kubernetes kinds.
 
 usage: kube-derive [flags] [packages]
+       kube-derive crd [flags] [packages]
 
 A struct like this
 
@@ -42,21 +43,54 @@ Packages default to the one in the current directory, so that this line is enoug
 
 	//go:generate go tool kube-derive
 
+With crd it writes the CRDs and nothing else, of any Go module: also of types that are
+written out in full, with the markers of kubebuilder.
+
 flags:
 `
+
+// invocation is what the arguments of the command say.
+type invocation struct {
+	crds     bool // nothing else
+	out      string
+	verify   bool
+	patterns []string
+}
+
+// parse reads the arguments. Flags may stand before, between and after the packages.
+func parse(args []string, flags *flag.FlagSet) (*invocation, error) {
+	c := &invocation{}
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&c.out, "out", "crds", "write CRDs into the `directory`")
+	flags.BoolVar(&c.verify, "verify", false, "write nothing; exit with 1 and name the files that are out of date")
+	if len(args) > 0 && args[0] == "crd" {
+		c.crds, args = true, args[1:]
+	}
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		if args = flags.Args(); len(args) == 0 {
+			break
+		}
+		c.patterns, args = append(c.patterns, args[0]), args[1:]
+	}
+	if len(c.patterns) == 0 {
+		c.patterns = []string{"."}
+	}
+	return c, nil
+}
 
 // run returns the exit code: 0 when all is well, 1 for mistakes in the sources and stale files, 2 for a wrong call.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("kube-derive", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	out := flags.String("out", "crds", "write CRDs into the `directory`")
-	verify := flags.Bool("verify", false, "write nothing; exit with 1 and name the files that are out of date")
 	printUsage := func(w io.Writer) {
 		fmt.Fprint(w, usage)
 		flags.SetOutput(w)
 		flags.PrintDefaults()
 	}
-	switch err := flags.Parse(args); {
+	c, err := parse(args, flags)
+	switch {
 	case errors.Is(err, flag.ErrHelp):
 		printUsage(stdout)
 		return 0
@@ -65,11 +99,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		printUsage(stderr)
 		return 2
 	}
-	patterns := flags.Args()
-	if len(patterns) == 0 {
-		patterns = []string{"."}
+	generated := generate.Run
+	if c.crds {
+		generated = generate.CRDs
 	}
-	files, err := generate.Run(ctx, patterns, &generate.Options{Out: *out})
+	files, err := generated(ctx, c.patterns, &generate.Options{Out: c.out})
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		if e, ok := errors.AsType[*generate.SourceError](err); ok {
@@ -77,7 +111,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return 1
 	}
-	if *verify {
+	for _, w := range files.Warnings {
+		fmt.Fprintf(stderr, "%s (ignored: the package is not of this module)\n", w)
+	}
+	if c.verify {
 		return report(files, stdout, stderr)
 	}
 	return write(files, stdout, stderr)
@@ -113,7 +150,7 @@ func write(files *generate.Files, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case len(files.Files) == 0:
-		fmt.Fprintln(stdout, "kube-derive: no kinds here: nothing is marked //kube:resource")
+		fmt.Fprintln(stdout, "kube-derive: no kinds here: nothing is marked //kube:resource or +kubebuilder:object:root=true")
 	default:
 		fmt.Fprintf(stdout, "kube-derive: wrote %s, %d already up to date\n", plural(len(written), "file"), len(files.Files)-len(written))
 	}

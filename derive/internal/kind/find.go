@@ -23,9 +23,19 @@ type finder struct {
 	report  func(pos token.Position, msg string)
 }
 
+// Which says which types that are written out are kinds.
+type Which bool
+
+// The choices.
+const (
+	Marked Which = false // those with +kubebuilder:object:root=true
+	All    Which = true  // also those that embed the two metadata types in a package that has a +groupName
+)
+
 // Find returns the kinds that a package defines, in the order of its sources. Mistakes are reported.
-func Find(program *load.Program, pkg *load.Package, report func(token.Position, string)) []*Kind {
+func Find(program *load.Program, pkg *load.Package, which Which, report func(token.Position, string)) []*Kind {
 	f := &finder{program, pkg, report}
+	all := which == All && program.PackageMarker(pkg, "groupName") != nil
 	var kinds []*Kind
 	for _, obj := range pkg.TypeNames() {
 		decl := program.Decl(obj)
@@ -33,7 +43,7 @@ func Find(program *load.Program, pkg *load.Package, report func(token.Position, 
 		switch root := decl.Get("kubebuilder:object:root"); {
 		case decl.Has("kube:resource"):
 			k = f.spec(obj, decl)
-		case root != nil && root.Args.Bool("", false):
+		case root != nil && root.Args.Bool("", false), root == nil && all && isObject(obj):
 			k = f.root(obj, decl)
 		default:
 			f.stray(decl)
@@ -51,11 +61,11 @@ func (f *finder) stray(decl *load.Decl) {
 		spelling := f.program.Markers().Spelling(m.Marker)
 		switch m.Name {
 		case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata", "kube:validation":
-			f.report(m.Pos, spelling+" needs //kube:resource beside it")
+			f.program.Mistake(f.pkg, m.Pos, spelling+" needs //kube:resource beside it")
 		case "kubebuilder:resource", "kubebuilder:subresource:status", "kubebuilder:subresource:scale", "kubebuilder:printcolumn",
 			"kubebuilder:selectablefield", "kubebuilder:metadata", "kubebuilder:storageversion", "kubebuilder:unservedversion",
 			"kubebuilder:skipversion", "kubebuilder:deprecatedversion":
-			f.report(m.Pos, spelling+" needs +kubebuilder:object:root=true beside it; on the spec of a kind, use the //kube: markers")
+			f.program.Mistake(f.pkg, m.Pos, spelling+" needs +kubebuilder:object:root=true beside it; on the spec of a kind, use the //kube: markers")
 		}
 	}
 }
@@ -194,8 +204,7 @@ func (f *finder) metadata(into *map[string]string, m *load.Marker, arg string) {
 
 // root reads the markers of a type that is written out. Lists are no kinds of their own.
 func (f *finder) root(obj *types.TypeName, decl *load.Decl) *Kind {
-	st, ok := obj.Type().Underlying().(*types.Struct)
-	if !ok || !embeds(st, "TypeMeta") || !embeds(st, "ObjectMeta") || decl.Has("kubebuilder:skipversion") {
+	if !isObject(obj) || decl.Has("kubebuilder:skipversion") {
 		return nil
 	}
 	group := f.program.PackageMarker(f.pkg, "groupName")
@@ -248,6 +257,12 @@ func (f *finder) theirs(k *Kind, m *load.Marker) {
 	case "kubebuilder:deprecatedversion":
 		k.Deprecated, k.Warning = true, a.String("warning")
 	}
+}
+
+// isObject reports whether a type is a struct that embeds what makes one an object.
+func isObject(obj *types.TypeName) bool {
+	st, ok := obj.Type().Underlying().(*types.Struct)
+	return ok && embeds(st, "TypeMeta") && embeds(st, "ObjectMeta")
 }
 
 // embeds reports whether a struct embeds a type of meta/v1.

@@ -31,6 +31,7 @@ type Program struct {
 	set     *marker.Set
 	byPath  map[string]*Package
 	report  func(token.Position, string)
+	warn    func(token.Position, string)
 	imports []string
 	overlay map[string][]byte // files that are not really there
 }
@@ -45,6 +46,9 @@ type Package struct {
 
 	// Strict is true when the markers of the package are its users' own, so that mistakes in them are errors.
 	Strict bool
+
+	// Foreign is true for a root that belongs to somebody else. Mistakes in its markers are warnings.
+	Foreign bool
 
 	// Generated is true when the package has a file that kube-derive wrote.
 	Generated bool
@@ -64,8 +68,9 @@ type Config struct {
 	// Imports are the packages that a generated file needs. They are loaded even where it does not exist yet.
 	Imports []string
 
-	// Report is called for every mistake in a marker.
+	// Report is called for every mistake in a marker, Warn for those in roots of other modules.
 	Report func(token.Position, string)
+	Warn   func(token.Position, string)
 }
 
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
@@ -73,7 +78,7 @@ const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFil
 
 // Load reads the packages that match the patterns.
 func Load(ctx context.Context, cfg *Config) (*Program, error) {
-	p := &Program{fset: token.NewFileSet(), set: marker.NewSet(), report: cfg.Report, imports: cfg.Imports}
+	p := &Program{fset: token.NewFileSet(), set: marker.NewSet(), report: cfg.Report, warn: cfg.Warn, imports: cfg.Imports}
 	roots, err := p.load(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -203,12 +208,18 @@ func (p *Program) index(roots []*packages.Package) {
 	}
 	packages.Visit(roots, nil, func(src *packages.Package) {
 		pkg := p.wrap(src)
-		pkg.Strict = pkg.Strict || isRoot[src.PkgPath]
+		pkg.Foreign = isRoot[src.PkgPath] && foreign(src.Module)
+		pkg.Strict = pkg.Strict || isRoot[src.PkgPath] && !pkg.Foreign
 		p.byPath[src.PkgPath] = pkg
 		if isRoot[src.PkgPath] {
 			p.Roots = append(p.Roots, pkg)
 		}
 	})
+}
+
+// foreign reports whether a module is one that its users can't change: it was downloaded.
+func foreign(m *packages.Module) bool {
+	return m != nil && !m.Main && (m.Replace == nil || m.Replace.Version != "")
 }
 
 func (p *Program) wrap(src *packages.Package) *Package {
@@ -241,6 +252,18 @@ func (p *Program) Position(pos token.Pos) token.Position { return p.fset.Positio
 
 // Markers returns the set that the program's markers were read with.
 func (p *Program) Markers() *marker.Set { return p.set }
+
+// Mistake reports something that is wrong with a marker of a package, as far as anybody wants to know: in the packages of
+// other modules that were not asked for, nobody does.
+func (p *Program) Mistake(pkg *Package, pos token.Position, msg string) {
+	switch {
+	case pkg == nil:
+	case pkg.Strict:
+		p.report(pos, msg)
+	case pkg.Foreign:
+		p.warn(pos, msg)
+	}
+}
 
 // Package finds a package by its path, nil when nothing imports it.
 func (p *Program) Package(path string) *Package { return p.byPath[path] }

@@ -18,7 +18,6 @@ type scan struct {
 	program *Program
 	pkg     *Package
 	file    *ast.File
-	strict  bool
 	base    string
 	claimed map[*ast.CommentGroup]bool
 	seen    map[*Decl]map[string]bool // markers that a declaration has, to find repetitions
@@ -29,7 +28,6 @@ func newScan(p *Program, pkg *Package, file *ast.File) *scan {
 		program: p,
 		pkg:     pkg,
 		file:    file,
-		strict:  pkg.Strict,
 		base:    filepath.Base(p.fset.Position(file.Package).Filename),
 		claimed: map[*ast.CommentGroup]bool{},
 		seen:    map[*Decl]map[string]bool{},
@@ -45,7 +43,7 @@ func (s *scan) run() {
 		}
 		end = decl.End()
 	}
-	if !s.strict && s.file.Doc == nil {
+	if !s.pkg.Strict && !s.pkg.Foreign && s.file.Doc == nil {
 		return
 	}
 	s.packageMarkers()
@@ -248,7 +246,5 @@ func (s *scan) within(c *ast.Comment, offset int) token.Position {
 }
 
 func (s *scan) mistake(pos token.Position, msg string) {
-	if s.strict {
-		s.program.report(pos, msg)
-	}
+	s.program.Mistake(s.pkg, pos, msg)
 }

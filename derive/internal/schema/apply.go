@@ -40,8 +40,8 @@ func (b *Builder) apply(s *jsonschema.Schema, decl *load.Decl, obj types.Object)
 				continue
 			}
 		}
-		if err := t.apply(m); err != nil && b.strict(obj) {
-			b.report(m.Pos, fmt.Sprintf("%s: %v", b.program.Markers().Spelling(m.Marker), err))
+		if err := t.apply(m); err != nil {
+			b.mistake(obj, m.Pos, fmt.Sprintf("%s: %v", b.program.Markers().Spelling(m.Marker), err))
 		}
 	}
 }
@@ -66,10 +66,8 @@ func rank(name string) int {
 // ofItems is the target of markers with the items: prefix.
 func (t *target) ofItems(m *load.Marker) *target {
 	if t.typeName() != "array" {
-		if t.builder.strict(t.obj) {
-			t.builder.report(m.Pos, fmt.Sprintf("%s: only lists have items; this is %s",
-				t.builder.program.Markers().Spelling(m.Marker), t.describe()))
-		}
+		t.builder.mistake(t.obj, m.Pos, fmt.Sprintf("%s: only lists have items; this is %s",
+			t.builder.program.Markers().Spelling(m.Marker), t.describe()))
 		return nil
 	}
 	if t.schema.Items == nil { // a named list: what is said here comes on top

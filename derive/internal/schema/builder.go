@@ -223,6 +223,11 @@ func (b *Builder) recursive(name string, obj *types.TypeName) *jsonschema.Schema
 		"mark the field where it does with +kubebuilder:pruning:PreserveUnknownFields, so that a server stops checking there")
 }
 
+// mistake reports what is wrong with a marker of a declaration.
+func (b *Builder) mistake(obj types.Object, pos token.Position, msg string) {
+	b.program.Mistake(b.program.Package(obj.Pkg().Path()), pos, msg)
+}
+
 func (b *Builder) strict(obj types.Object) bool {
 	pkg := b.program.Package(obj.Pkg().Path())
 	return pkg != nil && pkg.Strict
@@ -241,7 +246,8 @@ func (b *Builder) refuse(what, remedy string) *jsonschema.Schema {
 		b.report(f.pos, fmt.Sprintf("%s: %s%s: %s", f.label, what, label, remedy))
 		return &jsonschema.Schema{}
 	}
-	b.report(token.Position{}, what+": "+remedy)
+	f := b.stack[0]
+	b.report(f.pos, fmt.Sprintf("%s: %s (in %s): %s", f.label, what, b.stack[len(b.stack)-1].label, remedy))
 	return &jsonschema.Schema{}
 }
 

@@ -100,10 +100,8 @@ func (b *Builder) embedded(f *types.Var) *jsonschema.Schema {
 			"XPreserveUnknownFields", "kubebuilder:pruning:PreserveUnknownFields":
 			return false
 		}
-		if b.strict(f) {
-			b.report(m.Pos, b.program.Markers().Spelling(m.Marker)+
-				" has no effect on an embedded struct: its fields become those of the struct around it")
-		}
+		b.mistake(f, m.Pos, b.program.Markers().Spelling(m.Marker)+
+			" has no effect on an embedded struct: its fields become those of the struct around it")
 		return true
 	})
 	b.apply(e, &decl, f)

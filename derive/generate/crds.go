@@ -1,0 +1,91 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/kube-go/sdk/derive/internal/crd"
+	"github.com/kube-go/sdk/derive/internal/emit"
+	"github.com/kube-go/sdk/derive/internal/kind"
+	"github.com/kube-go/sdk/derive/internal/schema"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// CRDs is [Run] for the CRDs alone. It takes packages that have nothing else to do with this module, also such that
+// belong to others: there, every type that embeds metav1.TypeMeta and metav1.ObjectMeta in a package that has a
+// +groupName is a kind, and a marker that makes no sense is a warning.
+//
+// Errors: [*SourceError] for mistakes in the sources.
+func CRDs(ctx context.Context, patterns []string, o *Options) (*Files, error) {
+	r, err := open(ctx, patterns, o, emit.MetaPath)
+	if err != nil {
+		return nil, err
+	}
+	for _, pkg := range r.program.Roots {
+		if r.program.PackageMarker(pkg, "kubebuilder:skip") == nil {
+			r.plans = append(r.plans, &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.All, r.problems.add)})
+		}
+	}
+	r.crds()
+	return r.outcome()
+}
+
+// crds assembles the definitions of all kinds, and returns them by CRD name.
+func (r *run) crds() map[string]*crd.CRD {
+	builder := schema.New(r.program, r.problems.add)
+	versions := map[string][]crd.Version{}
+	var names []string
+	for _, p := range r.plans {
+		for _, k := range p.kinds {
+			s := r.schema(builder, k)
+			if s == nil {
+				continue
+			}
+			if versions[k.CRDName()] == nil {
+				names = append(names, k.CRDName())
+			}
+			versions[k.CRDName()] = append(versions[k.CRDName()], crd.Version{Kind: k, Schema: s})
+		}
+	}
+	crds := map[string]*crd.CRD{}
+	for _, name := range names {
+		list := versions[name]
+		slices.SortStableFunc(list, func(a, b crd.Version) int { return cmp.Compare(a.Version, b.Version) })
+		c := crd.Assemble(list, r.problems.add)
+		body, err := c.YAML()
+		if err != nil {
+			r.problems.add(list[0].Pos, err.Error())
+			continue
+		}
+		crds[name] = c
+		r.files = append(r.files, File{Path: filepath.Join(r.outDir(), c.FileName()), Content: body})
+	}
+	return crds
+}
+
+func (r *run) outDir() string {
+	if filepath.IsAbs(r.opts.Out) {
+		return r.opts.Out
+	}
+	return filepath.Join(r.opts.Dir, r.opts.Out)
+}
+
+// schema makes the structural schema of a kind.
+func (r *run) schema(builder *schema.Builder, k *kind.Kind) *structural.Schema {
+	before := r.problems.count()
+	doc := builder.Describe(k)
+	if r.problems.count() > before {
+		return nil
+	}
+	s, err := structural.Rewrite(doc)
+	if err != nil {
+		r.problems.add(k.Pos, err.Error())
+		return nil
+	}
+	return s
+}

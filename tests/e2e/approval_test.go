@@ -1,0 +1,77 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestApproval promises that a certificate signing request can be approved, or denied, once.
+func TestApproval(t *testing.T) {
+	c := connect(t, nil)
+	csrs := kube.ClusterWide[certificatesv1.CertificateSigningRequest](c)
+	create := func() string {
+		t.Helper()
+		csr, err := csrs.Create(t.Context(), &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "approval-test-"},
+			Spec: certificatesv1.CertificateSigningRequestSpec{
+				Request:    signingRequest(t),
+				SignerName: "example.com/nobody",
+				Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
+			},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := csrs.Delete(context.WithoutCancel(t.Context()), csr.Name, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		return csr.Name
+	}
+	good, bad := create(), create()
+	for range 2 { // the second time it is approved already
+		csr, err := csrs.Approve(t.Context(), good, &kube.ApprovalOptions{Message: "looks good"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cond := csr.Status.Conditions
+		if len(cond) != 1 || cond[0].Type != "Approved" || cond[0].Status != "True" || cond[0].Message != "looks good" || cond[0].LastUpdateTime.IsZero() {
+			t.Errorf("conditions = %+v", cond)
+		}
+	}
+	if csr, err := csrs.Deny(t.Context(), bad, nil); err != nil || len(csr.Status.Conditions) != 1 || csr.Status.Conditions[0].Type != "Denied" {
+		t.Errorf("Deny = %v, %v", csr, err)
+	}
+	if _, err := csrs.Approve(t.Context(), bad, nil); !errors.Is(err, kube.ErrInvalid) {
+		t.Errorf("approval of what was denied: %v, want ErrInvalid", err)
+	}
+}
+
+func signingRequest(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "somebody"}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+}

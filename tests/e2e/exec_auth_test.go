@@ -1,0 +1,264 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/kube"
+)
+
+// credentialProgram is an exec plugin that prints the files of a folder one after the other, and the last one for ever.
+type credentialProgram struct {
+	dir     string
+	printed int
+}
+
+func newCredentialProgram(t *testing.T) *credentialProgram {
+	t.Helper()
+	return &credentialProgram{dir: t.TempDir()}
+}
+
+// then adds what the program prints after all else.
+func (p *credentialProgram) then(t *testing.T, status map[string]string) {
+	t.Helper()
+	data, err := json.Marshal(map[string]any{"kind": "ExecCredential", "apiVersion": config.ExecV1, "status": status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.printed++
+	if err := os.WriteFile(filepath.Join(p.dir, "next"+string(rune('0'+p.printed))), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// config is a configuration of the cluster under test whose only credential is the program.
+func (p *credentialProgram) config(t *testing.T) *kube.Config {
+	t.Helper()
+	own := loadConfig(t, "")
+	return &kube.Config{
+		Server: own.Server, CAData: own.CAData, CAFile: own.CAFile, Namespace: "default", Source: "this test",
+		Exec: &config.ExecConfig{
+			Command:    "sh",
+			Args:       []string{"-c", `cd "$DIR" && echo run >>runs && set -- next* && cat "$1" && test $# -gt 1 && rm "$1"; true`},
+			Env:        []config.EnvVar{{Name: "DIR", Value: kube.Secret(p.dir)}},
+			APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever,
+		},
+	}
+}
+
+// runs returns how often the program ran.
+func (p *credentialProgram) runs(t *testing.T) int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, "runs"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return strings.Count(string(data), "\n")
+}
+
+// TestExecPluginToken promises that a client whose only credential is a plugin is who the plugin's token says, and that a
+// token which the server refuses is replaced within the call.
+func TestExecPluginToken(t *testing.T) {
+	admin := connect(t, nil)
+	ns := newNamespace(t, admin)
+	accounts := kube.Namespaced[corev1.ServiceAccount](admin, ns)
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	token, err := accounts.Token(t.Context(), "robot", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := newCredentialProgram(t)
+	program.then(t, map[string]string{"token": "outdated"})
+	program.then(t, map[string]string{"token": string(token.Token), "expirationTimestamp": token.Expires.UTC().Format(time.RFC3339)})
+	sent := &requests{}
+	c := connect(t, &kube.ClientOptions{Config: program.config(t), PerAttempt: []kube.Middleware{sent.layer}})
+	reviews := kube.Of[authenticationv1.SelfSubjectReview](c, selfSubjectReviews(), "")
+	for call := range 2 {
+		got, err := reviews.Create(t.Context(), &authenticationv1.SelfSubjectReview{}, nil)
+		if err != nil {
+			t.Fatalf("call %d: %v", call+1, err)
+		}
+		if user := got.Status.UserInfo.Username; user != "system:serviceaccount:"+ns+":robot" {
+			t.Errorf("call %d: user = %q", call+1, user)
+		}
+	}
+	if n := sent.count("POST", "selfsubjectreviews"); n != 3 || program.runs(t) != 2 {
+		t.Errorf("%d requests and %d runs, want 3 and 2: the refused one, the same again, and the second", n, program.runs(t))
+	}
+}
+
+func selfSubjectReviews() kube.Resource {
+	return kube.Resource{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview", Plural: "selfsubjectreviews"}
+}
+
+// TestExecPluginCertificate promises that a plugin may hand out client certificates, and that the next one takes over
+// without disturbing a watch that began with the one before.
+func TestExecPluginCertificate(t *testing.T) {
+	admin := connect(t, nil)
+	ns := newNamespace(t, admin)
+	first, second := ns+"-one", ns+"-two"
+	grant(t, admin, ns, first, "configmaps")
+	grant(t, admin, ns, second, "configmaps")
+	program := newCredentialProgram(t)
+	one, two := issueCertificate(t, admin, first), issueCertificate(t, admin, second)
+	const lives = 6 * time.Second
+	one["expirationTimestamp"] = time.Now().Add(lives).UTC().Format(time.RFC3339)
+	program.then(t, one)
+	program.then(t, two)
+
+	cfg := program.config(t)
+	c := connect(t, &kube.ClientOptions{Config: cfg})
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	whoAmI := func() string {
+		t.Helper()
+		got, err := kube.Of[authenticationv1.SelfSubjectReview](c, selfSubjectReviews(), "").
+			Create(limit(t), &authenticationv1.SelfSubjectReview{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Status.UserInfo.Username
+	}
+	eventually(t, "the first user's rights", func(ctx context.Context) error { _, err := maps.List(ctx, nil); return err })
+	if who := whoAmI(); who != first || program.runs(t) != 1 {
+		t.Fatalf("user = %q after %d runs, want %s after one; the first certificate may have been replaced already", who, program.runs(t), first)
+	}
+	list, err := maps.List(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan string, 10)
+	stop := background(t, func(ctx context.Context) error {
+		for ev, err := range maps.Watch(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
+			if err != nil {
+				return err
+			}
+			if ev.Object != nil {
+				seen <- ev.Object.Name
+			}
+		}
+		return errors.New("the watch has ended")
+	})
+	create := func(name string) {
+		t.Helper()
+		if _, err := kube.Namespaced[corev1.ConfigMap](admin, ns).Create(t.Context(), configMap(name, ""), nil); err != nil {
+			t.Fatal(err)
+		}
+		awaitValue(t, seen, name)
+	}
+	create("before")
+	eventually(t, "the second certificate", func(context.Context) error {
+		if who := whoAmI(); who != second {
+			return errors.New("still " + who)
+		}
+		return nil
+	})
+	create("after")
+	if err := stop(); !errors.Is(err, errStopped) {
+		t.Errorf("watch: %v, want it to go on until it is stopped", err)
+	}
+	if program.runs(t) != 2 {
+		t.Errorf("the plugin ran %d times, want 2", program.runs(t))
+	}
+}
+
+// issueCertificate has the cluster sign a client certificate for a user, and returns it as a plugin's status.
+func issueCertificate(t *testing.T, admin *kube.Client, user string) map[string]string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	csrs := kube.ClusterWide[certificatesv1.CertificateSigningRequest](admin)
+	csr, err := csrs.Create(t.Context(), &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: user + "-"},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:           pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}),
+			SignerName:        certificatesv1.KubeAPIServerClientSignerName,
+			ExpirationSeconds: new(int32(600)),
+			Usages:            []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
+		},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := csrs.Delete(context.WithoutCancel(t.Context()), csr.Name, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := csrs.Approve(t.Context(), csr.Name, nil); err != nil {
+		t.Fatal(err)
+	}
+	var issued []byte
+	eventually(t, "a certificate for "+user, func(ctx context.Context) error {
+		got, err := csrs.Get(ctx, csr.Name, nil)
+		if err == nil && len(got.Status.Certificate) == 0 {
+			err = errors.New("not issued yet")
+		}
+		if err == nil {
+			issued = got.Status.Certificate
+		}
+		return err
+	})
+	return map[string]string{
+		"clientCertificateData": string(issued),
+		"clientKeyData":         string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})),
+	}
+}
+
+// TestImpersonation promises that whom a client acts as arrives as it was said, whatever characters are in it. Keys arrive
+// in lower case, since they travel in names of headers.
+func TestImpersonation(t *testing.T) {
+	cfg := *loadConfig(t, "")
+	cfg.Impersonate = config.Impersonation{
+		User: "jane@example.com", UID: "a-b-c", Groups: []string{"writers", "ops team"},
+		Extra: map[string][]string{
+			"example.com/Reason": {"because", "100% sure"}, "a b": {"1"}, "größe": {"2"}, "x%2fy": {"3"}, "a+b~c": {"4"},
+		},
+	}
+	got, err := whoami(t.Context(), t, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := authenticationv1.UserInfo{
+		Username: "jane@example.com", UID: "a-b-c", Groups: []string{"writers", "ops team", "system:authenticated"},
+		Extra: map[string]authenticationv1.ExtraValue{
+			"example.com/reason": {"because", "100% sure"}, "a b": {"1"}, "größe": {"2"}, "x%2fy": {"3"}, "a+b~c": {"4"},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("user (-want +got):\n%s", diff)
+	}
+}

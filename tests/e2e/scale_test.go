@@ -1,0 +1,95 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// deployment returns one that makes no pods.
+func deployment(name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nothing"}}},
+			},
+		},
+	}
+}
+
+// TestScale promises that the replicas of any kind that scales can be read and set, and that a kind that does not is
+// known not to.
+func TestScale(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	deployments := kube.Namespaced[appsv1.Deployment](c, ns)
+	dep := deployment("web")
+	dep.Spec.Paused = true // so that nothing is made
+	if _, err := deployments.Create(t.Context(), dep, nil); err != nil {
+		t.Fatal(err)
+	}
+	scaled, err := deployments.Scale().Modify(t.Context(), "web", func(s *kube.Scale) error {
+		s.Spec.Replicas = 3
+		return nil
+	}, nil)
+	if err != nil || scaled.Spec.Replicas != 3 || scaled.Kind != "Scale" || scaled.Status.Selector != "app=web" {
+		t.Errorf("Modify of the scale = %+v, %v", scaled, err)
+	}
+	scaled.Spec.Replicas, scaled.ResourceVersion = 4, "" // the deployment controller writes, too
+	if scaled, err = deployments.Scale().Update(t.Context(), scaled, nil); err != nil || scaled.Spec.Replicas != 4 {
+		t.Errorf("Update of the scale = %+v, %v", scaled, err)
+	}
+	patch := kube.MergePatch([]byte(`{"spec":{"replicas":0}}`))
+	if scaled, err = deployments.Scale().Patch(t.Context(), "web", patch, nil); err != nil || scaled.Spec.Replicas != 0 {
+		t.Errorf("Patch of the scale = %+v, %v", scaled, err)
+	}
+	if got, err := deployments.Get(t.Context(), "web", nil); err != nil || *got.Spec.Replicas != 0 {
+		t.Errorf("after all: %v, %v", got, err)
+	}
+	if _, err := kube.Namespaced[corev1.ConfigMap](c, ns).Scale().Get(t.Context(), "web", nil); err == nil || !strings.Contains(err.Error(), "request not sent") {
+		t.Errorf("scale of a config map: %v, want it refused", err)
+	}
+}
+
+// TestRestart promises a template that differs from the one before, each time.
+func TestRestart(t *testing.T) {
+	c := connect(t, nil)
+	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
+	if _, err := deployments.Create(t.Context(), deployment("web"), nil); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for range 2 {
+		dep, err := deployments.Restart(limit(t), "web", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[dep.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"]] = true
+	}
+	if len(seen) != 2 || seen[""] {
+		t.Errorf("the template was marked with %v, want two different marks", seen)
+	}
+	_, err := deployments.Modify(limit(t), "web", func(d *appsv1.Deployment) error {
+		d.Spec.Paused = true
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := deployments.Restart(limit(t), "web", nil); err == nil || !strings.Contains(err.Error(), "spec.paused: is true") {
+		t.Errorf("restart of what is paused: %v, want it refused", err)
+	}
+}

@@ -1,0 +1,46 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestToken promises a token that the server takes, and that does not show itself.
+func TestToken(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	accounts := kube.Namespaced[corev1.ServiceAccount](c, ns)
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	token, err := accounts.Token(t.Context(), "robot", &kube.TokenOptions{Expiration: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := time.Until(token.Expires); left < 50*time.Minute || left > 2*time.Hour {
+		t.Errorf("the token expires in %v, want an hour", left)
+	}
+	if shown := fmt.Sprintf("%v %+v %#v", token, *token, token); strings.Contains(shown, string(token.Token)) {
+		t.Error("the token shows itself when it is printed")
+	}
+	own := loadConfig(t, "")
+	asRobot := &kube.Config{Server: own.Server, CAData: own.CAData, CAFile: own.CAFile, BearerToken: token.Token}
+	_, err = kube.Namespaced[corev1.ConfigMap](connect(t, &kube.ClientOptions{Config: asRobot}), ns).Get(t.Context(), "x", nil)
+	if !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "system:serviceaccount:"+ns+":robot") {
+		t.Errorf("a request with the token: %v, want it forbidden to the service account", err)
+	}
+	if _, err := kube.Namespaced[corev1.ConfigMap](c, ns).Token(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), "only serviceaccounts can") {
+		t.Errorf("token of a config map: %v, want it refused", err)
+	}
+}
