@@ -3,6 +3,7 @@ module github.com/kube-go/sdk/examples
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/kube-go/sdk/core v0.0.0
 	github.com/kube-go/sdk/derive v0.0.0
 	github.com/kube-go/sdk/kube v0.0.0
@@ -16,10 +17,13 @@ require (
 require (
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
 	github.com/buger/jsonparser v1.1.2 // indirect
+	github.com/coder/websocket v1.8.15 // indirect
 	github.com/invopop/jsonschema v0.14.0 // indirect
 	github.com/pb33f/ordered-map/v2 v2.3.1 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 )
 

@@ -36,8 +36,8 @@ func (f *Files) Download(ctx context.Context, remote, local string) (Stats, erro
 		archive.CloseWithError(err) // the process need not go on then
 		unpacked <- err
 	}()
-	var said complaints
-	err = p.Run(nil, sink, &said)
+	said := &complaints{}
+	err = p.Run(nil, sink, said)
 	sink.CloseWithError(cut(err))
 	unpackErr := <-unpacked
 	switch broken := (*brokenArchive)(nil); {
@@ -46,7 +46,7 @@ func (f *Files) Download(ctx context.Context, remote, local string) (Stats, erro
 	case unpackErr != nil && (err == nil || !errors.As(unpackErr, &broken)):
 		err = unpackErr
 	default: // an archive that breaks off says less than the reason why
-		err = explain(err, &said)
+		err = explain(err, said)
 	}
 	return out.counter.Stats, errors.Join(err, out.partial.orNil())
 }

@@ -10,6 +10,8 @@ import (
 	"io"
 	"path"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
@@ -82,17 +84,38 @@ func remotePath(p string) (dir, name string, err error) {
 // complaintBytes bounds what is kept of what tar complains of.
 const complaintBytes = 4 << 10
 
-// complaints is the start of what tar writes to its second output.
-type complaints struct{ text []byte }
+// complaints is the start of what tar writes to its second output. It is safe for concurrent use.
+type complaints struct {
+	mu   sync.Mutex // guards what follows
+	text []byte
+	last time.Time // when something was written last
+}
 
 func (c *complaints) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.text = append(c.text, p[:min(len(p), complaintBytes-len(c.text))]...)
+	c.last = time.Now()
 	return len(p), nil
+}
+
+// String returns one line.
+func (c *complaints) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(string(c.text), "")), "\n", "; ")
+}
+
+// quietSince returns since when nothing was said, zero when nothing was said at all.
+func (c *complaints) quietSince() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
 }
 
 // explain says what the outcome of tar means.
 func explain(err error, said *complaints) error {
-	text := strings.TrimSpace(strings.ToValidUTF8(string(said.text), ""))
+	text := said.String()
 	exit, exited := errors.AsType[*client.ExitError](err)
 	status, refused := errors.AsType[*core.StatusError](err)
 	switch {
@@ -102,7 +125,7 @@ func explain(err error, said *complaints) error {
 		}
 		return ErrNoTar
 	case exited && text != "":
-		return fmt.Errorf("%w: %s", err, strings.ReplaceAll(text, "\n", "; "))
+		return fmt.Errorf("%w: %s", err, text)
 	}
 	return err
 }

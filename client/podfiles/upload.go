@@ -25,6 +25,8 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	if _, err := os.Lstat(local); err != nil {
 		return Stats{}, err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	// -o: the owner is whoever runs tar; -p: the permissions are those of the archive, whatever the umask.
 	p, err := f.exec(ctx, []string{"tar", "-x", "-o", "-p", "-f", "-", "-C", dir}, true)
 	if err != nil {
@@ -40,17 +42,19 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 		sink.CloseWithError(err)
 		packed <- err
 	}()
-	var said complaints
-	err = p.Run(archive, nil, &said)
+	said := &complaints{}
+	dog := watch(archive, said, cancel)
+	err = p.Run(dog, nil, said)
 	archive.Close() // which ends the packing, if the process has ended early
 	packErr := <-packed
+	dog.stop()
 	switch {
 	case err == nil && packErr == nil:
 		return up.counter.Stats, up.partial.orNil()
-	case packErr != nil && !errors.Is(packErr, io.ErrClosedPipe):
+	case packErr != nil && !errors.Is(packErr, io.ErrClosedPipe) && !errors.Is(err, packErr):
 		err = packErr
 	default:
-		err = explain(err, &said)
+		err = explain(err, said)
 	}
 	if errors.Is(err, ErrNoTar) {
 		return Stats{}, err

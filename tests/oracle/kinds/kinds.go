@@ -1,0 +1,412 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kinds wraps types of Kubernetes itself into kinds, since they are the ones that API authors embed.
+//
+// +groupName=oracle.example.com
+// +versionName=v1
+package kinds
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Deployment wraps that of Kubernetes.
+type Deployment struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   appsv1.DeploymentSpec   `json:"spec"`
+	Status appsv1.DeploymentStatus `json:"status,omitempty"`
+}
+
+// StatefulSet wraps that of Kubernetes.
+type StatefulSet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   appsv1.StatefulSetSpec   `json:"spec"`
+	Status appsv1.StatefulSetStatus `json:"status,omitempty"`
+}
+
+// DaemonSet wraps that of Kubernetes.
+type DaemonSet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   appsv1.DaemonSetSpec   `json:"spec"`
+	Status appsv1.DaemonSetStatus `json:"status,omitempty"`
+}
+
+// ReplicaSet wraps that of Kubernetes.
+type ReplicaSet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   appsv1.ReplicaSetSpec   `json:"spec"`
+	Status appsv1.ReplicaSetStatus `json:"status,omitempty"`
+}
+
+// Job wraps that of Kubernetes.
+type Job struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   batchv1.JobSpec   `json:"spec"`
+	Status batchv1.JobStatus `json:"status,omitempty"`
+}
+
+// CronJob wraps that of Kubernetes.
+type CronJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   batchv1.CronJobSpec   `json:"spec"`
+	Status batchv1.CronJobStatus `json:"status,omitempty"`
+}
+
+// Pod wraps that of Kubernetes.
+type Pod struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   corev1.PodSpec   `json:"spec"`
+	Status corev1.PodStatus `json:"status,omitempty"`
+}
+
+// ReplicationController wraps that of Kubernetes.
+type ReplicationController struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   corev1.ReplicationControllerSpec   `json:"spec"`
+	Status corev1.ReplicationControllerStatus `json:"status,omitempty"`
+}
+
+// Service wraps that of Kubernetes.
+type Service struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   corev1.ServiceSpec   `json:"spec"`
+	Status corev1.ServiceStatus `json:"status,omitempty"`
+}
+
+// Node wraps that of Kubernetes.
+type Node struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   corev1.NodeSpec   `json:"spec"`
+	Status corev1.NodeStatus `json:"status,omitempty"`
+}
+
+// Namespace wraps that of Kubernetes.
+type Namespace struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   corev1.NamespaceSpec   `json:"spec"`
+	Status corev1.NamespaceStatus `json:"status,omitempty"`
+}
+
+// PersistentVolume wraps that of Kubernetes.
+type PersistentVolume struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   corev1.PersistentVolumeSpec   `json:"spec"`
+	Status corev1.PersistentVolumeStatus `json:"status,omitempty"`
+}
+
+// PersistentVolumeClaim wraps that of Kubernetes.
+type PersistentVolumeClaim struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   corev1.PersistentVolumeClaimSpec   `json:"spec"`
+	Status corev1.PersistentVolumeClaimStatus `json:"status,omitempty"`
+}
+
+// ResourceQuota wraps that of Kubernetes.
+type ResourceQuota struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   corev1.ResourceQuotaSpec   `json:"spec"`
+	Status corev1.ResourceQuotaStatus `json:"status,omitempty"`
+}
+
+// LimitRange wraps that of Kubernetes.
+type LimitRange struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec corev1.LimitRangeSpec `json:"spec"`
+}
+
+// HorizontalPodAutoscaler wraps that of Kubernetes.
+type HorizontalPodAutoscaler struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   autoscalingv2.HorizontalPodAutoscalerSpec   `json:"spec"`
+	Status autoscalingv2.HorizontalPodAutoscalerStatus `json:"status,omitempty"`
+}
+
+// Scale wraps that of Kubernetes.
+type Scale struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   autoscalingv1.ScaleSpec   `json:"spec"`
+	Status autoscalingv1.ScaleStatus `json:"status,omitempty"`
+}
+
+// Ingress wraps that of Kubernetes.
+type Ingress struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   networkingv1.IngressSpec   `json:"spec"`
+	Status networkingv1.IngressStatus `json:"status,omitempty"`
+}
+
+// IngressClass wraps that of Kubernetes.
+type IngressClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec networkingv1.IngressClassSpec `json:"spec"`
+}
+
+// NetworkPolicy wraps that of Kubernetes.
+type NetworkPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec networkingv1.NetworkPolicySpec `json:"spec"`
+}
+
+// IPAddress wraps that of Kubernetes.
+type IPAddress struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec networkingv1.IPAddressSpec `json:"spec"`
+}
+
+// ServiceCIDR wraps that of Kubernetes.
+type ServiceCIDR struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   networkingv1.ServiceCIDRSpec   `json:"spec"`
+	Status networkingv1.ServiceCIDRStatus `json:"status,omitempty"`
+}
+
+// PodDisruptionBudget wraps that of Kubernetes.
+type PodDisruptionBudget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   policyv1.PodDisruptionBudgetSpec   `json:"spec"`
+	Status policyv1.PodDisruptionBudgetStatus `json:"status,omitempty"`
+}
+
+// CertificateSigningRequest wraps that of Kubernetes.
+type CertificateSigningRequest struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   certificatesv1.CertificateSigningRequestSpec   `json:"spec"`
+	Status certificatesv1.CertificateSigningRequestStatus `json:"status,omitempty"`
+}
+
+// Lease wraps that of Kubernetes.
+type Lease struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec coordinationv1.LeaseSpec `json:"spec"`
+}
+
+// FlowSchema wraps that of Kubernetes.
+type FlowSchema struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   flowcontrolv1.FlowSchemaSpec   `json:"spec"`
+	Status flowcontrolv1.FlowSchemaStatus `json:"status,omitempty"`
+}
+
+// PriorityLevelConfiguration wraps that of Kubernetes.
+type PriorityLevelConfiguration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   flowcontrolv1.PriorityLevelConfigurationSpec   `json:"spec"`
+	Status flowcontrolv1.PriorityLevelConfigurationStatus `json:"status,omitempty"`
+}
+
+// ResourceClaim wraps that of Kubernetes.
+type ResourceClaim struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   resourcev1.ResourceClaimSpec   `json:"spec"`
+	Status resourcev1.ResourceClaimStatus `json:"status,omitempty"`
+}
+
+// DeviceClass wraps that of Kubernetes.
+type DeviceClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec resourcev1.DeviceClassSpec `json:"spec"`
+}
+
+// ResourceSlice wraps that of Kubernetes.
+type ResourceSlice struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec resourcev1.ResourceSliceSpec `json:"spec"`
+}
+
+// CSIDriver wraps that of Kubernetes.
+type CSIDriver struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec storagev1.CSIDriverSpec `json:"spec"`
+}
+
+// CSINode wraps that of Kubernetes.
+type CSINode struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec storagev1.CSINodeSpec `json:"spec"`
+}
+
+// VolumeAttachment wraps that of Kubernetes.
+type VolumeAttachment struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   storagev1.VolumeAttachmentSpec   `json:"spec"`
+	Status storagev1.VolumeAttachmentStatus `json:"status,omitempty"`
+}
+
+// ValidatingAdmissionPolicy wraps that of Kubernetes.
+type ValidatingAdmissionPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   admissionregistrationv1.ValidatingAdmissionPolicySpec   `json:"spec"`
+	Status admissionregistrationv1.ValidatingAdmissionPolicyStatus `json:"status,omitempty"`
+}
+
+// ValidatingAdmissionPolicyBinding wraps that of Kubernetes.
+type ValidatingAdmissionPolicyBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec `json:"spec"`
+}
+
+// EndpointSlice has items that are a part of its namesake.
+type EndpointSlice struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []discoveryv1.Endpoint `json:"items,omitempty"`
+}
+
+// Role has items that are a part of its namesake.
+type Role struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []rbacv1.PolicyRule `json:"items,omitempty"`
+}
+
+// RoleBinding has items that are a part of its namesake.
+type RoleBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []rbacv1.RoleRef `json:"items,omitempty"`
+}
+
+// ValidatingWebhookConfiguration has items that are a part of its namesake.
+type ValidatingWebhookConfiguration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []admissionregistrationv1.ValidatingWebhook `json:"items,omitempty"`
+}
+
+// MutatingWebhookConfiguration has items that are a part of its namesake.
+type MutatingWebhookConfiguration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []admissionregistrationv1.MutatingWebhook `json:"items,omitempty"`
+}
+
+// Event has items that are a part of its namesake.
+type Event struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []corev1.EventSource `json:"items,omitempty"`
+}
+
+// Secret has items that are a part of its namesake.
+type Secret struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []corev1.SecretKeySelector `json:"items,omitempty"`
+}
+
+// ServiceAccount has items that are a part of its namesake.
+type ServiceAccount struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []corev1.LocalObjectReference `json:"items,omitempty"`
+}
+
+// StorageClass has items that are a part of its namesake.
+type StorageClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []corev1.TopologySelectorTerm `json:"items,omitempty"`
+}
+
+// Selector has items that are a part of its namesake.
+type Selector struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Items []metav1.LabelSelector `json:"items,omitempty"`
+}
