@@ -167,6 +167,25 @@ func TestVerbsOfOtherKinds(t *testing.T) {
 			"patch pods prod/web-0: request not sent: container: want an object, not a number or a boolean",
 		},
 		{
+			"bind a config map", func() error { return cms.Bind(ctx, "web", "n1", nil) },
+			"bind configmaps prod/web: request not sent: kind: configmaps can't be bound to nodes; only pods can",
+		},
+		{
+			"bind to nothing", func() error { return pods.Bind(ctx, "web-0", "", nil) },
+			"bind pods prod/web-0: request not sent: node: is empty; name the node",
+		},
+		{
+			"a request to a config map", func() error { _, err := cms.Proxy(ctx, "web", nil); return err },
+			"proxy configmaps prod/web: request not sent: kind: configmaps can't be sent requests; only pods, services, nodes can",
+		},
+		{
+			"a request by a scheme nobody knows", func() error {
+				_, err := pods.Proxy(ctx, "web-0", &request.ProxyOptions{Scheme: "ftp"})
+				return err
+			},
+			`proxy pods prod/web-0: request not sent: ProxyOptions.Scheme: "ftp" is neither http nor https`,
+		},
+		{
 			"resize a config map", func() error { _, err := cms.Resize(ctx, "web", "main", nil, nil); return err },
 			"patch configmaps prod/web: request not sent: kind: configmaps can't be resized; only pods can",
 		},

@@ -14,6 +14,8 @@ import (
 type (
 	// EvictOptions are the options of an eviction, see [request.EvictOptions].
 	EvictOptions = request.EvictOptions
+	// BindOptions are the options of binding a pod to a node, see [request.BindOptions].
+	BindOptions = request.BindOptions
 	// TokenOptions are the options of asking for a service account's token, see [request.TokenOptions].
 	TokenOptions = request.TokenOptions
 	// BoundObject is what a token is bound to, see [request.BoundObject].
@@ -22,10 +24,13 @@ type (
 	ProxyOptions = request.ProxyOptions
 )
 
-// Scale is how many replicas of something there are to be, and are, see [core.Scale].
+// The body of the scale subresource.
 type (
-	Scale       = core.Scale
-	ScaleSpec   = core.ScaleSpec
+	// Scale is how many replicas of something there are to be, and are, see [core.Scale].
+	Scale = core.Scale
+	// ScaleSpec is how many replicas there are to be, see [core.ScaleSpec].
+	ScaleSpec = core.ScaleSpec
+	// ScaleStatus is how many replicas there are, see [core.ScaleStatus].
 	ScaleStatus = core.ScaleStatus
 )
 

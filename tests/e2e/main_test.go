@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,18 @@ import (
 
 // builtin is the built-in cluster, nil when KUBECONFIG names another. TestMain sets it before any test runs.
 var builtin *cluster.Cluster
+
+// withNode starts the cluster with a node that the tests which need one share, when the first of them asks for it.
+var withNode = sync.OnceValues(func() (*cluster.Cluster, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	c, err := cluster.Start(ctx, &cluster.Options{Node: true, Log: os.Stderr})
+	started = c
+	return c, err
+})
+
+// started is what withNode has started, nil for nothing.
+var started *cluster.Cluster
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -43,9 +56,14 @@ func run(m *testing.M) (code int) {
 	}
 	builtin = c
 	code = m.Run()
-	if err := c.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "e2e: stop the cluster:", err)
-		return 1
+	for _, c := range []*cluster.Cluster{c, started} {
+		if c == nil {
+			continue
+		}
+		if err := c.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e: stop a cluster:", err)
+			code = 1
+		}
 	}
 	return code
 }

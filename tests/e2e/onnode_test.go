@@ -4,10 +4,8 @@
 package e2e_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -38,18 +36,11 @@ func clusterWithNode(t *testing.T) *kube.Client {
 		return c
 	}
 	needNode(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	own, err := cluster.Start(ctx, &cluster.Options{Node: true, Log: os.Stderr})
+	own, err := withNode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := own.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	cfg, err := kube.LoadConfig(ctx, &kube.ConfigOptions{Path: own.Kubeconfig()})
+	cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: own.Kubeconfig()})
 	if err != nil {
 		t.Fatal(err)
 	}

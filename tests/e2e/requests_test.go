@@ -220,6 +220,12 @@ func TestProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(8 * time.Second)
+	for _, raw := range []string{"/apis/discovery.k8s.io/v1/namespaces/" + ns + "/endpointslices", "/api/v1/namespaces/" + ns + "/endpoints", "/api/v1/namespaces/" + ns + "/pods", "/api/v1/namespaces/" + ns + "/events"} {
+		r, err := request.Raw(raw)
+		body, err := send(t, c, r, err)
+		t.Logf("%s %v", body, err)
+	}
 	pod, service := target[corev1.Pod](t, ns, "web-0"), target[corev1.Service](t, ns, "web")
 	echo := request.ProxyOptions{Method: "POST", Port: "8080", Path: "/echo", Body: []byte("a<b>\n"), ContentType: "text/plain"}
 	for _, tt := range []struct {

@@ -1,0 +1,255 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podfiles
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// pack returns an archive.
+func pack(t testing.TB, headers ...tar.Header) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range headers {
+		content := h.PAXRecords["content"]
+		h.PAXRecords = nil
+		if h.Typeflag == 0 {
+			h.Typeflag = tar.TypeReg
+		}
+		if h.Mode == 0 {
+			h.Mode = 0o755
+		}
+		h.Size = int64(len(content))
+		h.ModTime = time.Unix(1e9, 0)
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func dir(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeDir} }
+
+func file(name, content string) tar.Header {
+	return tar.Header{Name: name, PAXRecords: map[string]string{"content": content}}
+}
+
+func link(name, target string) tar.Header {
+	return tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target}
+}
+
+func hard(name, target string) tar.Header {
+	return tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: target}
+}
+
+// tree returns what is below a folder: contents of files, targets of links after an arrow, "/" for folders.
+func tree(t testing.TB, root string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		switch {
+		case err != nil || rel == ".":
+			return err
+		case entry.IsDir():
+			all[rel] = "/"
+		case entry.Type() == fs.ModeSymlink:
+			target, err := os.Readlink(path)
+			all[rel] = "-> " + target
+			return err
+		default:
+			content, err := os.ReadFile(path)
+			all[rel] = string(content)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestUnpack promises that an archive is unpacked below the path that was given, and nowhere else.
+func TestUnpack(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		there  func(t *testing.T, parent string) // before
+		in     []tar.Header
+		want   map[string]string // below the parent
+		failed []string          // paths of the PartialError
+	}{
+		{
+			name: "a folder", in: []tar.Header{dir("./x/"), file("./x/f", "1"), dir("x/d"), file("x/d/f", "2"), link("x/l", "d/f"), hard("x/h", "./x/f")},
+			want: map[string]string{"out": "/", "out/f": "1", "out/d": "/", "out/d/f": "2", "out/l": "-> d/f", "out/h": "1"},
+		},
+		{name: "a file", in: []tar.Header{file("./x", "1")}, want: map[string]string{"out": "1"}},
+		{name: "folders that are not mentioned", in: []tar.Header{file("x/a/b/f", "1")}, want: map[string]string{"out": "/", "out/a": "/", "out/a/b": "/", "out/a/b/f": "1"}},
+		{
+			name: "names that lead out", in: []tar.Header{dir("x"), file("x/../../evil", "1"), file("/x/f", "2"), file("../evil", "3"), file("y/f", "4"), file("x/ok", "5")},
+			want: map[string]string{"out": "/", "out/ok": "5"}, failed: []string{"x/../../evil", "/x/f", "../evil", "y/f"},
+		},
+		{
+			name: "links that lead out", in: []tar.Header{
+				dir("x"), dir("x/d"), link("x/abs", "/etc"), link("x/up", ".."), link("x/d/up", "../.."), link("x/d/ok", "../f"), hard("x/hard", "../evil"), hard("x/hard2", "/etc/passwd"),
+			},
+			want: map[string]string{"out": "/", "out/d": "/", "out/d/ok": "-> ../f"}, failed: []string{"abs", "up", "d/up", "hard", "hard2"},
+		},
+		{
+			name: "a file behind a link", in: []tar.Header{dir("x"), dir("x/d"), link("x/l", "d"), file("x/l/f", "1"), link("x/l/m", "..")},
+			want: map[string]string{"out": "/", "out/d": "/", "out/l": "-> d"}, failed: []string{"l/f", "l/m"},
+		},
+		{
+			name: "a link in the place of a folder", in: []tar.Header{dir("x"), dir("x/d"), link("x/d", "f"), file("x/d/f", "1")},
+			want: map[string]string{"out": "/", "out/d": "/", "out/d/f": "1"}, failed: []string{"d"},
+		},
+		{
+			name: "what is there already", there: func(t *testing.T, parent string) {
+				out := filepath.Join(parent, "out")
+				err := errors.Join(os.Mkdir(out, 0o700), os.WriteFile(filepath.Join(parent, "mine"), []byte("mine"), 0o600),
+					os.Symlink("../mine", filepath.Join(out, "f")), os.Symlink("..", filepath.Join(out, "d")), os.WriteFile(filepath.Join(out, "old"), nil, 0o600))
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			in:   []tar.Header{dir("x"), file("x/f", "new"), file("x/d/evil", "1"), dir("x/d")},
+			want: map[string]string{"mine": "mine", "out": "/", "out/f": "new", "out/d": "-> ..", "out/old": ""}, failed: []string{"d/evil", "d"},
+		},
+		{
+			name: "a file, and more", in: []tar.Header{file("x", "1"), file("x/f", "2"), file("y", "3")},
+			want: map[string]string{"out": "1"}, failed: []string{"x/f", "y"},
+		},
+		{name: "a link alone", in: []tar.Header{link("x", "y")}, want: map[string]string{}, failed: []string{"."}},
+		{
+			name: "what is no file", in: []tar.Header{dir("x"), {Name: "x/pipe", Typeflag: tar.TypeFifo}, {Name: "x/disk", Typeflag: tar.TypeBlock}},
+			want: map[string]string{"out": "/"}, failed: []string{"pipe", "disk"},
+		},
+		{name: "nothing", want: map[string]string{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			parent := t.TempDir()
+			if tc.there != nil {
+				tc.there(t, parent)
+			}
+			x, err := newExtraction(filepath.Join(parent, "out"), "x", Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.close()
+			if err := x.unpack(bytes.NewReader(pack(t, tc.in...))); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, tree(t, parent)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			var failed []string
+			for _, f := range x.partial.Failed {
+				failed = append(failed, f.Path)
+			}
+			if diff := cmp.Diff(tc.failed, failed); diff != "" {
+				t.Errorf("failed (-want +got):\n%s\n%v", diff, x.partial.orNil())
+			}
+		})
+	}
+}
+
+func TestUnpackIsBounded(t *testing.T) {
+	archive := pack(t, dir("x"), file("x/a", "12345"), file("x/b", "12345"))
+	for _, tc := range []struct {
+		name string
+		o    Options
+		want LimitError
+	}{
+		{"bytes", Options{MaxBytes: 9}, LimitError{"MaxBytes", 9}},
+		{"files", Options{MaxFiles: 2}, LimitError{"MaxFiles", 2}},
+	} {
+		x, err := newExtraction(filepath.Join(t.TempDir(), "out"), "x", tc.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = x.unpack(bytes.NewReader(archive))
+		if limit, ok := errors.AsType[*LimitError](err); !ok || *limit != tc.want {
+			t.Errorf("%s: unpack() = %v, want %v", tc.name, err, &tc.want)
+		}
+		x.close()
+	}
+}
+
+// TestUnpackWhatBreaksOff promises that of an archive that is cut anywhere there is no half file.
+func TestUnpackWhatBreaksOff(t *testing.T) {
+	archive := pack(t, dir("x"), file("x/a", strings.Repeat("a", 1000)), file("x/b", strings.Repeat("b", 1000)))
+	for n := 0; n < len(archive)-1024; n += 100 {
+		parent := t.TempDir()
+		x, err := newExtraction(filepath.Join(parent, "out"), "x", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := io.MultiReader(bytes.NewReader(archive[:n]), brokenReader{})
+		if err := x.unpack(cut); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("cut after %d bytes: unpack() = %v", n, err)
+		}
+		x.close()
+		for name, content := range tree(t, parent) {
+			if content != "/" && len(content) != 1000 {
+				t.Errorf("cut after %d bytes: %s has %d bytes", n, name, len(content))
+			}
+		}
+	}
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// FuzzUnpack promises that no archive writes anything outside of the path that was given.
+func FuzzUnpack(f *testing.F) {
+	f.Add(pack(f, dir("x"), file("x/../../evil", "1"), link("x/l", ".."), file("x/l/evil", "2")))
+	f.Add(pack(f, file("x", "1")))
+	f.Fuzz(func(t *testing.T, archive []byte) {
+		parent := t.TempDir()
+		x, err := newExtraction(filepath.Join(parent, "out"), "x", Options{MaxBytes: 1 << 20, MaxFiles: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = x.unpack(bytes.NewReader(archive)) // whatever it is
+		x.close()
+		entries, err := os.ReadDir(parent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			if entry.Name() != "out" {
+				t.Errorf("%s was written", entry.Name())
+			}
+			// So that it can be removed, whatever its mode.
+			_ = filepath.WalkDir(filepath.Join(parent, entry.Name()), func(path string, d fs.DirEntry, _ error) error {
+				if d != nil && d.IsDir() {
+					return os.Chmod(path, 0o700)
+				}
+				return nil
+			})
+		}
+	})
+}

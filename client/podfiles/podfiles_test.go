@@ -1,0 +1,204 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podfiles_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/podfiles"
+)
+
+// podOn returns the files of a pod whose container is a folder of this machine, in which it runs this machine's tar.
+func podOn(t *testing.T, root string, o *podfiles.Options) *podfiles.Files {
+	t.Helper()
+	if _, err := exec.LookPath("tar"); err != nil {
+		t.Skip("needs a program tar: ", err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io"}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ws.SetReadLimit(1 << 20)
+		defer func() { _ = ws.CloseNow() }() // it may be closed
+		runTar(ws, root, r.URL.Query()["command"])
+	}))
+	t.Cleanup(s.Close)
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: s.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return podfiles.In(client.Namespaced[corev1.Pod](c, "prod"), "web", o)
+}
+
+// channel is an output of a process.
+type channel struct {
+	ws *websocket.Conn
+	id byte
+}
+
+func (c channel) Write(p []byte) (int, error) {
+	return len(p), c.ws.Write(context.Background(), websocket.MessageBinary, append([]byte{c.id}, p...))
+}
+
+// runTar runs a command as a kubelet does.
+func runTar(ws *websocket.Conn, root string, command []string) {
+	in, feed := io.Pipe()
+	go func() {
+		for {
+			_, message, err := ws.Read(context.Background())
+			switch {
+			case err != nil:
+				feed.CloseWithError(err)
+				return
+			case message[0] == 0:
+				_, _ = feed.Write(message[1:]) // it may have ended
+			case message[0] == 255:
+				feed.Close()
+			}
+		}
+	}()
+	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // it ends with its streams
+	cmd.Dir = root
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, channel{ws, 1}, channel{ws, 2}
+	err := cmd.Run()
+	in.Close()
+	status := &metav1.Status{Status: "Success"}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code, _ := json.Marshal(exit.ExitCode())
+		status = &metav1.Status{
+			Status: "Failure", Reason: "NonZeroExitCode",
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: "ExitCode", Message: string(code)}}},
+		}
+	} else if err != nil {
+		status = &metav1.Status{Status: "Failure", Message: err.Error()}
+	}
+	data, _ := json.Marshal(status)
+	_, _ = channel{ws, 3}.Write(data)
+	_ = ws.Close(websocket.StatusNormalClosure, "")
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o640)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(content)
+}
+
+func TestAFolderGoesInAndComesBack(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(here, "from", "-f"), "one")
+	write(t, filepath.Join(here, "from", "sub", "two"), strings.Repeat("two", 1<<20))
+	var told []podfiles.Progress
+	files := podOn(t, there, &podfiles.Options{Progress: func(p podfiles.Progress) { told = append(told, p) }})
+	up, err := files.Upload(t.Context(), filepath.Join(here, "from"), "-rf")
+	if want := (podfiles.Stats{Files: 4, Bytes: 3 + 3<<20}); err != nil || up != want {
+		t.Fatalf("Upload() = %+v, %v, want %+v", up, err, want)
+	}
+	if got := read(t, filepath.Join(there, "-rf", "-f")); got != "one" {
+		t.Errorf("the file in the container = %q", got)
+	}
+	if n := len(told); n < 6 || told[n-1].Stats != up || told[0].Path != "." {
+		t.Errorf("the progress was %+v", told)
+	}
+	down, err := files.Download(t.Context(), "-rf", filepath.Join(here, "to"))
+	if err != nil || down != up {
+		t.Errorf("Download() = %+v, %v, want %+v", down, err, up)
+	}
+	if got := read(t, filepath.Join(here, "to", "sub", "two")); len(got) != 3<<20 {
+		t.Errorf("the file that came back has %d bytes", len(got))
+	}
+	if _, err := files.Download(t.Context(), filepath.Join(there, "-rf", "-f"), filepath.Join(here, "alone")); err != nil {
+		t.Error(err)
+	}
+	if got := read(t, filepath.Join(here, "alone")); got != "one" {
+		t.Errorf("the file alone = %q", got)
+	}
+}
+
+func TestFilesThatCannotBeCopiedAreNamed(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(here, "from", "ok"), "fine")
+	if out, err := exec.Command("mkfifo", filepath.Join(here, "from", "pipe")).CombinedOutput(); err != nil { //nolint:noctx // it ends
+		t.Skipf("needs a fifo: %v %s", err, out)
+	}
+	up, err := podOn(t, there, nil).Upload(t.Context(), filepath.Join(here, "from"), "to")
+	partial, ok := errors.AsType[*podfiles.PartialError](err)
+	if !ok || partial.Count != 1 || partial.Failed[0].Path != "pipe" || up.Files != 2 {
+		t.Errorf("Upload() = %+v, %v, want that pipe is missing", up, err)
+	}
+	if got := read(t, filepath.Join(there, "to", "ok")); got != "fine" {
+		t.Errorf("the other file = %q", got)
+	}
+}
+
+func TestWhatTarComplainsOfIsTold(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(here, "from"), "one")
+	files := podOn(t, there, nil)
+	if _, err := files.Upload(t.Context(), filepath.Join(here, "from"), "/none/to"); err == nil || !strings.Contains(err.Error(), "/none") {
+		t.Errorf("Upload() into no folder = %v", err)
+	}
+	_, err := files.Download(t.Context(), "none", filepath.Join(here, "to"))
+	if exit, ok := errors.AsType[*client.ExitError](err); !ok || exit.Code == 0 || !strings.Contains(err.Error(), "none") {
+		t.Errorf("Download() of nothing = %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(here, "to")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a failed download leaves %v", err)
+	}
+	if _, err := files.Upload(t.Context(), filepath.Join(here, "none"), "to"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Upload() of nothing = %v", err)
+	}
+	if _, err := files.Download(t.Context(), "from", filepath.Join(here, "none", "to")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Download() into no folder = %v", err)
+	}
+	for _, path := range []string{"", "/", ".", "..", "a/..", "a\x00b"} {
+		if _, err := files.Download(t.Context(), path, filepath.Join(here, "to")); err == nil || !strings.Contains(err.Error(), "remote") {
+			t.Errorf("Download() of %q = %v", path, err)
+		}
+	}
+}
+
+func TestTheContextEndsACopy(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(there, "from"), strings.Repeat("x", 8<<20))
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	files := podOn(t, there, &podfiles.Options{Progress: func(podfiles.Progress) { cancel(cause) }})
+	if _, err := files.Download(ctx, "from", filepath.Join(here, "to")); !errors.Is(err, cause) {
+		t.Errorf("Download() = %v, want %v", err, cause)
+	}
+	entries, err := os.ReadDir(here)
+	if len(entries) > 0 || err != nil {
+		t.Errorf("it leaves %v, %v", entries, err)
+	}
+}
