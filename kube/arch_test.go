@@ -42,6 +42,7 @@ func TestImports(t *testing.T) {
 	const sdk = "github.com/kube-go/sdk/"
 	allowed := map[string]string{
 		"context":                              "every call takes one",
+		"io":                                   "documents are read from somewhere",
 		"iter":                                 "what a watch returns",
 		"time":                                 "delays",
 		"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's words",

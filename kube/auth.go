@@ -29,11 +29,10 @@ const (
 	AllowListedPlugins = auth.Allowlist
 )
 
-// Kubeconfig is what kubeconfig files say, see [config.Kubeconfig].
-type Kubeconfig = config.Kubeconfig
-
-// What a kubeconfig is made of.
+// Kubeconfig files.
 type (
+	// Kubeconfig is what kubeconfig files say, see [config.Kubeconfig].
+	Kubeconfig = config.Kubeconfig
 	// KubeconfigCluster says where a server is, see [config.Cluster].
 	KubeconfigCluster = config.Cluster
 	// KubeconfigUser says how to prove who one is, see [config.User].

@@ -11,8 +11,11 @@ import (
 	"github.com/kube-go/sdk/core/patch"
 )
 
-// DiffOptions are the options of [DiffMerge] and [DiffJSON], see [patch.Options].
-type DiffOptions = patch.Options
+// What differs between two objects.
+type (
+	// DiffOptions are the options of [DiffMerge] and [DiffJSON], see [patch.Options].
+	DiffOptions = patch.Options
+)
 
 // DiffMerge returns the body of the merge patch that makes one object of another, empty when they are equal, see
 // [patch.DiffMerge].

@@ -70,6 +70,8 @@ type (
 	CopyProgress = podfiles.Progress
 	// CopyStats is how much was copied, see [podfiles.Stats].
 	CopyStats = podfiles.Stats
+	// CopyFileError is one file that could not be copied, see [podfiles.FileError].
+	CopyFileError = podfiles.FileError
 	// PartialCopyError says that some files were not copied, see [podfiles.PartialError].
 	PartialCopyError = podfiles.PartialError
 	// CopyLimitError says that a download is larger than it may be, see [podfiles.LimitError].
