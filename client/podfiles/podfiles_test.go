@@ -79,8 +79,18 @@ func runTar(ws *websocket.Conn, root string, command []string) {
 	}()
 	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // it ends with its streams
 	cmd.Dir = root
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, channel{ws, 1}, channel{ws, 2}
-	err := cmd.Run()
+	cmd.Stdout, cmd.Stderr = channel{ws, 1}, channel{ws, 2}
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		go func() {
+			_, _ = io.Copy(stdin, in) // it may have ended
+			stdin.Close()
+		}()
+		err = cmd.Wait()
+	}
 	in.Close()
 	status := &metav1.Status{Status: "Success"}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {

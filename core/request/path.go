@@ -32,7 +32,7 @@ func Raw(path string) (*Request, error) {
 type ProxyOptions struct {
 	Method string     // default: GET
 	Scheme string     // http or https; default: http, for nodes https
-	Port   string     // number or name; default: the first one
+	Port   string     // number or name; default: the first of a pod, the unnamed one of a service, the kubelet of a node
 	Path   string     // below the object, such as "metrics/cadvisor"; not escaped. Default: its root
 	Query  url.Values // of the request to the object
 

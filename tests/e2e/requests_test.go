@@ -211,22 +211,18 @@ func TestProxy(t *testing.T) {
 	startPod(t, kube.Namespaced[corev1.Pod](c, ns), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: labels}, Spec: spec,
 	})
-	_, err := kube.Namespaced[corev1.Service](c, ns).Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec: corev1.ServiceSpec{
-			Selector: labels, Ports: []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080)}},
-		},
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
+	pod, service, named := target[corev1.Pod](t, ns, "web-0"), target[corev1.Service](t, ns, "web"), target[corev1.Service](t, ns, "named")
+	for name, port := range map[string]string{service.Name: "", named.Name: "http"} {
+		_, err := kube.Namespaced[corev1.Service](c, ns).Create(t.Context(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.ServiceSpec{
+				Selector: labels, Ports: []corev1.ServicePort{{Name: port, Port: 80, TargetPort: intstr.FromInt32(8080)}},
+			},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	time.Sleep(8 * time.Second)
-	for _, raw := range []string{"/apis/discovery.k8s.io/v1/namespaces/" + ns + "/endpointslices", "/api/v1/namespaces/" + ns + "/endpoints", "/api/v1/namespaces/" + ns + "/pods", "/api/v1/namespaces/" + ns + "/events"} {
-		r, err := request.Raw(raw)
-		body, err := send(t, c, r, err)
-		t.Logf("%s %v", body, err)
-	}
-	pod, service := target[corev1.Pod](t, ns, "web-0"), target[corev1.Service](t, ns, "web")
 	echo := request.ProxyOptions{Method: "POST", Port: "8080", Path: "/echo", Body: []byte("a<b>\n"), ContentType: "text/plain"}
 	for _, tt := range []struct {
 		name string
@@ -239,7 +235,8 @@ func TestProxy(t *testing.T) {
 		{"a path with a query", pod, &request.ProxyOptions{Port: "8080", Path: "bytes", Query: url.Values{"size": {"0"}}}, ""},
 		{"a body", pod, &echo, string(echo.Body)},
 		{"a service", service, nil, "web-0\n"},
-		{"a service by the name of its port", service, &request.ProxyOptions{Scheme: "http", Port: "http"}, "web-0\n"},
+		{"a service by its port", service, &request.ProxyOptions{Port: "80"}, "web-0\n"},
+		{"a service by the name of its port", named, &request.ProxyOptions{Scheme: "http", Port: "http"}, "web-0\n"},
 	} {
 		eventually(t, tt.name, func(context.Context) error { // a service takes a moment to know its pods
 			r, err := request.Proxy(tt.at, tt.o)

@@ -1,0 +1,151 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// closing is a body that tells whether it was closed.
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return nil
+}
+
+// TestAuthorize promises what becomes of a request whose credential may be refused.
+func TestAuthorize(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tc := range []struct {
+		name    string
+		header  string // that the request has already
+		once    bool   // the body can't be sent again
+		first   error  // of the first credential
+		renew   error  // of the second
+		none    bool   // there is no second
+		never   bool   // there can be no second
+		good    string // what the server takes
+		want    []string
+		status  int
+		wantErr string
+	}{
+		{name: "a good one", good: "one", want: []string{"one body"}, status: 200},
+		{name: "one that is refused", good: "two", want: []string{"one body", "two body"}, status: 200},
+		{name: "two that are refused", good: "three", want: []string{"one body", "two body"}, status: 401},
+		{name: "one without a successor", good: "two", none: true, want: []string{"one body"}, status: 401},
+		{name: "one that never changes", good: "two", never: true, want: []string{"one body"}, status: 401},
+		{name: "a body that can't be sent again", good: "two", once: true, want: []string{"one body"}, status: 401},
+		{name: "a request with one of its own", header: "mine", good: "two", want: []string{"mine body"}, status: 401},
+		{name: "none to be had", first: broken, wantErr: "broken"},
+		{
+			name: "no other to be had", good: "two", renew: broken, want: []string{"one body"},
+			wantErr: "the server refuses the credentials, and there are no others: broken",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got []string
+			server := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return nil, err
+				}
+				got = append(got, r.Header.Get("Authorization")+" "+string(body))
+				w := httptest.NewRecorder()
+				if r.Header.Get("Authorization") != tc.good {
+					w.WriteHeader(http.StatusUnauthorized)
+				}
+				return w.Result(), nil
+			})
+			credential := "one"
+			layer := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
+				if tc.never {
+					return credential, nil, tc.first
+				}
+				return credential, func(context.Context) (bool, error) {
+					if tc.renew == nil && !tc.none {
+						credential = "two"
+					}
+					return credential == "two", tc.renew
+				}, tc.first
+			})
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://kube/", http.NoBody)
+			if tc.header != "" {
+				r.Header.Set("Authorization", tc.header)
+			}
+			body := &closing{Reader: strings.NewReader("body")}
+			r.Body = body
+			if !tc.once {
+				r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("body")), nil }
+			}
+			before := r.Header.Clone()
+			resp, err := layer(server).RoundTrip(r)
+			switch {
+			case tc.wantErr != "":
+				if err == nil || err.Error() != tc.wantErr || !errors.Is(err, broken) {
+					t.Errorf("error = %v, want %s", err, tc.wantErr)
+				}
+				if tc.first != nil && !body.closed {
+					t.Error("the body was not closed")
+				}
+			case err != nil:
+				t.Error(err)
+			default:
+				resp.Body.Close()
+				if resp.StatusCode != tc.status {
+					t.Errorf("status = %d, want %d", resp.StatusCode, tc.status)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, r.Header); diff != "" {
+				t.Errorf("the request was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func ExampleAuthorize() {
+	token := "outdated"
+	layer := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
+		return "Bearer " + token, func(context.Context) (bool, error) {
+			token = "fresh"
+			return true, nil
+		}, nil
+	})
+	server := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		fmt.Println(r.Header.Get("Authorization"))
+		w := httptest.NewRecorder()
+		if r.Header.Get("Authorization") != "Bearer fresh" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		return w.Result(), nil
+	})
+	resp, err := layer(server).RoundTrip(httptest.NewRequest(http.MethodGet, "/version", http.NoBody))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp.Body.Close()
+	fmt.Println(resp.Status)
+	// Output:
+	// Bearer outdated
+	// Bearer fresh
+	// 200 OK
+}
