@@ -175,13 +175,12 @@ func TestVerbsOfOtherKinds(t *testing.T) {
 			"bind pods prod/web-0: request not sent: node: is empty; name the node",
 		},
 		{
-			"a request to a config map", func() error { _, err := cms.Proxy(ctx, "web", nil); return err },
+			"a request to a config map", func() error { return throughError(cms.Proxy(ctx, "web", nil)) },
 			"proxy configmaps prod/web: request not sent: kind: configmaps can't be sent requests; only pods, services, nodes can",
 		},
 		{
 			"a request by a scheme nobody knows", func() error {
-				_, err := pods.Proxy(ctx, "web-0", &request.ProxyOptions{Scheme: "ftp"})
-				return err
+				return throughError(pods.Proxy(ctx, "web-0", &request.ProxyOptions{Scheme: "ftp"}))
 			},
 			`proxy pods prod/web-0: request not sent: ProxyOptions.Scheme: "ftp" is neither http nor https`,
 		},

@@ -16,6 +16,14 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
+// throughError returns the error of a request that should have one.
+func throughError(resp *http.Response, err error) error {
+	if resp != nil {
+		resp.Body.Close()
+	}
+	return err
+}
+
 func TestProxyHandsOnTheAnswer(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == podPath+":8080/proxy/gone" {
@@ -41,7 +49,7 @@ func TestProxyHandsOnTheAnswer(t *testing.T) {
 		t.Errorf("the request was %s %s with %q", a.Method, a.URI, a.Body)
 	}
 
-	_, err = pods.Proxy(t.Context(), "web-0", &request.ProxyOptions{Port: "8080", Path: "gone"})
+	err = throughError(pods.Proxy(t.Context(), "web-0", &request.ProxyOptions{Port: "8080", Path: "gone"}))
 	if !errors.Is(err, core.ErrNotFound) || text(err) != "proxy pods prod/web-0: not found: server said: nothing here" {
 		t.Errorf("the pod's refusal: %v", err)
 	}

@@ -4,8 +4,8 @@
 package auth_test
 
 import (
+	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
@@ -21,9 +21,9 @@ func ExampleNewPlugin() {
 		fmt.Println(err)
 		return
 	}
-	_, err = (&http.Client{Transport: plugin.Layer(http.DefaultTransport)}).Get(cfg.Server + "/version")
+	_, err = plugin.Certificate(context.Background())
 	fmt.Println(err)
-	// Output: Get "https://kube.example.com/version": exec plugin "/tmp/aws": cannot be run: stat /tmp/aws: no such file or directory: install it, or correct the command
+	// Output: exec plugin "/tmp/aws": cannot be run: stat /tmp/aws: no such file or directory: install it, or correct the command
 }
 
 func ExampleNewOIDC() {

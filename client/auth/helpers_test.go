@@ -11,16 +11,13 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
-	"io"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,67 +25,6 @@ import (
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 )
-
-// pluginDir is the variable that makes a plugin of the test program: it names the folder that says what to do.
-const pluginDir = "KUBE_TEST_PLUGIN"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(pluginDir); dir != "" {
-		os.Exit(runPlugin(dir))
-	}
-	os.Exit(m.Run())
-}
-
-// runPlugin notes in the folder how it was called, and does what the files there say.
-func runPlugin(dir string) int {
-	call, err := json.Marshal(call{os.Args[1:], os.Getenv("KUBERNETES_EXEC_INFO"), os.Getenv("GREETING")})
-	if err != nil {
-		return 101
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 102
-	}
-	if _, err := fmt.Fprintf(f, "%s\n", call); err != nil || f.Close() != nil {
-		return 103
-	}
-	read := func(name string) string {
-		data, _ := os.ReadFile(filepath.Join(dir, name)) // no file is nothing to do
-		return string(data)
-	}
-	if in := read("stdin"); in != "" {
-		data, _ := io.ReadAll(os.Stdin)
-		if string(data) != in {
-			return 104
-		}
-	}
-	if read("child") != "" { // who keeps the output open
-		child := exec.Command(read("child"), "600")
-		child.Stdout, child.Stderr = os.Stdout, os.Stderr
-		if child.Start() != nil || os.WriteFile(filepath.Join(dir, "pid"), []byte(strconv.Itoa(child.Process.Pid)), 0o600) != nil {
-			return 105
-		}
-	}
-	fmt.Fprint(os.Stderr, read("stderr"))
-	if n, err := strconv.Atoi(read("flood")); err == nil {
-		for range n {
-			fmt.Print(strings.Repeat("x", 1<<10))
-		}
-	}
-	fmt.Print(read("stdout"))
-	if d, err := time.ParseDuration(read("sleep")); err == nil {
-		time.Sleep(d)
-	}
-	code, _ := strconv.Atoi(read("exit"))
-	return code
-}
-
-// call is how the plugin was called.
-type call struct {
-	Args     []string
-	Info     string
-	Greeting string
-}
 
 // plugin is a plugin and what it is told to do.
 type plugin struct {
@@ -162,7 +98,7 @@ func (p *plugin) calls(t testing.TB) []call {
 // pair is a certificate with its key in PEM.
 type pair struct{ cert, key []byte }
 
-func newPair(t testing.TB, name string, lives time.Duration) pair {
+func newPair(t testing.TB, name string) pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -170,7 +106,7 @@ func newPair(t testing.TB, name string, lives time.Duration) pair {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lives),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -208,9 +144,7 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 func send(t testing.TB, layer middleware.Func, to http.RoundTripper, header http.Header) (int, error) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://kube.example.com/version", nil)
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	resp, err := layer(to).RoundTrip(r)
 	if err != nil {
 		return 0, err

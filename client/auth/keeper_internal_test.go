@@ -174,20 +174,20 @@ func TestKeeperPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: 10 * time.Second}
 		k := &keeper{obtain: s.obtain}
-		ask := func(patience time.Duration) (string, error, time.Duration) {
+		ask := func(patience time.Duration) (string, time.Duration, error) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("enough"))
 			defer cancel()
 			start := time.Now()
 			c, err := k.get(ctx)
 			if err != nil {
-				return "", err, time.Since(start)
+				return "", time.Since(start), err
 			}
-			return c.token, nil, time.Since(start)
+			return c.token, time.Since(start), nil
 		}
 		var wg sync.WaitGroup
 		for _, patience := range []time.Duration{time.Second, 5 * time.Second, time.Minute, 2 * time.Minute} {
 			wg.Go(func() {
-				token, err, took := ask(patience)
+				token, took, err := ask(patience)
 				if want := min(patience, s.takes); took != want {
 					t.Errorf("with %v of patience it took %v, want %v", patience, took, want)
 				}
@@ -202,10 +202,10 @@ func TestKeeperPatience(t *testing.T) {
 		}
 
 		k.current = nil
-		if _, err, took := ask(time.Second); err == nil || took != time.Second || s.ended != 1 {
+		if _, took, err := ask(time.Second); err == nil || took != time.Second || s.ended != 1 {
 			t.Errorf("%v after %v, the source was ended %d times, want once", err, took, s.ended)
 		}
-		if token, err, _ := ask(time.Minute); token != "token-3" || err != nil {
+		if token, _, err := ask(time.Minute); token != "token-3" || err != nil {
 			t.Errorf("after that: %q, %v; want token-3", token, err)
 		}
 	})

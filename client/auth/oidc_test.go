@@ -206,7 +206,7 @@ func TestOIDCFailures(t *testing.T) {
 		},
 		{
 			"an authority of another", func(s map[string]config.Secret) {
-				s["idp-certificate-authority-data"] = config.Secret(base64.StdEncoding.EncodeToString(newPair(t, "other", time.Hour).cert))
+				s["idp-certificate-authority-data"] = config.Secret(base64.StdEncoding.EncodeToString(newPair(t, "other").cert))
 			}, "", nil, `oidc provider ISSUER: Get "ISSUER/.well-known/openid-configuration": tls: failed to verify certificate: ` +
 				`x509: certificate signed by unknown authority`,
 		},

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,9 @@ type PluginOptions struct {
 	// found elsewhere than the name on the list is another plugin.
 	Allow []string
 
-	// Timeout is how long the plugin may take. Default one minute, and five when it can talk to a person.
+	// Timeout is how long the plugin may take, until it is killed with all programs that it has started. One that can talk
+	// to a person is killed alone, as it shares the terminal's process group with us. Default one minute, and five when it
+	// can talk to a person.
 	Timeout time.Duration
 
 	// Stdin is what an interactive plugin reads from: a terminal. Default os.Stdin.
@@ -76,13 +79,8 @@ type PluginError struct {
 
 // Error returns, for example, `exec plugin "aws": exit status 255: Unable to locate credentials`.
 func (e *PluginError) Error() string {
-	text := fmt.Sprintf("exec plugin %q: %v", e.Command, e.Err)
-	for _, more := range []string{e.Stderr, e.Hint} {
-		if more != "" {
-			text += ": " + more
-		}
-	}
-	return text
+	parts := []string{fmt.Sprintf("exec plugin %q: %v", e.Command, e.Err), e.Stderr, e.Hint}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 
 // Unwrap returns Err.

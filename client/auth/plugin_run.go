@@ -85,6 +85,7 @@ func (p *Plugin) interactive() (bool, error) {
 			return false, p.errorf("must ask a person, but standard input is not a terminal: log in beforehand")
 		}
 		return true, nil
+	case config.InteractiveIfAvailable: // the default, too
 	}
 	return !p.options.NoStdin && isTerminal(in), nil
 }

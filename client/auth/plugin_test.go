@@ -37,7 +37,7 @@ func (p *plugin) start(t testing.TB, o *auth.PluginOptions) *auth.Plugin {
 // TestPluginInfo promises that a plugin is told what the protocol says, and nothing it does not ask for.
 func TestPluginInfo(t *testing.T) {
 	checkGoroutines(t)
-	ca := newPair(t, "ca", time.Hour).cert
+	ca := newPair(t, "ca").cert
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
 	if err := os.WriteFile(caFile, ca, 0o600); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestPluginInfo(t *testing.T) {
 // TestPluginOutput promises that what a plugin prints is taken for what it is, and that no error shows any of it.
 func TestPluginOutput(t *testing.T) {
 	const v1 = `"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1"`
-	one, other := newPair(t, "one", time.Hour), newPair(t, "other", time.Hour)
+	one, other := newPair(t, "one"), newPair(t, "other")
 	pemJSON := func(data []byte) string { return string(must(json.Marshal(string(data)))) }
 	for _, tc := range []struct {
 		name, in, token, wantErr string
@@ -189,19 +189,27 @@ func TestPluginFailures(t *testing.T) {
 	}{
 		{"a plugin that fails", map[string]string{"exit": "3", "stdout": "s3cret", "stderr": "no luck"}, nil, nil, `exit status 3: no luck`},
 		{
-			"a plugin that says too much", map[string]string{"exit": "1", "stderr": strings.Repeat("a", 3000) + "the end"}, nil, nil,
+			"a plugin that says too much",
+			map[string]string{"exit": "1", "stderr": strings.Repeat("a", 3000) + "the end"},
+			nil, nil,
 			`exit status 1: ` + strings.Repeat("a", 2041) + "the end",
 		},
 		{
-			"a plugin that takes too long", map[string]string{"sleep": "10m", "stderr": "wait"}, nil,
+			"a plugin that takes too long",
+			map[string]string{"sleep": "10m", "stderr": "wait"},
+			nil,
 			&auth.PluginOptions{Timeout: 300 * time.Millisecond}, `was killed: it took longer than 300ms: wait`,
 		},
 		{
-			"a plugin that waits for another program", map[string]string{"sleep": "10m", "child": sleep}, nil,
+			"a plugin that waits for another program",
+			map[string]string{"sleep": "10m", "child": sleep},
+			nil,
 			&auth.PluginOptions{Timeout: 300 * time.Millisecond}, `was killed: it took longer than 300ms`,
 		},
 		{
-			"a plugin that prints too much", map[string]string{"flood": "2000", "sleep": "10m"}, nil, nil,
+			"a plugin that prints too much",
+			map[string]string{"flood": "2000", "sleep": "10m"},
+			nil, nil,
 			`was killed: it printed more than 1048576 bytes`,
 		},
 		{
@@ -366,7 +374,7 @@ func TestPluginCertificate(t *testing.T) {
 	set := func(pr pair, token string) {
 		p.print(t, map[string]string{"token": token, "clientCertificateData": string(pr.cert), "clientKeyData": string(pr.key)})
 	}
-	one, two := newPair(t, "one", time.Hour), newPair(t, "two", time.Hour)
+	one, two := newPair(t, "one"), newPair(t, "two")
 	set(one, "a")
 	plug := p.start(t, nil)
 	var idle []bool

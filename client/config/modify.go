@@ -33,6 +33,9 @@ type ModifyOptions struct {
 //
 // Errors: [FieldError].
 func Modify(ctx context.Context, change func(*Kubeconfig) error, o *ModifyOptions) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	if o == nil {
 		o = &ModifyOptions{}
 	}

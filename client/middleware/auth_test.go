@@ -137,7 +137,7 @@ func ExampleAuthorize() {
 		}
 		return w.Result(), nil
 	})
-	resp, err := layer(server).RoundTrip(httptest.NewRequest(http.MethodGet, "/version", http.NoBody))
+	resp, err := layer(server).RoundTrip(httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/version", http.NoBody))
 	if err != nil {
 		fmt.Println(err)
 		return

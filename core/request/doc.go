@@ -10,10 +10,16 @@
 //	req, err := request.List(pods, &request.ListOptions{LabelSelector: "app=web", Limit: 500})
 //	// GET /api/v1/namespaces/prod/pods?labelSelector=app%3Dweb&limit=500
 //
+// # Subresources
+//
+// Get, Create, Update, PatchObject and Apply work on any subresource: name it in the [Target], and its Kind where that is
+// not the kind of the object. Those that are no objects, or that have bodies of their own, have functions of their own:
+// [Evict], [Bind], [Token], [Log], [Exec], [Attach], [PortForward] and [Proxy]. [Raw] is for paths of no resource.
+//
 // # Errors
 //
 // What can't be sent is an [*InvalidError] that names the field: an empty or unusable name, a namespace for a
-// cluster-scoped kind, options that contradict each other. No option is ever dropped silently.
+// cluster-scoped kind, a selector with a typo, options that contradict each other. No option is ever dropped silently.
 //
 // # Concurrency
 //

@@ -147,3 +147,83 @@ func ExampleInvalidError() {
 	// name
 	// "web-0" was given, but the verb is for a whole collection; use a field selector metadata.name=web-0
 }
+
+func ExampleEvict() {
+	pod := request.Target{Resource: podResource(), Namespace: "prod", Name: "web-0"}
+	show(request.Evict(pod, &request.EvictOptions{GracePeriod: new(time.Minute)}))
+	// Output:
+	// POST /api/v1/namespaces/prod/pods/web-0/eviction
+	// application/json
+	// {"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"web-0","namespace":"prod"},"deleteOptions":{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":60}}
+}
+
+func ExampleBind() {
+	pod := request.Target{Resource: podResource(), Namespace: "prod", Name: "web-0"}
+	show(request.Bind(pod, "n1", nil))
+	// Output:
+	// POST /api/v1/namespaces/prod/pods/web-0/binding
+	// application/json
+	// {"kind":"Binding","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"},"target":{"apiVersion":"v1","kind":"Node","name":"n1"}}
+}
+
+func ExampleToken() {
+	robot := request.Target{
+		Resource:  core.Resource{Version: "v1", Kind: "ServiceAccount", Plural: "serviceaccounts", Namespaced: true},
+		Namespace: "prod", Name: "robot",
+	}
+	show(request.Token(robot, &request.TokenOptions{Audiences: []string{"vault"}, Expiration: time.Hour}))
+	// Output:
+	// POST /api/v1/namespaces/prod/serviceaccounts/robot/token
+	// application/json
+	// {"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","spec":{"audiences":["vault"],"expirationSeconds":3600}}
+}
+
+func ExampleLog() {
+	pod := request.Target{Resource: podResource(), Namespace: "prod", Name: "web-0"}
+	show(request.Log(pod, &request.LogOptions{Follow: true, TailLines: new(int64(10))}))
+	// Output: GET /api/v1/namespaces/prod/pods/web-0/log?follow=true&tailLines=10
+}
+
+func ExampleExec() {
+	pod := request.Target{Resource: podResource(), Namespace: "prod", Name: "web-0"}
+	show(request.Exec(pod, &request.ExecOptions{Command: []string{"ls", "-l"}, Stdout: true, Stderr: true}))
+	// Output: GET /api/v1/namespaces/prod/pods/web-0/exec?command=ls&command=-l&stderr=true&stdout=true
+}
+
+func ExampleAttach() {
+	pod := request.Target{Resource: podResource(), Namespace: "prod", Name: "web-0"}
+	show(request.Attach(pod, &request.AttachOptions{Stdout: true}))
+	// Output: GET /api/v1/namespaces/prod/pods/web-0/attach?stdout=true
+}
+
+func ExamplePortForward() {
+	pod := request.Target{Resource: podResource(), Namespace: "prod", Name: "web-0"}
+	show(request.PortForward(pod, &request.PortForwardOptions{Ports: []int32{8080}}))
+	// Output: GET /api/v1/namespaces/prod/pods/web-0/portforward?ports=8080
+}
+
+func ExampleProxy() {
+	pod := request.Target{Resource: podResource(), Namespace: "prod", Name: "web-0"}
+	show(request.Proxy(pod, &request.ProxyOptions{Port: "9090", Path: "metrics"}))
+	// Output: GET /api/v1/namespaces/prod/pods/web-0:9090/proxy/metrics
+}
+
+func ExampleRaw() {
+	show(request.Raw("/readyz?verbose"))
+	// Output: GET /readyz?verbose=
+}
+
+// A table is what a person would want to see of objects of any kind.
+func ExampleView() {
+	pods := request.Target{Resource: podResource(), Namespace: "prod", View: request.ViewTable}
+	r, err := request.List(pods, &request.ListOptions{IncludeObject: request.IncludeNone})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.URI())
+	fmt.Println(r.Accept)
+	// Output:
+	// /api/v1/namespaces/prod/pods?includeObject=None
+	// application/json;as=Table;v=v1;g=meta.k8s.io
+}

@@ -93,10 +93,10 @@ func read(crd *unstructured.Unstructured) (*definition, error) {
 	if err := wire.UnmarshalJSON(data, d); err != nil {
 		return nil, err
 	}
-	switch {
-	case d.APIVersion != definitions.APIVersion() || d.Kind != definitions.Kind:
+	switch want := definitions(); {
+	case d.APIVersion != want.APIVersion() || d.Kind != want.Kind:
 		return nil, fmt.Errorf("it is a %s of %s, not a %s of %s; derive.CRD makes one of a kind",
-			d.Kind, d.APIVersion, definitions.Kind, definitions.APIVersion())
+			d.Kind, d.APIVersion, want.Kind, want.APIVersion())
 	case d.Metadata.Name == "":
 		return nil, errors.New("metadata.name is empty; it must be spec.names.plural and spec.group with a dot between")
 	}

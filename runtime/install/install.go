@@ -27,9 +27,11 @@ type Options struct {
 }
 
 // definitions is what CustomResourceDefinitions are called on the wire, see
-// https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/. Never changed.
-var definitions = core.Resource{
-	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
+// https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/.
+func definitions() core.Resource {
+	return core.Resource{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
+	}
 }
 
 const (
@@ -50,7 +52,7 @@ func CRDs(ctx context.Context, c *client.Client, crds []*unstructured.Unstructur
 	}
 	i := installer{
 		client: c,
-		api:    client.Dynamic(c, definitions, ""),
+		api:    client.Dynamic(c, definitions(), ""),
 		opts:   *o,
 	}
 	if i.opts.FieldManager == "" {

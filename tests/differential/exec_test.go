@@ -188,7 +188,7 @@ func (pc pluginConfig) theirSend(t testing.TB, g *guard, p *plugin) (send, error
 
 // play sends requests with a new plugin on a new server, and tells what happened: for each request its status, who came to
 // the server, and how often the plugin ran.
-func play(t testing.TB, pc pluginConfig, story func(*stage), make func(pluginConfig, testing.TB, *guard, *plugin) (send, error)) []string {
+func play(t testing.TB, pc pluginConfig, story func(*stage), connect func(pluginConfig, testing.TB, *guard, *plugin) (send, error)) []string {
 	t.Helper()
 	s := &stage{t: t, guard: newGuard(t), plugin: newPlugin(t)}
 	if pc.command == "" {
@@ -201,7 +201,7 @@ func play(t testing.TB, pc pluginConfig, story func(*stage), make func(pluginCon
 		pc.mode = config.InteractiveNever
 	}
 	var err error
-	if s.send, err = make(pc, t, s.guard, s.plugin); err != nil {
+	if s.send, err = connect(pc, t, s.guard, s.plugin); err != nil {
 		return []string{"error"}
 	}
 	story(s)
@@ -234,14 +234,14 @@ func (s *stage) get(token string) {
 	s.told = append(s.told, fmt.Sprintf("%s %q runs=%d", result, s.guard.seen, len(s.plugin.calls(s.t))))
 }
 
-func (s *stage) token(token string) { s.plugin.print(s.t, map[string]string{"token": token}) }
+func (s *stage) token(token string) { s.plugin.prints(s.t, map[string]string{"token": token}) }
 
 func (s *stage) expiring(token string, in time.Duration) {
-	s.plugin.print(s.t, map[string]string{"token": token, "expirationTimestamp": time.Now().Add(in).UTC().Format(time.RFC3339)})
+	s.plugin.prints(s.t, map[string]string{"token": token, "expirationTimestamp": time.Now().Add(in).UTC().Format(time.RFC3339)})
 }
 
 func (s *stage) certificate(p pair, token string) {
-	s.plugin.print(s.t, map[string]string{"token": token, "clientCertificateData": string(p.cert), "clientKeyData": string(p.key)})
+	s.plugin.prints(s.t, map[string]string{"token": token, "clientCertificateData": string(p.cert), "clientKeyData": string(p.key)})
 }
 
 // TestExecPlugin promises that plugins are run as client-go runs them, but for what the cases name.
@@ -361,9 +361,11 @@ func TestExecPlugin(t *testing.T) {
 		{name: "an end that is no time is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a","expirationTimestamp":"soon"}}`)},
 		{name: "a token of two lines is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a\nb"}}`)},
 
-		{name: "no plugin may run", config: pluginConfig{policy: auth.DenyAll}, story: func(s *stage) { s.token("a"); s.get("") },
+		{
+			name: "no plugin may run", config: pluginConfig{policy: auth.DenyAll}, story: func(s *stage) { s.token("a"); s.get("") },
 			because: "client-go says so at the first request, ours when the client is made",
-			ours:    []string{"error"}, theirs: []string{"error [] runs=0"}},
+			ours:    []string{"error"}, theirs: []string{"error [] runs=0"},
+		},
 		{name: "a path on the list", config: pluginConfig{policy: auth.Allowlist, allow: []string{os.Args[0]}}, story: func(s *stage) { s.token("a"); s.get("") }},
 		{name: "a name on the list", config: pluginConfig{command: name, policy: auth.Allowlist, allow: []string{name}}, story: func(s *stage) { s.token("a"); s.get("") }},
 		{name: "a path whose name is on the list", config: pluginConfig{policy: auth.Allowlist, allow: []string{name}}, story: func(s *stage) { s.token("a"); s.get("") }},
@@ -408,7 +410,7 @@ func TestExecInfo(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			calls := map[string][]pluginCall{}
-			for who, make := range map[string]func(pluginConfig, testing.TB, *guard, *plugin) (send, error){
+			for who, connect := range map[string]func(pluginConfig, testing.TB, *guard, *plugin) (send, error){
 				"ours": pluginConfig.ourSend, "theirs": pluginConfig.theirSend,
 			} {
 				play(t, tc.config, func(s *stage) {
@@ -418,7 +420,7 @@ func TestExecInfo(t *testing.T) {
 					for i := range calls[who] { // each has a server of its own
 						calls[who][i].Info = strings.ReplaceAll(calls[who][i].Info, s.guard.URL, "https://server")
 					}
-				}, make)
+				}, connect)
 			}
 			if diff := cmp.Diff(calls["theirs"], calls["ours"]); diff != "" || len(calls["ours"]) != 1 {
 				t.Errorf("calls (-theirs +ours):\n%s", diff)
@@ -429,7 +431,7 @@ func TestExecInfo(t *testing.T) {
 
 // TestExecCrowd promises that many requests at once run the plugin once, in both.
 func TestExecCrowd(t *testing.T) {
-	for who, make := range map[string]func(pluginConfig, testing.TB, *guard, *plugin) (send, error){
+	for who, connect := range map[string]func(pluginConfig, testing.TB, *guard, *plugin) (send, error){
 		"ours": pluginConfig.ourSend, "theirs": pluginConfig.theirSend,
 	} {
 		got := play(t, pluginConfig{}, func(s *stage) {
@@ -445,7 +447,7 @@ func TestExecCrowd(t *testing.T) {
 			}
 			wg.Wait()
 			s.get("")
-		}, make)
+		}, connect)
 		if diff := cmp.Diff([]string{`200 ["a"] runs=1`}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", who, diff)
 		}

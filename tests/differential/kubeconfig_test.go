@@ -6,6 +6,7 @@ package differential_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -135,9 +136,7 @@ func theirOutcomeOf(t testing.TB, c *rest.Config, namespace string) outcome {
 	}
 	if p := c.AuthProvider; p != nil {
 		o.Provider, o.Settings = p.Name, map[string]string{}
-		for name, value := range p.Config {
-			o.Settings[name] = value
-		}
+		maps.Copy(o.Settings, p.Config)
 	}
 	return o
 }
@@ -206,7 +205,7 @@ func TestKubeconfig(t *testing.T) {
 			t.Setenv("KUBECONFIG", "")
 			if tc.env != "" {
 				var list []string
-				for _, name := range strings.Split(tc.env, ":") {
+				for name := range strings.SplitSeq(tc.env, ":") {
 					if name != "" && !filepath.IsAbs(name) {
 						name = filepath.Join(dir, name)
 					}

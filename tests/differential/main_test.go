@@ -48,7 +48,7 @@ func runPlugin(dir string) int {
 		return string(data)
 	}
 	if d, err := time.ParseDuration(read("sleep")); err == nil {
-		time.Sleep(d)
+		<-time.After(d)
 	}
 	fmt.Print(read("stdout"))
 	code, _ := strconv.Atoi(read("exit"))
@@ -75,8 +75,8 @@ func (p *plugin) set(t testing.TB, name, text string) {
 	}
 }
 
-// print makes the plugin print a credential.
-func (p *plugin) print(t testing.TB, status map[string]string) {
+// prints makes the plugin print a credential.
+func (p *plugin) prints(t testing.TB, status map[string]string) {
 	t.Helper()
 	p.set(t, "stdout", string(toJSON(t, map[string]any{
 		"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "status": status,

@@ -167,10 +167,10 @@ var (
 	widgetsGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 )
 
-func widget(name string) *unstructured.Unstructured {
+func widget() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
-		"metadata": map[string]any{"name": name, "namespace": "prod"}, "spec": map[string]any{"size": int64(3), "a<b": "&"},
+		"metadata": map[string]any{"name": "w", "namespace": "prod"}, "spec": map[string]any{"size": int64(3), "a<b": "&"},
 	}}
 }
 
@@ -337,12 +337,12 @@ func writeCases() []requestCase {
 		{
 			name: "create with all options",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Create(ctx, widget("w"),
+				_, err := client.Dynamic(c, widgets, "prod").Create(ctx, widget(),
 					&request.CreateOptions{DryRun: true, FieldManager: "me", FieldValidation: request.ValidationStrict})
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
-				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").Create(ctx, widget("w"),
+				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").Create(ctx, widget(),
 					metav1.CreateOptions{DryRun: []string{"All"}, FieldManager: "me", FieldValidation: "Strict"})
 				return err
 			},
@@ -363,11 +363,11 @@ func writeCases() []requestCase {
 		{
 			name: "update an object of any kind",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Update(ctx, widget("w"), nil)
+				_, err := client.Dynamic(c, widgets, "prod").Update(ctx, widget(), nil)
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
-				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").Update(ctx, widget("w"), metav1.UpdateOptions{})
+				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").Update(ctx, widget(), metav1.UpdateOptions{})
 				return err
 			},
 		},
@@ -377,11 +377,11 @@ func writeCases() []requestCase {
 		{
 			name: "apply",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Apply(ctx, widget("w"), &request.ApplyOptions{FieldManager: "me", Force: true, DryRun: true})
+				_, err := client.Dynamic(c, widgets, "prod").Apply(ctx, widget(), &request.ApplyOptions{FieldManager: "me", Force: true, DryRun: true})
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
-				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").Apply(ctx, "w", widget("w"),
+				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").Apply(ctx, "w", widget(),
 					metav1.ApplyOptions{FieldManager: "me", Force: true, DryRun: []string{"All"}})
 				return err
 			},
@@ -455,11 +455,11 @@ func subresourceCases() []requestCase {
 		{
 			name: "update a status",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Status().Update(ctx, widget("w"), nil)
+				_, err := client.Dynamic(c, widgets, "prod").Status().Update(ctx, widget(), nil)
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
-				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").UpdateStatus(ctx, widget("w"), metav1.UpdateOptions{})
+				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").UpdateStatus(ctx, widget(), metav1.UpdateOptions{})
 				return err
 			},
 		},
@@ -468,11 +468,11 @@ func subresourceCases() []requestCase {
 			because: "what is not forced need not be said",
 			adjust:  func(theirs *sent) { delete(theirs.Query, "force") },
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Status().Apply(ctx, widget("w"), &request.ApplyOptions{FieldManager: "me"})
+				_, err := client.Dynamic(c, widgets, "prod").Status().Apply(ctx, widget(), &request.ApplyOptions{FieldManager: "me"})
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
-				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").ApplyStatus(ctx, "w", widget("w"), metav1.ApplyOptions{FieldManager: "me"})
+				_, err := c.dynamic.Resource(widgetsGVR).Namespace("prod").ApplyStatus(ctx, "w", widget(), metav1.ApplyOptions{FieldManager: "me"})
 				return err
 			},
 		},

@@ -54,8 +54,8 @@ func testLogs(t *testing.T, pods *kube.API[corev1.Pod]) {
 }
 
 // testLogsOfMany promises that the logs of many pods come in one order, also of pods that come later.
-func testLogsOfMany(t *testing.T, pods *kube.API[corev1.Pod]) {
-	node := nodeOf(t, connect(t, nil))
+func testLogsOfMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+	node := nodeOf(t, c)
 	speaker := func(name string) *corev1.Pod {
 		pod := &corev1.Pod{Spec: podSpec(node)}
 		pod.Name, pod.Labels = name, map[string]string{"app": "speaker"}

@@ -29,11 +29,12 @@ func TestStreamsOnNode(t *testing.T) {
 	t.Run("Terminal", func(t *testing.T) { testTerminal(t, pods) })
 	t.Run("Attach", func(t *testing.T) { testAttach(t, pods) })
 	t.Run("Logs", func(t *testing.T) { testLogs(t, pods) })
-	t.Run("LogsOfMany", func(t *testing.T) { testLogsOfMany(t, pods) })
+	t.Run("LogsOfMany", func(t *testing.T) { testLogsOfMany(t, c, pods) })
 	t.Run("PortForward", func(t *testing.T) { testPortForward(t, pods) })
 	t.Run("PortForwardMany", func(t *testing.T) { testPortForwardMany(t, c, pods) })
 	t.Run("PortForwardService", func(t *testing.T) { testPortForwardService(t, c, pods) })
 	t.Run("Files", func(t *testing.T) { testFiles(t, pods) })
+	t.Run("Programs", func(t *testing.T) { testStreamPrograms(t, pods) })
 	t.Run("Killed", func(t *testing.T) { testKilled(t, pods) })
 }
 

@@ -53,7 +53,7 @@ func TestX(t *testing.T) {
 		yaml.Unmarshal(want, &a)
 		yaml.Unmarshal(f.Content, &b)
 		for _, d := range differ("", a, b) {
-			t.Errorf("%s: %.400s", name, d)
+			t.Errorf("%s: %s", name, d)
 		}
 	}
 	es, _ := os.ReadDir(dir)

@@ -11,7 +11,7 @@ import (
 
 func TestPluralize(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"document", "documents"},
+		{"Document", "documents"},
 		{"ingress", "ingresses"},
 		{"box", "boxes"},
 		{"quartz", "quartzes"},

@@ -19,6 +19,15 @@ type Decl struct {
 	Doc     string // without the markers
 	Markers []*Marker
 	Pos     token.Position
+
+	of base // of a type
+}
+
+// base is the name that a type is declared with, as in "type Name Base". Type-checked packages know only what is below
+// all such names.
+type base struct {
+	path string // of its package, "" for the same
+	name string // "" when the type is declared otherwise
 }
 
 // Marker is a marker with its place.
@@ -83,6 +92,25 @@ func (p *Program) Decl(obj types.Object) *Decl {
 		return d
 	}
 	return empty
+}
+
+// Base returns the type that another is declared with by its name, as in "type Name Base", nil when it is declared
+// otherwise. The markers of the one also hold for the other.
+func (p *Program) Base(obj *types.TypeName) *types.TypeName {
+	of := p.Decl(obj).of
+	if of.name == "" {
+		return nil
+	}
+	pkg := obj.Pkg()
+	if of.path != "" {
+		found := p.byPath[of.path]
+		if found == nil || found.Types == nil {
+			return nil
+		}
+		pkg = found.Types
+	}
+	named, _ := pkg.Scope().Lookup(of.name).(*types.TypeName)
+	return named
 }
 
 // scan reads the markers of all files of a package that has syntax.

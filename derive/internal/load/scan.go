@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/marker"
@@ -68,10 +69,44 @@ func (s *scan) typeDecl(gen *ast.GenDecl, end token.Pos) {
 			}
 		}
 		d := s.declare(spec.Name, doc, start, end, marker.Type)
+		d.of = s.of(spec)
 		s.pkg.decls[s.key(spec.Name)] = d
 		s.structs(spec.Type)
 		end = spec.End()
 	}
+}
+
+// of finds out which name a type is declared with.
+func (s *scan) of(spec *ast.TypeSpec) base {
+	switch expr := spec.Type.(type) {
+	case *ast.Ident:
+		return base{name: expr.Name}
+	case *ast.SelectorExpr:
+		if pkg, ok := expr.X.(*ast.Ident); ok {
+			return base{s.imported(pkg.Name), expr.Sel.Name}
+		}
+	}
+	return base{}
+}
+
+// imported returns the path of the package that the file knows by a name.
+func (s *scan) imported(name string) string {
+	for _, spec := range s.file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		known := ""
+		if spec.Name != nil {
+			known = spec.Name.Name
+		} else if pkg := s.program.byPath[path]; pkg != nil {
+			known = pkg.Name
+		}
+		if known == name {
+			return path
+		}
+	}
+	return ""
 }
 
 // structs reads the fields of all structs that are written in a type expression.

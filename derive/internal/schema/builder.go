@@ -175,6 +175,9 @@ func (b *Builder) namedType(t *types.Named) *jsonschema.Schema {
 		if s := b.marshaler(t, decl); s != nil {
 			return s
 		}
+		if base := b.program.Base(obj); base != nil && types.Identical(base.Type().Underlying(), t.Underlying()) {
+			return b.schema(base.Type())
+		}
 		if st, ok := t.Underlying().(*types.Struct); ok {
 			return b.structType(st)
 		}

@@ -158,17 +158,16 @@ func asString(p *jsonschema.Schema) *jsonschema.Schema {
 
 // required reports whether a field must be there: its own markers decide, then the package's, then its json tag.
 func (b *Builder) required(f *types.Var, decl *load.Decl, omitted bool) bool {
-	optional := decl.Has("optional", "k8s:optional")
-	required := decl.Has("required", "k8s:required")
-	if ours := decl.Has(validation + "Optional"); ours || decl.Has(validation+"Required") {
-		optional, required = optional || ours, required || !ours
-	}
+	optional := decl.Has(validation+"Optional", "optional", "k8s:optional")
+	required := decl.Has(validation+"Required", "required", "k8s:required")
 	switch {
 	case optional && required && b.strict(f):
 		b.refuse("the field is marked both optional and required", "remove one of the markers")
 		return false
+	case optional && required: // in other modules, the one counts that counts for controller-gen
+		return decl.Has(validation+"Required") && !decl.Has(validation+"Optional")
 	case optional || required:
-		return !optional
+		return required
 	}
 	if pkg := b.program.Package(f.Pkg().Path()); pkg != nil {
 		if b.program.PackageMarker(pkg, "kubebuilder:validation:Optional") != nil {

@@ -11,7 +11,7 @@ import (
 
 // overlay puts the keywords that a field has on top of those of its type, in place. Documentation, defaults and the
 // x-kubernetes keywords of the field win. Where both restrict the value, both hold: a bound that the two give
-// differently moves into two branches of allOf.
+// differently moves into two branches of allOf, and of two enums what they share is left.
 func (s *Schema) overlay(field *Schema) *Schema {
 	var both branches
 	replace(&s.Title, field.Title)
@@ -44,7 +44,7 @@ func (s *Schema) overlay(field *Schema) *Schema {
 
 	s.overlayChildren(field)
 	s.Required = append(s.Required, field.Required...)
-	s.Validations = append(s.Validations, field.Validations...)
+	s.Validations = append(slices.Clone(field.Validations), s.Validations...)
 	s.AllOf = append(append(s.AllOf, field.AllOf...), both.list()...)
 	s.AnyOf = append(s.AnyOf, field.AnyOf...)
 	s.OneOf = append(s.OneOf, field.OneOf...)
@@ -104,10 +104,23 @@ func (s *Schema) overlayEnum(both *branches, enum []any) {
 	case enum == nil || reflect.DeepEqual(s.Enum, enum):
 	case s.Enum == nil:
 		s.Enum = enum
+	case len(common(s.Enum, enum)) > 0:
+		s.Enum = common(s.Enum, enum)
 	default:
 		both.first().Enum, both.second().Enum = s.Enum, enum
 		s.Enum = nil
 	}
+}
+
+// common returns the values that are in both of two lists.
+func common(a, b []any) []any {
+	var both []any
+	for _, v := range a {
+		if slices.ContainsFunc(b, func(w any) bool { return reflect.DeepEqual(v, w) }) {
+			both = append(both, v)
+		}
+	}
+	return both
 }
 
 // branches are the two schemas that must both hold.

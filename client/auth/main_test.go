@@ -1,0 +1,79 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pluginDir is the variable that makes a plugin of the test program: it names the folder that says what to do.
+const pluginDir = "KUBE_TEST_PLUGIN"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(pluginDir); dir != "" {
+		os.Exit(runPlugin(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// runPlugin notes in the folder how it was called, and does what the files there say.
+func runPlugin(dir string) int {
+	call, err := json.Marshal(call{os.Args[1:], os.Getenv("KUBERNETES_EXEC_INFO"), os.Getenv("GREETING")})
+	if err != nil {
+		return 101
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 102
+	}
+	if _, err := fmt.Fprintf(f, "%s\n", call); err != nil || f.Close() != nil {
+		return 103
+	}
+	read := func(name string) string {
+		data, _ := os.ReadFile(filepath.Join(dir, name)) // no file is nothing to do
+		return string(data)
+	}
+	if in := read("stdin"); in != "" {
+		data, _ := io.ReadAll(os.Stdin)
+		if string(data) != in {
+			return 104
+		}
+	}
+	if read("child") != "" { // who keeps the output open
+		child := exec.CommandContext(context.Background(), read("child"), "600") // outlives us
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if child.Start() != nil || os.WriteFile(filepath.Join(dir, "pid"), []byte(strconv.Itoa(child.Process.Pid)), 0o600) != nil {
+			return 105
+		}
+	}
+	fmt.Fprint(os.Stderr, read("stderr"))
+	if n, err := strconv.Atoi(read("flood")); err == nil {
+		for range n {
+			fmt.Print(strings.Repeat("x", 1<<10))
+		}
+	}
+	fmt.Print(read("stdout"))
+	if d, err := time.ParseDuration(read("sleep")); err == nil {
+		time.Sleep(d)
+	}
+	code, _ := strconv.Atoi(read("exit"))
+	return code
+}
+
+// call is how the plugin was called.
+type call struct {
+	Args     []string
+	Info     string
+	Greeting string
+}

@@ -1,0 +1,118 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// testStreamPrograms promises that the examples exec, logs and port-forward do what they say.
+func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
+	var env []string
+	if builtin != nil {
+		own, err := withNode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = []string{"KUBECONFIG=" + own.Kubeconfig()}
+	}
+	ns := pods.Namespace()
+	for _, tc := range []struct {
+		name    string
+		program string
+		args    []string
+		code    int
+		stdout  string // a regular expression for all of it
+		stderr  string // the same
+	}{
+		{
+			name: "exec prints what the command prints", program: "exec", args: []string{"-c", "web", "talker", "tool", "echo", "a", "-b"},
+			stdout: `a -b\n`,
+		},
+		{
+			name: "exec exits as the command does", program: "exec", args: []string{"-c", "web", "talker", "tool", "cat", "/none"},
+			code: 1, stderr: `tool: cat: open /none: no such file or directory\n`,
+		},
+		{
+			name: "exec passes on an input that is empty", program: "exec", args: []string{"-i", "-c", "web", "talker", "tool", "sum"},
+			stdout: `e3b0c442\w+ 0\n`,
+		},
+		{
+			name: "exec says what is wrong", program: "exec", args: []string{"absent", "tool"},
+			code: 1, stderr: `exec: exec pods ` + ns + `/absent: not found\n`,
+		},
+		{
+			name: "exec wants a terminal for a terminal", program: "exec", args: []string{"-t", "talker", "sh"},
+			code: 1, stderr: `exec: -t needs a terminal here, too; leave it out\n`,
+		},
+		{
+			name: "logs prints the last lines", program: "logs", args: []string{"-c", "lines", "-tail", "2", "talker"},
+			stdout: `(talker/lines line \d+\n){2}`,
+		},
+		{
+			name: "logs prints the logs of all containers", program: "logs", args: []string{"-l", "app=talker", "-tail", "1"},
+			stdout: `(talker/\w+ .*\n)*talker/web serving on .*\n(talker/\w+ .*\n)*`,
+		},
+		{
+			name: "logs says that there is no such pod", program: "logs", args: []string{"absent"},
+			code: 1, stderr: `logs: get pods ` + ns + `/absent: not found\n`,
+		},
+		{
+			name: "port-forward says that there is no such port", program: "port-forward", args: []string{"talker", "http"},
+			code: 1, stderr: `port-forward: http: the local port must be a number .*\n`,
+		},
+		{
+			name: "port-forward says that there is no such service", program: "port-forward", args: []string{"svc/absent", "80"},
+			code: 1, stderr: `port-forward: port-forward services ` + ns + `/absent: not found\n`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := call{program: tc.program, args: append([]string{"-n", ns}, tc.args...), env: env}.run(t)
+			if got.code != tc.code {
+				t.Errorf("exit status %d, want %d; it says %s", got.code, tc.code, got.stderr)
+			}
+			for _, out := range []struct{ name, got, want string }{{"stdout", got.stdout, tc.stdout}, {"stderr", got.stderr, tc.stderr}} {
+				if !regexp.MustCompile(`\A(` + out.want + `)\z`).MatchString(out.got) {
+					t.Errorf("%s = %q, want %s", out.name, out.got, out.want)
+				}
+			}
+		})
+	}
+	t.Run("port-forward forwards", func(t *testing.T) { testForwarding(t, ns, env) })
+}
+
+func testForwarding(t *testing.T, ns string, env []string) {
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	program := call{program: "port-forward", args: []string{"-n", ns, "talker", fmt.Sprintf("%d:http", port)}, env: env}.start(t)
+	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	eventually(t, "the port answers", func(context.Context) error {
+		got, err := get(t, once, fmt.Sprintf("http://127.0.0.1:%d", port))
+		if err == nil && got != "talker\n" {
+			err = fmt.Errorf("it answers %q", got)
+		}
+		return err
+	})
+	got := program.stop()
+	if want := fmt.Sprintf("forwarding 127.0.0.1:%d to port http\n", port); !strings.HasPrefix(got.stdout, want) || got.stderr != "" {
+		t.Errorf("it says %q and %q, want %q", got.stdout, got.stderr, want)
+	}
+	if !strings.Contains(got.stdout, "with "+ns+"/talker:8080\n") {
+		t.Errorf("it says %q, want the connection, too", got.stdout)
+	}
+}
