@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -200,13 +201,16 @@ func TestIsRetryableOfWhatIsNotTheServers(t *testing.T) {
 func TestAnAlertOfTheServerIsNotRetryable(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
-	defer server.Close()
-	go func() {
-		_, _ = io.ReadFull(server, make([]byte, 5)) // the head of the client's first record is enough to answer
-		go func() { _, _ = io.Copy(io.Discard, server) }()
+	var peer sync.WaitGroup
+	peer.Go(func() {
+		defer server.Close()
+		head := make([]byte, 5) // of the client's first record; its length comes last
+		_, _ = io.ReadFull(server, head)
+		_, _ = io.CopyN(io.Discard, server, int64(head[3])<<8+int64(head[4]))
 		_, _ = server.Write([]byte{21, 3, 3, 0, 2, 2, 42}) // a fatal alert: bad certificate
-	}()
-	err := tls.Client(client, &tls.Config{ServerName: "example.com"}).Handshake()
+	})
+	err := tls.Client(client, &tls.Config{ServerName: "example.com"}).HandshakeContext(t.Context())
+	peer.Wait()
 	if _, ok := errors.AsType[*net.OpError](err); !ok {
 		t.Fatalf("Handshake() = %v (%T), want a *net.OpError", err, err)
 	}

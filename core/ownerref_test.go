@@ -66,9 +66,11 @@ func TestSetController(t *testing.T) {
 		{"an object that does not say its namespace yet", "", nil, []metav1.OwnerReference{ref}, ""},
 		{"an object with another owner", "prod", []metav1.OwnerReference{friend}, []metav1.OwnerReference{friend, ref}, ""},
 		{
-			"an object that it owns, in an older version", "prod",
+			"an object that it owns, in an older version",
+			"prod",
 			[]metav1.OwnerReference{{APIVersion: "apps/v1beta1", Kind: "Deployment", Name: "web", UID: "u"}, friend},
-			[]metav1.OwnerReference{ref, friend}, "",
+			[]metav1.OwnerReference{ref, friend},
+			"",
 		},
 		{"an object that it controls", "prod", []metav1.OwnerReference{ref}, []metav1.OwnerReference{ref}, ""},
 		{"an object of another controller", "prod", []metav1.OwnerReference{other}, nil, `controlled by Deployment "old" already`},

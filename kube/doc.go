@@ -31,6 +31,8 @@
 //	res, err := disc.Resolve("deploy")               // plural, singular, short name or kind
 //	objs := kube.Dynamic(c, res, "prod")             // *kube.API[unstructured.Unstructured]
 //
+// A [Mapper] does the same for as long as a program runs, while kinds come and go. [Can] tells what one may do.
+//
 // # Read
 //
 // An [API] always asks the server. It is made by [Namespaced], [ClusterWide], [Of] or [Dynamic], and has the verbs Get,
@@ -39,7 +41,7 @@
 //	for pod, err := range pods.All(ctx, &kube.ListOptions{LabelSelector: "app=web"}) { … } // page after page
 //	for ev, err := range pods.Watch(ctx, nil) { … }  // one request; kube.Watch goes on regardless
 //
-// An error is the last pair of a sequence. Options may always be nil.
+// An error is the last pair of a sequence. Options may always be nil. Metadata and Table ask for less than the objects.
 //
 // # Write
 //
@@ -49,6 +51,27 @@
 //	dep, err := deployments.Apply(ctx, desired, &kube.ApplyOptions{FieldManager: "web-controller"})
 //	_, err = deployments.Patch(ctx, "web", kube.MergePatch(map[string]any{"spec": map[string]any{"replicas": 3}}), nil)
 //	err = pods.Delete(ctx, "web-0", nil)
+//
+// Modify reads, changes and writes again until nobody comes in between; it sends what has changed, so that fields which the
+// Go type does not declare survive:
+//
+//	dep, err = deployments.Modify(ctx, "web", func(d *appsv1.Deployment) error {
+//		d.Spec.Paused = true
+//		return nil
+//	}, nil)
+//
+// Subresources and what one does to some kinds only are verbs too: Scale, Evict, Restart, Cordon, Token, Approve, Resize.
+// [Drain] empties a node. [Documents] reads objects from YAML, and [InstallCRDs] brings a program's own kinds along.
+//
+// # Streams
+//
+// A command runs in a container, whose streams are readers and writers; a pod's port is a net.Conn or a local port; logs
+// are lines, of one pod or of many; files are copied in and out:
+//
+//	proc, err := pods.Exec(ctx, "web-0", &kube.ExecOptions{Command: []string{"cat", "/etc/hosts"}})
+//	fwd, err := pods.PortForward(ctx, "web-0", nil)
+//	for line, err := range pods.LogLines(ctx, "web-0", &kube.LogOptions{Follow: true}) { … }
+//	files := kube.PodFilesIn(pods, "web-0", nil)
 //
 // # Wait
 //
@@ -93,8 +116,9 @@
 //
 // # Retries and timeouts
 //
-// A verb sends one request and waits as long as its context lets it, but notices a connection that has died within
-// 45 seconds. What keeps up (kube.Watch, caches, controllers, Await) tries again, ever more slowly, until its context
+// A verb waits as long as its context lets it, but notices a connection that has died within 45 seconds. A request that can
+// do no harm a second time is sent again for up to 30 seconds when the server is too busy or gone, see [RetryOptions]. What
+// keeps up (kube.Watch, caches, controllers, Await) tries again, ever more slowly, until its context
 // ends. Whatever runs has a method Run, which returns when all it started has ended.
 //
 // # Concurrency

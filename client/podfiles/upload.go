@@ -56,10 +56,29 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	default:
 		err = explain(err, said)
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) { // servers lose the reason when a command that can't be run is given an input
+		if noTar := f.probe(ctx); noTar != nil {
+			err = noTar
+		}
+	}
 	if errors.Is(err, ErrNoTar) {
 		return Stats{}, err
 	}
 	return up.counter.Stats, errors.Join(err, up.partial.orNil())
+}
+
+// probe returns [ErrNoTar] if the container has no tar.
+func (f *Files) probe(ctx context.Context) error {
+	p, err := f.exec(ctx, []string{"tar", "--version"}, false)
+	if err != nil {
+		return nil //nolint:nilerr // there is an error already
+	}
+	defer p.Close()
+	said := &complaints{}
+	if err := explain(p.Run(nil, nil, said), said); errors.Is(err, ErrNoTar) {
+		return err
+	}
+	return nil
 }
 
 // upload is one upload under way.

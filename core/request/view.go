@@ -9,6 +9,7 @@ import "github.com/kube-go/sdk/core/wire"
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources.
 type View uint8
 
+// The views.
 const (
 	ViewObject   View = iota // the objects as they are
 	ViewMetadata             // PartialObjectMetadata: nothing but the metadata, for any kind

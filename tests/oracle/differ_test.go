@@ -9,17 +9,24 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // difference is one place where two CRDs say different things.
 type difference struct {
-	path string
+	path string // it begins with a dot and the name of the file
 	want string // what controller-gen says, "" for nothing
 	got  string // what kube-derive says, "" for nothing
 }
 
 func (d difference) String() string {
 	return fmt.Sprintf("%s: controller-gen %s, kube-derive %s", d.path, d.want, d.got)
+}
+
+// file returns the name of the file that the difference is in.
+func (d difference) file() string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(d.path, "."), ".yaml")
+	return name + ".yaml"
 }
 
 // differ gathers the differences of two values that were decoded from YAML.

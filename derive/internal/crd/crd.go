@@ -48,8 +48,8 @@ func Assemble(versions []Version, report func(token.Position, string)) *CRD {
 		"plural":   first.Plural,
 		"singular": first.Singular,
 	}
-	put(names, "shortNames", first.ShortNames)
-	put(names, "categories", first.Categories)
+	put(names, "shortNames", said(versions, shortNames))
+	put(names, "categories", said(versions, categories))
 	scope := "Namespaced"
 	if first.Cluster {
 		scope = "Cluster"
@@ -140,13 +140,26 @@ func (a *assembler) agree(versions []Version) {
 		if v.Singular != first.Singular {
 			differ("singular names", first.Singular, v.Singular)
 		}
-		if !slices.Equal(v.ShortNames, first.ShortNames) {
-			differ("short names", first.ShortNames, v.ShortNames)
+		if known := said(versions, shortNames); len(v.ShortNames) > 0 && !slices.Equal(v.ShortNames, known) {
+			differ("short names", known, v.ShortNames)
 		}
-		if !slices.Equal(v.Categories, first.Categories) {
-			differ("categories", first.Categories, v.Categories)
+		if known := said(versions, categories); len(v.Categories) > 0 && !slices.Equal(v.Categories, known) {
+			differ("categories", known, v.Categories)
 		}
 	}
+}
+
+func shortNames(v Version) []string { return v.ShortNames }
+func categories(v Version) []string { return v.Categories }
+
+// said returns the list that belongs to all versions, as the first version that has one gives it.
+func said(versions []Version, list func(Version) []string) []string {
+	for _, v := range versions {
+		if l := list(v); len(l) > 0 {
+			return l
+		}
+	}
+	return nil
 }
 
 func scopeOf(v Version) string {

@@ -13,7 +13,7 @@ import (
 func Pluralize(name string) string {
 	at := lastWord(name)
 	before, word := strings.ToLower(name[:at]), strings.ToLower(name[at:])
-	if len(word) > 1 && name[at:] == strings.ToUpper(name[at:]) { // an acronym: DNS, VPC
+	if name[at:] == strings.ToUpper(name[at:]) { // an acronym: DNS, VPC
 		if strings.HasSuffix(word, "s") {
 			return before + word + "es"
 		}

@@ -218,7 +218,7 @@ func (s *Schema) embed(e *Schema) {
 	var both branches
 	restrictPointer(&both, &s.MaxProperties, e.MaxProperties, func(b *Schema, v *uint64) { b.MaxProperties = v })
 	restrictPointer(&both, &s.MinProperties, e.MinProperties, func(b *Schema, v *uint64) { b.MinProperties = v })
-	s.Validations = append(slices.Clone(e.Validations), s.Validations...)
+	s.Validations = append(s.Validations, e.Validations...)
 	s.AllOf = append(append(s.AllOf, e.AllOf...), both.list()...)
 	s.AnyOf = append(s.AnyOf, e.AnyOf...)
 	s.OneOf = append(s.OneOf, e.OneOf...)
