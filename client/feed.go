@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,8 +55,16 @@ func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.
 		return metav1.ListMeta{}, err
 	}
 	defer resp.Body.Close()
-	return wire.ReadList(resp.Body, resp.Header.Get("Content-Type"), f.client.limits, each)
+	meta, err := wire.ReadList(resp.Body, resp.Header.Get("Content-Type"), f.client.limits, each)
+	if err == nil && o != nil && o.ShardSelector != "" && meta.ShardInfo == nil {
+		err = errNoShards
+	}
+	return meta, err
 }
+
+// errNoShards is what becomes of a list of a shard when the objects that were sent were all there are.
+var errNoShards = errors.New("the server does not know ShardSelector and has sent all objects: enable its feature gate " +
+	"ShardedListAndWatch, or leave the selector out")
 
 // Watch sends one watch request and yields its events as they arrive; an event's bytes live until the next one is asked
 // for. The sequence ends without an error when the server ends the watch.

@@ -27,7 +27,6 @@ func vocabulary() map[string]string {
 		"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's words: ObjectMeta, Condition, Time",
 		"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
 		"k8s.io/apimachinery/pkg/runtime/schema":            "GroupVersionKind, which TypeMeta speaks",
-		"k8s.io/apimachinery/pkg/version":                   "the server's own rule of which version of an API is newer",
 		"k8s.io/apimachinery/pkg/types":                     "UID",
 		"k8s.io/apimachinery/pkg/labels":                    "parses label selectors, and matches them",
 		"k8s.io/apimachinery/pkg/fields":                    "writes field selectors",

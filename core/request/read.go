@@ -42,7 +42,8 @@ type ListOptions struct {
 
 	// ShardSelector asks for a part of the objects, so that several programs can share them, such as
 	// "shardRange(object.metadata.uid, '0x0', '0x8000000000000000')". Kubernetes 1.36 has it behind the feature gate
-	// ShardedListAndWatch. Other servers ignore it: only a list whose ListMeta has a ShardInfo was restricted.
+	// ShardedListAndWatch. Other servers ignore it: only a list whose ListMeta has a ShardInfo was restricted, and the
+	// client's lists fail without it.
 	ShardSelector string
 
 	// IncludeObject is how much of an object comes with its row of a [ViewTable]. Default: IncludeMetadata.

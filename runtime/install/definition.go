@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -149,7 +148,7 @@ func (d *definition) lostIn(next *definition) []string {
 			}
 		}
 	}
-	if before, after := d.storage(), next.storage(); after != "" && version.CompareKubeAwareVersionStrings(before, after) > 0 {
+	if before, after := d.storage(), next.storage(); after != "" && core.CompareVersions(before, after) > 0 {
 		losses = append(losses, fmt.Sprintf("storage in version %s instead of %s", before, after))
 	}
 	return losses

@@ -46,9 +46,10 @@ func apis() []api {
 		}, 9},
 		{"prometheus-operator", []string{monitoring + "v1", monitoring + "v1alpha1", monitoring + "v1beta1"}, 10},
 		{"cluster-api", []string{
-			capi + "addons/...", capi + "bootstrap/...", capi + "controlplane/...", capi + "core/...", capi + "ipam/...",
-			capi + "runtime/v1alpha1", capi + "runtime/v1beta2",
-		}, 20},
+			capi + "addons/v1beta1", capi + "addons/v1beta2", capi + "bootstrap/kubeadm/v1beta1", capi + "bootstrap/kubeadm/v1beta2",
+			capi + "controlplane/kubeadm/v1beta1", capi + "controlplane/kubeadm/v1beta2", capi + "core/v1beta1", capi + "core/v1beta2",
+			capi + "ipam/v1alpha1", capi + "ipam/v1beta1", capi + "ipam/v1beta2", capi + "runtime/v1alpha1", capi + "runtime/v1beta2",
+		}, 17},
 		{"envoy gateway", []string{"github.com/envoyproxy/gateway/api/v1alpha1"}, 8},
 	}
 }

@@ -190,6 +190,9 @@ func (s *scanner) braces() (any, error) {
 		return map[string]any{}, nil
 	}
 	first := s.pos
+	if s.has("{") { // no key begins like that
+		return s.items('}', ',')
+	}
 	if _, err := s.key(); err != nil || s.pos == len(s.text) || !s.accept(':') {
 		s.pos = first
 		return s.items('}', ',')

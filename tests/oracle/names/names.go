@@ -323,12 +323,6 @@ type Medium struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 }
 
-// Media is a name.
-type Media struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-}
-
 // Data is a name.
 type Data struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -337,12 +331,6 @@ type Data struct {
 
 // Metadata is a name.
 type Metadata struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-}
-
-// Datum is a name.
-type Datum struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 }
@@ -961,12 +949,6 @@ type Zombie struct {
 
 // Die is a name.
 type Die struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-}
-
-// Dice is a name.
-type Dice struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 }
