@@ -8,8 +8,9 @@ GO ?= go
 export GO
 
 MODULES := $(shell cat modules.txt)
-# tools is outside the workspace, since its dependencies are nobody else's.
-WORK := $(filter-out tools,$(MODULES))
+# These are outside the workspace, since their dependencies are nobody else's.
+ALONE := tools tests/oracle
+WORK := $(filter-out $(ALONE),$(MODULES))
 # The tests of these start clusters, and the others do not.
 UNITS := $(patsubst %,./%/...,$(filter-out tests/cluster tests/e2e,$(WORK)))
 
@@ -53,7 +54,7 @@ unit: $(REPORT)
 ## race: the tests that need no cluster, with the race detector
 race: $(REPORT)
 	$(GO) test -json -race $(UNITS) | $(REPORT)
-	cd tools && GOWORK=off $(GO) test ./...
+	@for m in $(ALONE); do (cd $$m && GOWORK=off $(GO) test ./...) || exit 1; done
 
 ## cluster-test: the tests of the built-in cluster; KUBECLUSTER_NODE=1 makes it a failure if there can be no node
 cluster-test: $(REPORT)
@@ -106,7 +107,7 @@ modern:
 golangci: $(LINT)
 	@for m in $(MODULES); do \
 		echo "lint $$m"; \
-		(cd $$m; if [ $$m = tools ]; then export GOWORK=off; fi; $(LINT) fmt --diff && $(LINT) run ./...) || failed="$$failed $$m"; \
+		(cd $$m; case " $(ALONE) " in *" $$m "*) export GOWORK=off;; esac; $(LINT) fmt --diff && $(LINT) run ./...) || failed="$$failed $$m"; \
 	done; \
 	test -z "$$failed" || { echo "golangci-lint complains about$$failed; make fix may help" >&2; exit 1; }
 

@@ -12,7 +12,7 @@ import (
 
 // AttachOptions are the options of [API.Attach].
 type AttachOptions struct {
-	// Container is whose process it is. Default: the pod's default container.
+	// Container is whose process it is. Default: the pod's container, if it has just one.
 	Container string
 
 	// Stdin asks for the input of the process: [Process.Stdin]. The container must have been made with one.

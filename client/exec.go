@@ -15,13 +15,14 @@ type ExecOptions struct {
 	// Command is the program with its arguments. No shell comes between.
 	Command []string
 
-	// Container is where it runs. Default: the pod's default container.
+	// Container is where it runs. Default: the pod's container, if it has just one.
 	Container string
 
 	// Stdin gives the process an input: [Process.Stdin].
 	Stdin bool
 
-	// TTY gives the process a terminal, which has one output for both: [Process.Stderr] is nil then.
+	// TTY gives the process a terminal, which has one output for both: [Process.Stderr] is nil then. The end of the input
+	// means nothing to a terminal; "\x04", which is Ctrl-D, does.
 	TTY bool
 
 	// NoStdout and NoStderr decline an output.
@@ -38,7 +39,8 @@ type ExecOptions struct {
 // Exec runs a command in a container of a pod.
 //
 // The context is the process's: when it ends, so does the stream. The process itself is not killed by that, unless it has
-// a terminal; one that should end with its stream reads its input until it ends.
+// a terminal; one that should end with its stream reads its input until it ends. Some container runtimes do not notice
+// that a process has ended before it read all of its input: give the context of such a one a deadline.
 //
 // Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that is not there; a [*request.InvalidError] for other
 // kinds than pods. That the command can't be run comes from [Process.Wait].

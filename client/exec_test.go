@@ -50,9 +50,7 @@ func TestExecRun(t *testing.T) {
 	if diff := cmp.Diff(want, <-query); diff != "" {
 		t.Errorf("query (-want +got):\n%s", diff)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	p.Close()
 	if _, err := p.Stdin.Write([]byte("late")); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Write() after the end = %v, want that it is closed", err)
 	}
@@ -132,7 +130,9 @@ func TestExecRefused(t *testing.T) {
 		{"forbidden", func(w http.ResponseWriter, _ *http.Request) { fail(w, 403, "Forbidden", long()) }, long(), core.ErrForbidden},
 		{"no pod", func(w http.ResponseWriter, _ *http.Request) { fail(w, 404, "NotFound", "") }, "not found", core.ErrNotFound},
 		{
-			"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://elsewhere.test/", 302) },
+			"a redirect", func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "https://elsewhere.test/", http.StatusFound)
+			},
 			"redirects are not followed", nil,
 		},
 		{"no upgrade", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, jsonType, []byte("{}")) }, "status 200", nil},
@@ -141,7 +141,7 @@ func TestExecRefused(t *testing.T) {
 			"an upgrade that is none", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Connection", "Upgrade")
 				w.Header().Set("Upgrade", "websocket")
-				w.WriteHeader(101)
+				w.WriteHeader(http.StatusSwitchingProtocols)
 			}, "is not one", nil,
 		},
 	} {
@@ -327,11 +327,11 @@ func TestExecEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
-		in, _ := io.Pipe()
+		in, feed := io.Pipe()
+		defer func() { _ = feed.Close() }() // never fails
 		if err := p.Run(in, io.Discard, io.Discard); !errors.Is(err, cause) {
 			t.Errorf("Run() = %v, want %v", err, cause)
 		}
-		in.Close()
 	})
 	t.Run("by Close", func(t *testing.T) {
 		s := serve(t, hang)

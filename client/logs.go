@@ -37,7 +37,7 @@ func (a *API[K]) logs(ctx context.Context, name string, o *request.LogOptions) (
 	if err != nil {
 		return nil, err
 	}
-	resp, err := a.client.Do(ctx, r)
+	resp, err := a.client.Do(ctx, r) //nolint:bodyclose // the caller closes it
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,8 @@ func TestALogIsCutIntoLines(t *testing.T) {
 			"a line that is too long", stamp + " " + long + "\nb\n", true,
 			[]LogLine{
 				{Time: at, Text: long[:lineBytes-len(stamp)-1], Partial: true},
-				{Time: at, Text: long[:len(stamp)+1]}, {Text: "b"},
+				{Time: at, Text: long[:len(stamp)+1]},
+				{Text: "b"},
 			},
 		},
 	} {

@@ -87,7 +87,7 @@ func (l *PortListener) open(ctx context.Context, addresses []string, port uint16
 		if err = l.openAll(ctx, addresses, port); err == nil {
 			return nil
 		}
-		l.Close()
+		_ = l.Close() // they were of no use
 		l.listeners = nil
 	}
 	return err

@@ -157,7 +157,9 @@ func TestListenAddresses(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- again.Run(context.Background()) }()
-	again.Close()
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
 	if err := <-done; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Run() of a listener that was closed = %v, want net.ErrClosed", err)
 	}

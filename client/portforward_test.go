@@ -31,6 +31,7 @@ import (
 
 // forwards returns a handler that plays a kubelet which forwards a port.
 func forwards(t testing.TB, play func(s *socket, port string)) http.HandlerFunc {
+	t.Helper()
 	return upgrades(t, v4, func(s *socket) {
 		port := s.request.URL.Query().Get("ports")
 		n, err := strconv.ParseUint(port, 10, 16)

@@ -146,10 +146,9 @@ func (p *Process) Wait() error {
 }
 
 // Close ends the stream and frees what it took. The process may go on. Output that was not read is dropped.
-func (p *Process) Close() error {
+func (p *Process) Close() {
 	p.conn.Close()
 	<-p.done
-	return nil
 }
 
 // Resize tells the process how large its terminal is, in characters.

@@ -34,6 +34,7 @@ type socket struct {
 
 // upgrades returns a handler that makes a stream of each request, whose other end play plays.
 func upgrades(t testing.TB, protocol string, play func(s *socket)) http.HandlerFunc {
+	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
 		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}})
 		if err != nil {

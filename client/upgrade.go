@@ -29,6 +29,7 @@ func (c *Client) dial(ctx context.Context, r *request.Request, protocols []strin
 	call, _ := middleware.CallOf(req.Context())
 	call.Idempotent = false // a GET though it is: a command may have begun, and must not be run twice
 	up := &upgrade{client: c}
+	//nolint:bodyclose // it is the connection
 	ws, resp, err := websocket.Dial(middleware.WithCall(req.Context(), call), req.URL.String(), &websocket.DialOptions{
 		HTTPClient:   &http.Client{Transport: up},
 		HTTPHeader:   req.Header,

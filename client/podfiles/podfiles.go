@@ -20,7 +20,7 @@ import (
 
 // Options are the options of [In].
 type Options struct {
-	// Container is whose files they are. Default: the pod's default container.
+	// Container is whose files they are. Default: the pod's container, if it has just one.
 	Container string
 
 	// Progress is told how far a copy is: after each file, and while large ones are copied. It is called by one goroutine

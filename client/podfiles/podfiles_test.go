@@ -32,22 +32,26 @@ func podOn(t *testing.T, root string, o *podfiles.Options) *podfiles.Files {
 	if _, err := exec.LookPath("tar"); err != nil {
 		t.Skip("needs a program tar: ", err)
 	}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io"}})
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		ws.SetReadLimit(1 << 20)
-		defer func() { _ = ws.CloseNow() }() // it may be closed
-		runTar(ws, root, r.URL.Query()["command"])
-	}))
+	s := httptest.NewServer(kubelet(root))
 	t.Cleanup(s.Close)
 	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: s.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return podfiles.In(client.Namespaced[corev1.Pod](c, "prod"), "web", o)
+}
+
+// kubelet runs commands in a folder of this machine.
+func kubelet(root string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io"}})
+		if err != nil {
+			return // it has answered
+		}
+		ws.SetReadLimit(1 << 20)
+		defer func() { _ = ws.CloseNow() }() // it may be closed
+		runTar(ws, root, r.URL.Query()["command"])
+	}
 }
 
 // channel is an output of a process.
@@ -73,7 +77,7 @@ func runTar(ws *websocket.Conn, root string, command []string) {
 			case message[0] == 0:
 				_, _ = feed.Write(message[1:]) // it may have ended
 			case message[0] == 255:
-				feed.Close()
+				_ = feed.Close() // never fails
 			}
 		}
 	}()
@@ -91,7 +95,7 @@ func runTar(ws *websocket.Conn, root string, command []string) {
 		}()
 		err = cmd.Wait()
 	}
-	in.Close()
+	_ = in.Close() // never fails
 	status := &metav1.Status{Status: "Success"}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		code, _ := json.Marshal(exit.ExitCode())

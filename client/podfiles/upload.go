@@ -45,7 +45,7 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	said := &complaints{}
 	dog := watch(archive, said, cancel)
 	err = p.Run(dog, nil, said)
-	archive.Close() // which ends the packing, if the process has ended early
+	_ = archive.Close() // which ends the packing, if the process has ended early
 	packErr := <-packed
 	dog.stop()
 	switch {

@@ -87,5 +87,8 @@ func (r *run) schema(builder *schema.Builder, k *kind.Kind) *structural.Schema {
 		r.problems.add(k.Pos, err.Error())
 		return nil
 	}
+	if err := s.CheckKeys(); err != nil {
+		r.program.Mistake(k.Package, k.Pos, k.Name+err.Error())
+	}
 	return s
 }

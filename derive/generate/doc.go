@@ -11,7 +11,7 @@
 //	}
 //	written, err := files.Write()
 //
-// [Run] reads sources and returns what the files should be. It changes nothing, so [Files.Stale] can tell whether a
+// [CRDs] makes the CRDs alone, of any Go module. [Run] reads sources and returns what the files should be. It changes nothing, so [Files.Stale] can tell whether a
 // tree is up to date. What the sources may say is described in the documentation of kube-derive.
 //
 // # Errors

@@ -28,9 +28,7 @@ func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
 		if got, err := bufio.NewReader(p.Stdout).ReadString('\n'); got != "hello\n" || err != nil {
 			t.Errorf("the container's cat = %q, %v", got, err)
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		p.Close()
 	}
 	p, err := pods.Attach(limit(t), "talker", &kube.AttachOptions{Container: "terminal", TTY: true})
 	if err != nil {

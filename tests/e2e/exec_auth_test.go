@@ -127,7 +127,7 @@ func TestExecPluginCertificate(t *testing.T) {
 	awaitGrant(t, ns, second)
 	program := newCredentialProgram(t)
 	one, two := issueCertificate(t, admin, first), issueCertificate(t, admin, second)
-	const lives = 6 * time.Second
+	const lives = 12 * time.Second
 	one["expirationTimestamp"] = time.Now().Add(lives).UTC().Format(time.RFC3339)
 	program.then(t, one)
 	program.then(t, two)

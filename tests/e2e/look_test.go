@@ -4,17 +4,12 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,47 +18,15 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// lookers are the programs that print what a cluster has.
-type lookers struct{ builder }
-
-// newLookers builds them.
-func newLookers(t *testing.T) *lookers {
+// look calls a program that prints what the cluster has, and waits for its end.
+func look(t *testing.T, program string, args ...string) outcome {
 	t.Helper()
-	l := &lookers{builder{dir: t.TempDir()}}
-	if err := l.compile("../../examples", "./get", "./api-resources", "./tree"); err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-// command returns a command that knows the cluster under test.
-func (l *lookers) command(ctx context.Context, program string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(l.dir, program), args...)
-	if builtin != nil {
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+builtin.Kubeconfig())
-	}
-	return cmd
-}
-
-// run calls a program and waits for its end.
-func (l *lookers) run(t *testing.T, program string, args ...string) outcome {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := l.command(ctx, program, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // its state says how it ended
-	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return call{program: program, args: args}.run(t)
 }
 
 // TestLookingExamples promises that the examples which print what a cluster has do what they say.
 func TestLookingExamples(t *testing.T) {
 	t.Parallel()
-	l := newLookers(t)
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
@@ -164,7 +127,7 @@ func TestLookingExamples(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := l.run(t, tc.program, strings.Fields(strings.ReplaceAll(tc.args, "NS", ns))...)
+			got := look(t, tc.program, strings.Fields(strings.ReplaceAll(tc.args, "NS", ns))...)
 			if got.code != tc.code {
 				t.Errorf("exit code %d, want %d", got.code, tc.code)
 			}
@@ -184,13 +147,13 @@ func TestLookingExamples(t *testing.T) {
 			Kind  string
 			Items []struct{ Kind string }
 		}
-		got := l.run(t, "get", "pods,deploy", "-n", ns, "-o", "json")
+		got := look(t, "get", "pods,deploy", "-n", ns, "-o", "json")
 		if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || list.Kind != "List" || len(list.Items) != 3 || list.Items[0].Kind != "Pod" {
 			t.Errorf("%v: %s%s", err, got.stdout, got.stderr)
 		}
 	})
 	t.Run("tree prints what an object owns", func(t *testing.T) {
-		got := l.run(t, "tree", "deploy", "web", "-n", ns)
+		got := look(t, "tree", "deploy", "web", "-n", ns)
 		want := `^OBJECT +READY +AGE\nDeployment/web +False \(\w+\) +\w+\n└─ReplicaSet/web-\w+ +- +\w+\n  ├─Pod/` + pod + ` +-.*\n  └─Pod/` + pod + ` +-.*\n$`
 		if !regexp.MustCompile(want).MatchString(got.stdout) { // how it ends is up to what else the cluster has
 			t.Errorf("stdout = %q, want %s; stderr = %q", got.stdout, want, got.stderr)
@@ -200,7 +163,7 @@ func TestLookingExamples(t *testing.T) {
 		watching, stop := context.WithCancel(t.Context())
 		defer stop()
 		var out transcript
-		cmd := l.command(watching, "get", "pods", "-n", ns, "-w")
+		cmd := call{program: "get", args: []string{"pods", "-n", ns, "-w"}}.command(watching, t)
 		cmd.Stdout = &out
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		if err := cmd.Start(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -122,11 +121,4 @@ func (b *Buffer) end(err error) {
 		b.err = err
 	}
 	b.changed.Broadcast()
-}
-
-// ended reports whether the peer has ended the channel by itself.
-func (b *Buffer) ended() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return errors.Is(b.err, io.EOF)
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -33,13 +34,14 @@ type peer struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	writing chan struct{} // holds a token unless somebody writes; a mutex would not do in a bubble
+	muted   atomic.Bool   // what it says is lost
 }
 
 // connect returns a connection and its peer.
 func connect(t testing.TB, protocol string, incoming ...channels.Channel) (*channels.Conn, *peer) {
 	t.Helper()
 	near, far := net.Pipe()
-	p := &peer{t, far, bufio.NewReader(far), make(chan struct{}, 1)}
+	p := &peer{t: t, conn: far, in: bufio.NewReader(far), writing: make(chan struct{}, 1)}
 	p.writing <- struct{}{}
 	return open(t, near, protocol, incoming...), p
 }
@@ -48,10 +50,11 @@ func connect(t testing.TB, protocol string, incoming ...channels.Channel) (*chan
 func open(t testing.TB, socket io.ReadWriteCloser, protocol string, incoming ...channels.Channel) *channels.Conn {
 	t.Helper()
 	out := channels.NewOutbox(socket)
-	ws, _, err := websocket.Dial(context.Background(), "http://test", &websocket.DialOptions{
-		HTTPClient:   &http.Client{Transport: handshake{out, protocol}},
-		Subprotocols: []string{protocol},
-	})
+	ws, _, err := websocket.Dial( //nolint:bodyclose // it is the connection
+		context.Background(), "http://test", &websocket.DialOptions{
+			HTTPClient:   &http.Client{Transport: handshake{out, protocol}},
+			Subprotocols: []string{protocol},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +109,9 @@ func (p *peer) send(kind byte, payload string) {
 func (p *peer) write(data []byte) error {
 	<-p.writing
 	defer func() { p.writing <- struct{}{} }()
+	if p.muted.Load() {
+		return nil
+	}
 	_, err := p.conn.Write(data)
 	return err
 }

@@ -5,6 +5,7 @@
 //
 //	go get -tool github.com/kube-go/sdk/derive/cmd/kube-derive
 //	go tool kube-derive [flags] [packages]
+//	go tool kube-derive crd [flags] [packages]
 //
 // or, in a source file, so that go generate does it:
 //
@@ -29,7 +30,19 @@
 // and for kubectl, to docs.example.com_documents.yaml in the directory that -out names (crds by default, relative to
 // where the command runs). When the file begins with a copyright comment, so does the generated one.
 //
-// With -verify nothing is written: the command exits with 1 and names the files that are out of date.
+// With -verify nothing is written: the command exits with 1 and names the files that are out of date. Flags may also
+// stand behind the packages.
+//
+// # CRDs alone
+//
+// With crd, the command writes the CRDs and nothing else, of any Go module, whether or not it uses this SDK:
+//
+//	kube-derive crd ./api/... --out config/crd
+//	kube-derive crd sigs.k8s.io/gateway-api/apis/v1 --out config/crd
+//
+// There, every struct that embeds metav1.TypeMeta and metav1.ObjectMeta in a package with +groupName= is a kind, also
+// without +kubebuilder:object:root=true. Versions of a kind in several packages make one definition, so name all of them
+// in one run. In packages of other modules, which one can't correct, a marker that makes no sense is named and ignored.
 //
 // # Markers about a kind
 //
@@ -47,8 +60,8 @@
 //	//kube:metadata          annotation=key=value label=key=value
 //
 // Paths are checked against the schema, which also tells the type of a column. Kinds are namespaced unless they say
-// otherwise, and their plural follows English rules unless it is given. Several versions of a kind in one run make one
-// definition; one of them says storage=true.
+// otherwise, and their plural follows the rules of controller-gen unless it is given. Several versions of a kind in one
+// run make one definition; one of them says storage=true.
 //
 // # Markers about types and fields
 //

@@ -134,7 +134,7 @@ func report(files *generate.Files, stdout, stderr io.Writer) int {
 	for _, path := range stale {
 		fmt.Fprintf(stderr, "%s: out of date\n", path)
 	}
-	fmt.Fprintf(stderr, "kube-derive: %s out of date; run go generate\n", plural(len(stale), "file"))
+	fmt.Fprintf(stderr, "kube-derive: %s out of date; run kube-derive again without --verify\n", plural(len(stale), "file"))
 	return 1
 }
 

@@ -63,7 +63,7 @@ func TestCommandWritesAndVerifies(t *testing.T) {
 			"verify names what is missing",
 			[]string{"-verify", "-out", "manifests"},
 			1, "",
-			"manifests/docs.example.com_documents.yaml: out of date\nzz_generated.kube.go: out of date\nkube-derive: 2 files out of date; run go generate\n",
+			"manifests/docs.example.com_documents.yaml: out of date\nzz_generated.kube.go: out of date\nkube-derive: 2 files out of date; run kube-derive again without --verify\n",
 		},
 		{
 			"a run writes it",
@@ -73,6 +73,9 @@ func TestCommandWritesAndVerifies(t *testing.T) {
 		},
 		{"a second run has nothing to do", []string{"-out", "manifests", "."}, 0, "kube-derive: wrote 0 files, 2 already up to date\n", ""},
 		{"verify agrees", []string{"--verify", "--out=manifests"}, 0, "kube-derive: 2 files up to date\n", ""},
+		{"CRDs alone are up to date too", []string{"crd", ".", "--verify", "--out", "manifests"}, 0, "kube-derive: 1 file up to date\n", ""},
+		{"CRDs alone can be missing", []string{"crd", "--out=config", ".", "--verify"}, 1, "", "config/docs.example.com_documents.yaml: out of date\nkube-derive: 1 file out of date; run kube-derive again without --verify\n"},
+		{"CRDs alone are written", []string{"crd", ".", "--out=config"}, 0, "wrote config/docs.example.com_documents.yaml\nkube-derive: wrote 1 file, 0 already up to date\n", ""},
 		{"another output directory", nil, 0, "wrote crds/docs.example.com_documents.yaml\nkube-derive: wrote 1 file, 1 already up to date\n", ""},
 	} {
 		code, stdout, stderr := call(t, dir, step.args...)
@@ -111,6 +114,7 @@ func TestCommandExplainsItself(t *testing.T) {
 		stdout, stderr string
 	}{
 		{[]string{"-h"}, 0, "usage: kube-derive [flags] [packages]", ""},
+		{[]string{"crd", ".", "-nonsense"}, 2, "", "flag provided but not defined: -nonsense"},
 		{[]string{"-nonsense"}, 2, "", "flag provided but not defined: -nonsense"},
 		{[]string{"./nowhere"}, 1, "", "directory not found"},
 		{[]string{"."}, 0, "no kinds here", ""},

@@ -74,7 +74,7 @@ type Config struct {
 }
 
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-	packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule
+	packages.NeedTypes | packages.NeedSyntax | packages.NeedModule
 
 // Load reads the packages that match the patterns.
 func Load(ctx context.Context, cfg *Config) (*Program, error) {

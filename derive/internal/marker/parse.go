@@ -80,6 +80,10 @@ func (s *Set) parseTheirs(text string) (*Marker, error) {
 	if d == nil {
 		return nil, s.unknownTheirs(text)
 	}
+	if strings.HasPrefix(d.name, "k8s:") { // Kubernetes allows a note behind these
+		value, _, _ := strings.Cut(text[end:], "#")
+		text = strings.TrimRight(text[:end]+value, " \t")
+	}
 	args := newArgReader(d)
 	sc := &scanner{text: text, pos: end}
 	if err := readTheirs(args, sc); err != nil {

@@ -119,6 +119,14 @@ func TestParseUnderstands(t *testing.T) {
 			`// +kubebuilder:default=[{"a":1},null]`,
 			&marker.Marker{Name: "kubebuilder:default", Offset: 3, Args: marker.Args{"": []any{map[string]any{"a": n("1")}, nil}}},
 		},
+		{
+			"a default list of objects",
+			`// +kubebuilder:default={{a: 1},{a: {{b: "x"}}}}`,
+			&marker.Marker{Name: "kubebuilder:default", Offset: 3, Args: marker.Args{"": []any{
+				map[string]any{"a": n("1")}, map[string]any{"a": []any{map[string]any{"b": "x"}}},
+			}}},
+		},
+		{"a note", "// +k8s:maxItems=3 # for now", &marker.Marker{Name: "k8s:maxItems", Offset: 3, Args: marker.Args{"": n("3")}}},
 		{"a default list", "// +kubebuilder:default=a;b", &marker.Marker{Name: "kubebuilder:default", Offset: 3, Args: marker.Args{"": []any{"a", "b"}}}},
 		{"a Kubernetes default", `// +default="TCP"`, &marker.Marker{Name: "default", Offset: 3, Args: marker.Args{"": "TCP"}}},
 		{"what another tool understands", "// +kubebuilder:rbac:groups=apps,resources=x;y", &marker.Marker{Name: "kubebuilder:rbac", Offset: 3, Args: marker.Args{}}},

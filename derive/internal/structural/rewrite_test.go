@@ -5,6 +5,7 @@ package structural_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,11 @@ func TestRewrite(t *testing.T) {
 			`{"minLength":1,"allOf":[
 				{"maxLength":5,"pattern":"b$","maximum":4,"exclusiveMaximum":true,"enum":["y"]},
 				{"maxLength":3,"pattern":"^a","maximum":4,"enum":["x"]}]}`,
+		},
+		{
+			"of two enums, what they share is left",
+			`{"$ref":"#/$defs/A","enum":["y","x"],"$defs":{"A":{"enum":["x","z","y"]}}}`,
+			`{"enum":["x","y"]}`,
 		},
 		{
 			"bounds that they give alike are one",
@@ -170,6 +176,26 @@ func TestRewriteRefuses(t *testing.T) {
 		_, err := structural.Rewrite(doc(t, tt.in))
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s: Rewrite = %v, want %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestCheckKeys(t *testing.T) {
+	const list = `{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":%s}`
+	for _, tt := range []struct{ name, items, want string }{
+		{"a key that is required", `{"required":["name"],"properties":{"name":{"type":"string"}}}`, ""},
+		{"a key that has a default", `{"properties":{"name":{"type":"string","default":"x"}}}`, ""},
+		{"a key that may be missing", `{"properties":{"name":{"type":"string"}}}`, `.spec.*.rows: items may lack "name"`},
+		{"a key that there is not", `{"properties":{}}`, `.spec.*.rows: items may lack "name"`},
+	} {
+		text := `{"properties":{"spec":{"additionalProperties":{"properties":{"rows":` + fmt.Sprintf(list, tt.items) + `}}}}}`
+		var s structural.Schema
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			t.Fatal(err)
+		}
+		err := s.CheckKeys()
+		if got := fmt.Sprint(err); (err == nil) != (tt.want == "") || !strings.HasPrefix(got, tt.want) && err != nil {
+			t.Errorf("%s: CheckKeys = %v, want %q", tt.name, err, tt.want)
 		}
 	}
 }

@@ -1,7 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds wraps types of Kubernetes itself into kinds, since they are the ones that API authors embed.
+// Package kinds wraps types of Kubernetes itself into kinds, since they are the ones that API authors embed. Where there
+// is no status, servers would refuse it: it has lists whose items may lack their key.
 //
 // +groupName=oracle.example.com
 // +versionName=v1
@@ -31,8 +32,7 @@ type Deployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   appsv1.DeploymentSpec   `json:"spec"`
-	Status appsv1.DeploymentStatus `json:"status,omitempty"`
+	Spec appsv1.DeploymentSpec `json:"spec"`
 }
 
 // StatefulSet wraps that of Kubernetes.
@@ -40,8 +40,7 @@ type StatefulSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   appsv1.StatefulSetSpec   `json:"spec"`
-	Status appsv1.StatefulSetStatus `json:"status,omitempty"`
+	Spec appsv1.StatefulSetSpec `json:"spec"`
 }
 
 // DaemonSet wraps that of Kubernetes.
@@ -49,8 +48,7 @@ type DaemonSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   appsv1.DaemonSetSpec   `json:"spec"`
-	Status appsv1.DaemonSetStatus `json:"status,omitempty"`
+	Spec appsv1.DaemonSetSpec `json:"spec"`
 }
 
 // ReplicaSet wraps that of Kubernetes.
@@ -58,8 +56,7 @@ type ReplicaSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   appsv1.ReplicaSetSpec   `json:"spec"`
-	Status appsv1.ReplicaSetStatus `json:"status,omitempty"`
+	Spec appsv1.ReplicaSetSpec `json:"spec"`
 }
 
 // Job wraps that of Kubernetes.
@@ -269,8 +266,7 @@ type ResourceClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   resourcev1.ResourceClaimSpec   `json:"spec"`
-	Status resourcev1.ResourceClaimStatus `json:"status,omitempty"`
+	Spec resourcev1.ResourceClaimSpec `json:"spec"`
 }
 
 // DeviceClass wraps that of Kubernetes.

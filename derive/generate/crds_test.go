@@ -1,0 +1,201 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-go/sdk/derive/generate"
+)
+
+// gadgets is a module that knows nothing of this one: two versions of a kind, written out for other generators, whose
+// deep copies are missing.
+const gadgets = `
+-- api/v1/types.go --
+// +groupName=gadgets.example.com
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/test/names"
+)
+
+var _ runtime.Object = &Gadget{}
+
+// Gadget is a thing.
+// +genclient
+// +kubebuilder:resource:shortName=gd;gdt,categories=all,scope=Cluster
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Colour",type="string",JSONPath=".spec.colour",priority=1
+type Gadget struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	Spec GadgetSpec ` + "`json:\"spec\"`" + `
+}
+
+// GadgetSpec is what a gadget should be.
+type GadgetSpec struct {
+	// +kubebuilder:validation:Enum=red;green;black
+	Colour Colour ` + "`json:\"colour\"`" + `
+	// +kubebuilder:validation:MaxLength=9
+	Host Host ` + "`json:\"host,omitempty\"`" + `
+	// +kubebuilder:default={{port: 80},{port: 443}}
+	Ports []Port ` + "`json:\"ports,omitempty\"`" + `
+}
+
+// Port is where a gadget listens.
+type Port struct {
+	Port int32 ` + "`json:\"port\"`" + `
+}
+
+// +kubebuilder:validation:Enum=red;green;blue
+type Colour string
+
+// Host has the restrictions of what it is declared with.
+type Host names.Label
+
+// GadgetList is no kind.
+type GadgetList struct {
+	metav1.TypeMeta ` + "`json:\",inline\"`" + `
+	metav1.ListMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	Items []Gadget ` + "`json:\"items\"`" + `
+}
+-- api/v1beta1/types.go --
+// +groupName=gadgets.example.com
+package v1beta1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Gadget was a thing.
+// +kubebuilder:deprecatedversion:warning="use v1"
+// +kubebuilder:unservedversion
+// +kubebuilder:resource:scope=Cluster
+type Gadget struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+}
+-- names/names.go --
+// Package names has no kinds.
+package names
+
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:Pattern="^[a-z]+$"
+type Label string
+`
+
+func TestCRDsOfTypesThatAreWrittenOut(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(gadgets)))
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, Out: "config"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"config/gadgets.example.com_gadgets.yaml"}, write(t, files)); diff != "" {
+		t.Fatalf("Write (-want +got):\n%s", diff)
+	}
+	if len(files.Warnings) > 0 {
+		t.Errorf("Warnings = %v, want none in packages of the module itself", files.Warnings)
+	}
+	var got, want any
+	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join(dir, "config/gadgets.example.com_gadgets.yaml"))), &got); err != nil {
+		t.Fatal(err)
+	}
+	typeMeta := cmp.FilterPath(func(p cmp.Path) bool {
+		key := p.Last().String()
+		return key == `["apiVersion"]` || key == `["kind"]`
+	}, cmp.Ignore())
+	if err := yaml.Unmarshal([]byte(wantGadgets), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, typeMeta); diff != "" {
+		t.Errorf("CRD (-want +got):\n%s", diff)
+	}
+}
+
+const wantGadgets = `
+metadata:
+  name: gadgets.gadgets.example.com
+spec:
+  group: gadgets.example.com
+  names: {listKind: GadgetList, plural: gadgets, singular: gadget, shortNames: [gd, gdt], categories: [all]}
+  scope: Cluster
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    additionalPrinterColumns:
+    - {name: Colour, type: string, jsonPath: .spec.colour, priority: 1}
+    schema:
+      openAPIV3Schema:
+        type: object
+        description: Gadget is a thing.
+        required: [spec]
+        properties:
+          metadata: {type: object}
+          spec:
+            type: object
+            description: GadgetSpec is what a gadget should be.
+            required: [colour]
+            properties:
+              colour: {type: string, enum: [red, green]}
+              host:
+                type: string
+                description: Host has the restrictions of what it is declared with.
+                minLength: 1
+                maxLength: 9
+                pattern: ^[a-z]+$
+              ports:
+                type: array
+                default: [{port: 80}, {port: 443}]
+                items:
+                  type: object
+                  description: Port is where a gadget listens.
+                  required: [port]
+                  properties:
+                    port: {type: integer, format: int32}
+  - name: v1beta1
+    served: false
+    storage: false
+    deprecated: true
+    deprecationWarning: use v1
+    schema:
+      openAPIV3Schema:
+        type: object
+        description: Gadget was a thing.
+        properties:
+          metadata: {type: object}
+`
+
+func TestCRDsOfOtherModulesWarn(t *testing.T) {
+	files, err := generate.CRDs(t.Context(), []string{"k8s.io/api/coordination/v1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files.Files) != 1 || filepath.Base(files.Files[0].Path) != "coordination.k8s.io_leases.yaml" {
+		t.Errorf("Files = %v, want that of leases", files.Files)
+	}
+	if len(files.Warnings) != 1 || !strings.Contains(files.Warnings[0].Message, "api-approved.kubernetes.io") {
+		t.Errorf("Warnings = %v, want one about the approval that a server wants", files.Warnings)
+	}
+}
+
+func TestCRDsRefuseMistakes(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(strings.Replace(gadgets, "MaxLength=9", "MaxLenght=9", 1))))
+	_, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+	const want = "api/v1/types.go:30:5: unknown marker +kubebuilder:validation:MaxLenght; did you mean +kubebuilder:validation:MaxLength?"
+	if err == nil || err.Error() != want {
+		t.Errorf("CRDs = %v, want %s", err, want)
+	}
+}

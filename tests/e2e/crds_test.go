@@ -1,0 +1,83 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestDerivedCRDs promises that the server takes every CustomResourceDefinition that kube-derive makes: of types that use
+// all that it knows, and of those of Kubernetes itself, which are the ones that API authors embed.
+func TestDerivedCRDs(t *testing.T) {
+	c := connect(t, nil)
+	dir := t.TempDir()
+	golden, err := filepath.Glob("../../derive/generate/testdata/*/crds/*.yaml")
+	if err != nil || len(golden) < 4 {
+		t.Fatalf("CRDs of testdata = %v, %v", golden, err)
+	}
+	for _, path := range golden {
+		takes(t, c, path)
+	}
+	deriveCRDs(t, "../oracle", dir, "./kinds")
+	made, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil || len(made) < 40 {
+		t.Fatalf("CRDs of Kubernetes' types = %v, %v", made, err)
+	}
+	for _, path := range made {
+		takes(t, c, path)
+	}
+}
+
+// deriveCRDs runs kube-derive in a module of this repository.
+func deriveCRDs(t *testing.T, module, out string, patterns ...string) {
+	t.Helper()
+	tool := filepath.Join(t.TempDir(), "kube-derive")
+	goAlone(t, "../../derive", "go", "build", "-o", tool, "./cmd/kube-derive")
+	goAlone(t, module, tool, append([]string{"crd", "--out", out}, patterns...)...)
+}
+
+// goAlone runs a command that runs the go command, in a module by itself.
+func goAlone(t *testing.T, module, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+}
+
+// takes creates the definition in a file, short of storing it, with every field checked.
+func takes(t *testing.T, c *kube.Client, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &unstructured.Unstructured{}
+	if text, err = yaml.YAMLToJSON(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := crd.UnmarshalJSON(text); err != nil {
+		t.Fatal(err)
+	}
+	want := crd.DeepCopy()
+	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	got, err := crds.Create(limit(t), crd, &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict})
+	if err != nil {
+		t.Errorf("%s: %v", filepath.Base(path), err)
+		return
+	}
+	for _, field := range missing("", want.Object, got.Object) {
+		t.Errorf("%s: the server has dropped or changed %s", filepath.Base(path), field)
+	}
+}
