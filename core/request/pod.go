@@ -146,7 +146,7 @@ const (
 
 // LogOptions are the options of reading a container's log. The zero value of a field is its default.
 type LogOptions struct {
-	Container string // default: the only container, or the pod's default one
+	Container string // default: the only container
 
 	Follow   bool // go on with what the container writes, until it ends
 	Previous bool // of the container's last run, which has ended
@@ -232,7 +232,7 @@ func flag(q url.Values, key string, on bool) {
 // ExecOptions are the options of running a command in a container.
 type ExecOptions struct {
 	Command   []string // the program with its arguments; required
-	Container string   // default: the pod's default container
+	Container string   // default: the only container
 
 	Stdin, Stdout, Stderr bool // which streams are wanted; at least one
 	TTY                   bool // give the process a terminal, which has no Stderr
@@ -250,7 +250,7 @@ func Exec(t Target, o *ExecOptions) (*Request, error) {
 
 // AttachOptions are the options of attaching to the process that a container runs.
 type AttachOptions struct {
-	Container string // default: the pod's default container
+	Container string // default: the only container
 
 	Stdin, Stdout, Stderr bool // which streams are wanted; at least one
 	TTY                   bool // the container has a terminal, which has no Stderr

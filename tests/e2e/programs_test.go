@@ -34,7 +34,7 @@ func (b *builder) build() {
 	if b.dir, b.err = os.MkdirTemp("", "e2e-programs-"); b.err != nil {
 		return
 	}
-	examples := []string{"./apply", "./document-controller", "./document-controller/demo", "./dynamic-get", "./exec", "./list-pods", "./logs", "./port-forward"}
+	examples := []string{"./..."}
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		examples = append([]string{"-race"}, examples...) // as these tests
 	}
