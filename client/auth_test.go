@@ -268,34 +268,46 @@ func TestCredentialErrors(t *testing.T) {
 		want    []string
 	}{
 		{
-			"the provider gcp", config.Config{AuthProvider: &config.AuthProvider{Name: "gcp"}}, client.Options{},
+			"the provider gcp",
+			config.Config{AuthProvider: &config.AuthProvider{Name: "gcp"}},
+			client.Options{},
 			[]string{"gcp was removed", "gke-gcloud-auth-plugin"},
 		},
 		{
-			"the provider azure", config.Config{AuthProvider: &config.AuthProvider{Name: "azure"}}, client.Options{},
+			"the provider azure",
+			config.Config{AuthProvider: &config.AuthProvider{Name: "azure"}},
+			client.Options{},
 			[]string{"azure was removed", "kubelogin convert-kubeconfig"},
 		},
 		{
-			"the provider oidc without an issuer", config.Config{AuthProvider: &config.AuthProvider{Name: "oidc"}}, client.Options{},
+			"the provider oidc without an issuer",
+			config.Config{AuthProvider: &config.AuthProvider{Name: "oidc"}},
+			client.Options{},
 			[]string{"idp-issuer-url is missing", "log in again"},
 		},
 		{
-			"a plugin over http", config.Config{Server: "http://localhost", Exec: plugin.exec()}, client.Options{},
+			"a plugin over http",
+			config.Config{Server: "http://localhost", Exec: plugin.exec()},
+			client.Options{},
 			[]string{"credentials are not sent over http"},
 		},
 		{
-			"a plugin that may not run", config.Config{Exec: plugin.exec()},
+			"a plugin that may not run",
+			config.Config{Exec: plugin.exec()},
 			client.Options{Plugin: &auth.PluginOptions{Policy: auth.DenyAll}},
 			[]string{`exec plugin "sh": is not allowed to run: the policy is DenyAll`},
 		},
 		{
-			"options for a plugin that is shared", config.Config{Exec: plugin.exec()},
+			"options for a plugin that is shared",
+			config.Config{Exec: plugin.exec()},
 			client.Options{Share: other, Plugin: &auth.PluginOptions{Policy: auth.DenyAll}},
 			[]string{"Options.Share and Options.Plugin exclude each other"},
 		},
 		{
-			"a token where a plugin is shared", config.Config{Exec: plugin.exec(), BearerToken: "abc"},
-			client.Options{Share: other}, []string{"Options.Share: the Config has other credentials than the client", "clear Share"},
+			"a token where a plugin is shared",
+			config.Config{Exec: plugin.exec(), BearerToken: "abc"},
+			client.Options{Share: other},
+			[]string{"Options.Share: the Config has other credentials than the client", "clear Share"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

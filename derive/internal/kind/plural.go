@@ -19,13 +19,13 @@ func Pluralize(name string) string {
 		}
 		return before + word + "s"
 	}
-	for _, pair := range strings.Fields(wholeWords) {
+	for pair := range strings.FieldsSeq(wholeWords) {
 		one, many, _ := strings.Cut(pair, ":")
 		if word == one || word == many {
 			return before + many
 		}
 	}
-	for _, pair := range strings.Fields(endings) {
+	for pair := range strings.FieldsSeq(endings) {
 		one, many, _ := strings.Cut(pair, ":")
 		if strings.HasSuffix(word, many) {
 			return before + word
