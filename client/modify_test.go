@@ -62,12 +62,12 @@ func TestModify(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			patch := ""
+			var patch strings.Builder
 			for _, ask := range s.asked()[1:] {
-				patch += ask.Body
+				patch.WriteString(ask.Body)
 			}
-			if patch != tt.wantPatch {
-				t.Errorf("patch = %s, want %s", patch, tt.wantPatch)
+			if patch.String() != tt.wantPatch {
+				t.Errorf("patch = %s, want %s", patch.String(), tt.wantPatch)
 			}
 			want := &leanConfigMap{Data: map[string]string{"color": "green", "size": "1"}}
 			if err := tt.change(want); err != nil {

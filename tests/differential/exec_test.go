@@ -45,14 +45,15 @@ func newGuard(t testing.TB) *guard {
 	t.Helper()
 	g := &guard{}
 	g.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		var who strings.Builder
+		who.WriteString(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		for _, cert := range r.TLS.PeerCertificates {
-			who += "+" + cert.Subject.CommonName
+			who.WriteString("+" + cert.Subject.CommonName)
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.seen = append(g.seen, who)
-		if g.good != "" && who != g.good {
+		g.seen = append(g.seen, who.String())
+		if g.good != "" && who.String() != g.good {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	}))

@@ -119,7 +119,7 @@ func testPortForwardMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod
 			}
 			defer conn.Close()
 			<-all // none is closed before all are open
-			if err := echoes(conn, bytes.Repeat([]byte(fmt.Sprintf("connection %d ", i)), 10_000)); err != nil {
+			if err := echoes(conn, bytes.Repeat(fmt.Appendf(nil, "connection %d ", i), 10_000)); err != nil {
 				t.Error(err)
 			}
 		})
