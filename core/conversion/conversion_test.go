@@ -132,7 +132,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		req, err := conversion.Read(strings.NewReader(text), nil)
 		if err != nil {
-			t.Skip(err)
+			return // not an input of the function
 		}
 		if _, err := conversion.Convert(req, convert).Encode(req); err != nil {
 			t.Error(err)

@@ -250,7 +250,7 @@ func FuzzExtract(f *testing.F) {
 		u := new(unstructured.Unstructured)
 		body := `{"apiVersion":"v1","kind":"X","metadata":{"name":"x","managedFields":[` + entry("m", "Apply", "v1", "", fields) + `]},"spec":` + spec + `}`
 		if err := wire.Unmarshal([]byte(body), "application/json", u); err != nil {
-			t.Skip(err)
+			return // not an input of the function
 		}
 		got, err := managed.Extract(u, "m", nil)
 		if err == nil && (got.GetName() != "x" || got.GetKind() != "X") {

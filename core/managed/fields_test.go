@@ -111,7 +111,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		fields, err := managed.Parse([]byte(in))
 		if err != nil {
-			t.Skip(err)
+			return // not an input of the function
 		}
 		text, err := wire.MarshalJSON(fields)
 		if err != nil {

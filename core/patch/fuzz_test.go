@@ -22,7 +22,7 @@ func seeds(f *testing.F) {
 
 func parsed(t *testing.T, text string) (v any) {
 	if err := wire.UnmarshalJSON([]byte(text), &v); err != nil {
-		t.Skip(err)
+		return nil // which is a document too
 	}
 	return v
 }
@@ -53,7 +53,7 @@ func FuzzDiffMerge(f *testing.F) {
 		from, to := parsed(t, a), parsed(t, b)
 		diff, err := patch.DiffMerge(&from, &to, nil)
 		if err != nil {
-			t.Skip(err) // no object
+			return // not an input of the function
 		}
 		got, err := patch.ApplyMerge(&from, diff)
 		if err != nil {
@@ -91,7 +91,7 @@ func FuzzApplyJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc, text string) {
 		var ops []request.Op
 		if err := wire.UnmarshalJSON([]byte(text), &ops); err != nil {
-			t.Skip(err)
+			return // not an input of the function
 		}
 		before := parsed(t, doc)
 		text = encode(t, before)
