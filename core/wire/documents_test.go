@@ -146,7 +146,7 @@ func TestDocumentsRefuse(t *testing.T) {
 	var bomb strings.Builder
 	bomb.WriteString(as("A") + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
 	for i := range 8 {
-		bomb.WriteString(fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", ")))
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
 	}
 	long := as("A") + "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.TrimSuffix(strings.Repeat("*a, ", 100), ", ") + "]\n"
 	tests := []struct {
