@@ -42,6 +42,9 @@ type ExecOptions struct {
 // a terminal; one that should end with its stream reads its input until it ends. Some container runtimes do not notice
 // that a process has ended before it read all of its input: give the context of such a one a deadline.
 //
+// What is still on its way when the process ends may be dropped by a busy node, without a word. A process whose last output
+// must not be lost ends when its input does, which is closed when all has come.
+//
 // Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that is not there; a [*request.InvalidError] for other
 // kinds than pods. That the command can't be run comes from [Process.Wait].
 func (a *API[K]) Exec(ctx context.Context, name string, o *ExecOptions) (*Process, error) {

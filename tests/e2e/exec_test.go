@@ -99,15 +99,18 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		if err != nil {
 			t.Error(err)
 		}
-		if p, err = pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "100M"}}); err != nil {
+		if p, err = pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "-wait", "100M"}, Stdin: true}); err != nil {
 			t.Error(err)
 			return
 		}
+		// The process ends when all has come: what a process leaves on the way when it ends, a busy node may drop.
+		wait, all := io.Pipe()
+		n := &counter{max: much, reached: func() { _ = all.Close() }}
 		sum := sha256.New()
-		if err := p.Run(nil, sum, nil); err != nil {
+		if err := p.Run(wait, io.MultiWriter(sum, n), nil); err != nil {
 			t.Error(err)
 		}
-		if got := fmt.Sprintf("%x %d\n", sum.Sum(nil), much); got != string(want) {
+		if got := fmt.Sprintf("%x %d\n", sum.Sum(nil), n.count); got != string(want) {
 			t.Errorf("what came out has the sum %s, want %s", got, want)
 		}
 		t.Logf("%s out in %v", size(much), time.Since(start))
@@ -144,6 +147,20 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		t.Errorf("its output = %d bytes, %v, want some and ErrStalled", n, err)
 	}
 	check()
+}
+
+// counter counts bytes, and tells when there are so many.
+type counter struct {
+	count, max int
+	reached    func()
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.count += len(p)
+	if c.count >= c.max {
+		c.reached()
+	}
+	return len(p), nil
 }
 
 // testTerminal promises that a process with a terminal is told of its size.

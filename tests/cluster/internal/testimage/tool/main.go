@@ -13,8 +13,8 @@
 //	env [NAME...]            print the environment, sorted, or the values of these variables
 //	ls [DIR...]              print mode, size and name of each file in the directories, by default "."
 //	size                     print "ROWS COLUMNS" of the terminal, and again whenever it changes, until standard input ends
-//	write [-sum] SIZE        print the first SIZE bytes ("64M": 64 MiB) of an endless stream that is always the same;
-//	                         with -sum, print what `sum` would print for them
+//	write [-sum|-wait] SIZE  print the first SIZE bytes ("64M": 64 MiB) of an endless stream that is always the same;
+//	                         with -sum, print what `sum` would print for them; with -wait, go on until standard input ends
 //	sum                      read standard input until it ends; print its SHA-256, in hexadecimal, and its length in bytes
 //	tar OPTION...            pack and unpack, see archive.go; the program is also called by the name of tar
 //	serve PORT               serve HTTP, see serve.go, until SIGTERM, then exit 0

@@ -18,8 +18,8 @@ import (
 func stream(size int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{}), size) }
 
 func write(_ context.Context, args []string, std streams) error {
-	summed := args[0] == "-sum"
-	if summed {
+	summed, waits := args[0] == "-sum", args[0] == "-wait"
+	if summed || waits {
 		args = args[1:]
 	}
 	if len(args) != 1 {
@@ -32,7 +32,10 @@ func write(_ context.Context, args []string, std streams) error {
 	if summed {
 		return printSum(std.out, stream(size))
 	}
-	_, err = io.Copy(std.out, stream(size))
+	if _, err = io.Copy(std.out, stream(size)); err != nil || !waits {
+		return err
+	}
+	_, err = io.Copy(io.Discard, std.in)
 	return err
 }
 
