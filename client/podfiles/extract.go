@@ -5,6 +5,7 @@ package podfiles
 
 import (
 	"archive/tar"
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -76,13 +77,17 @@ func (x *extraction) close() {
 
 // unpack reads an archive to its end. What can't be written is noted, and passed over.
 func (x *extraction) unpack(r io.Reader) error {
-	archive := tar.NewReader(r)
+	end := &endMark{Reader: r}
+	archive := tar.NewReader(end)
 	for {
 		header, err := archive.Next()
 		if err == io.EOF {
 			x.finishFolders()
-			if _, err := io.Copy(io.Discard, r); err != nil { // what fills the last block
+			if _, err := io.Copy(io.Discard, end); err != nil { // what fills the last block
 				return &brokenArchive{err}
+			}
+			if end.zeros < endBytes { // between two files, where the tar package takes it for the end
+				return &brokenArchive{fmt.Errorf("the archive has no end, so something is missing: %w", io.ErrUnexpectedEOF)}
 			}
 			return nil
 		}
@@ -94,6 +99,27 @@ func (x *extraction) unpack(r io.Reader) error {
 			return err
 		}
 	}
+}
+
+// endBytes is how many zeros mark the end of an archive, see
+// https://www.gnu.org/software/tar/manual/html_node/Standard.html.
+const endBytes = 1024
+
+// endMark reads an archive, and counts the zeros that stand last in what was read.
+type endMark struct {
+	io.Reader
+	zeros int
+}
+
+// Read reads from the archive.
+func (m *endMark) Read(p []byte) (int, error) {
+	n, err := m.Reader.Read(p)
+	if last := bytes.TrimRight(p[:n], "\x00"); len(last) > 0 {
+		m.zeros = n - len(last)
+	} else {
+		m.zeros += n
+	}
+	return n, err
 }
 
 // entry unpacks one entry. The errors that it returns end the whole.

@@ -200,13 +200,16 @@ func TestUnpackIsBounded(t *testing.T) {
 // TestUnpackWhatBreaksOff promises that of an archive that is cut anywhere there is no half file.
 func TestUnpackWhatBreaksOff(t *testing.T) {
 	archive := pack(t, dir("x"), file("x/a", strings.Repeat("a", 1000)), file("x/b", strings.Repeat("b", 1000)))
-	for n := 0; n < len(archive)-1024; n += 100 {
+	for n := 0; n < len(archive)-1024; n += 64 {
 		parent := t.TempDir()
 		x, err := newExtraction(filepath.Join(parent, "out"), "x", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		cut := io.MultiReader(bytes.NewReader(archive[:n]), brokenReader{})
+		if n%512 == 0 { // the stream may also end there in good order
+			cut = bytes.NewReader(archive[:n])
+		}
 		if err := x.unpack(cut); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("cut after %d bytes: unpack() = %v", n, err)
 		}
