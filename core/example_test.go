@@ -110,9 +110,9 @@ func ExampleSetController() {
 		fmt.Println(err)
 		return
 	}
-	ref, ok := core.ControllerOf(settings)
-	fmt.Println(ref.Kind, ref.Name, ok, core.IsControlledBy(settings, owner))
-	// Output: Deployment web true true
+	ref := metav1.GetControllerOf(settings)
+	fmt.Println(ref.Kind, ref.Name, metav1.IsControlledBy(settings, owner))
+	// Output: Deployment web true
 }
 
 func ExampleCompareVersions() {

@@ -51,7 +51,7 @@ func SetController(obj metav1.Object, owner Object, res Resource) error {
 		return fmt.Errorf("owner reference to %s %q: the object lives in namespace %q; an owner in a namespace owns only what lives in the same",
 			res.Kind, RefOf(owner), ns)
 	}
-	if other, ok := ControllerOf(obj); ok && other.UID != ref.UID {
+	if other := metav1.GetControllerOf(obj); other != nil && other.UID != ref.UID {
 		return fmt.Errorf("owner reference to %s %q: the object is controlled by %s %q already; let that one go first",
 			res.Kind, RefOf(owner), other.Kind, other.Name)
 	}
@@ -64,20 +64,4 @@ func SetController(obj metav1.Object, owner Object, res Resource) error {
 	}
 	obj.SetOwnerReferences(refs)
 	return nil
-}
-
-// ControllerOf returns the reference to the owner that is the controller of an object, if it has one.
-func ControllerOf(obj metav1.Object) (metav1.OwnerReference, bool) {
-	for _, ref := range obj.GetOwnerReferences() {
-		if ref.Controller != nil && *ref.Controller {
-			return ref, true
-		}
-	}
-	return metav1.OwnerReference{}, false
-}
-
-// IsControlledBy reports whether owner is the controller of obj: that one, and not another that once had its name.
-func IsControlledBy(obj, owner metav1.Object) bool {
-	ref, ok := ControllerOf(obj)
-	return ok && ref.UID != "" && ref.UID == owner.GetUID()
 }

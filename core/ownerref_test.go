@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
 )
@@ -89,43 +88,12 @@ func TestSetController(t *testing.T) {
 			if diff := cmp.Diff(tt.want, obj.OwnerReferences); err != nil || diff != "" {
 				t.Errorf("SetController = %v; owners (-want +got):\n%s", err, diff)
 			}
-			if !core.IsControlledBy(obj, owner) {
+			if !metav1.IsControlledBy(obj, owner) {
 				t.Error("the object is not controlled by its controller")
 			}
 		})
 	}
 	if err := core.SetController(&corev1.Pod{}, &appsv1.Deployment{}, res); err == nil {
 		t.Error("SetController of an owner that was never stored = nil")
-	}
-}
-
-func TestWhoControlsAnObject(t *testing.T) {
-	owner := func(uid types.UID) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: uid}}
-	}
-	owned := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
-		{Name: "a", UID: "friend", Controller: new(false)}, {Name: "a", UID: "boss", Controller: new(true)}, {Name: "a", UID: "other"}, {Name: "a"},
-	}}}
-	for _, tt := range []struct {
-		name       string
-		obj, owner *corev1.Pod
-		want       bool
-	}{
-		{"its controller", owned, owner("boss"), true},
-		{"an owner that says that it is no controller", owned, owner("friend"), false},
-		{"an owner that says nothing", owned, owner("other"), false},
-		{"one of the same name", owned, owner("new"), false},
-		{"one that was never stored", owned, owner(""), false},
-		{"one of whom it knows nothing", owner("x"), owner("boss"), false},
-	} {
-		if got := core.IsControlledBy(tt.obj, tt.owner); got != tt.want {
-			t.Errorf("%s: IsControlledBy = %t", tt.name, got)
-		}
-	}
-	if ref, ok := core.ControllerOf(owned); !ok || ref.UID != "boss" {
-		t.Errorf("ControllerOf = %v, %t", ref, ok)
-	}
-	if ref, ok := core.ControllerOf(owner("x")); ok || ref.UID != "" {
-		t.Errorf("ControllerOf an object without owners = %v, %t", ref, ok)
 	}
 }

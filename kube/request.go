@@ -46,12 +46,6 @@ func SetController(obj metav1.Object, owner Object, res Resource) error {
 	return core.SetController(obj, owner, res)
 }
 
-// ControllerOf returns the reference to the owner that controls an object, see [core.ControllerOf].
-func ControllerOf(obj metav1.Object) (metav1.OwnerReference, bool) { return core.ControllerOf(obj) }
-
-// IsControlledBy reports whether owner is the controller of obj, see [core.IsControlledBy].
-func IsControlledBy(obj, owner metav1.Object) bool { return core.IsControlledBy(obj, owner) }
-
 // CauseOf returns the first cause of a type that the server gives for saying no, see [core.CauseOf].
 func CauseOf(err error, t metav1.CauseType) (metav1.StatusCause, bool) { return core.CauseOf(err, t) }
 

@@ -76,12 +76,8 @@ func mayPass(err error) bool {
 	if _, ok := errors.AsType[*client.BudgetError](err); ok {
 		return true
 	}
-	if se, ok := errors.AsType[*core.StatusError](err); ok && errors.Is(err, core.ErrForbidden) && se.Status.Details != nil {
-		for _, cause := range se.Status.Details.Causes { // an eviction creates something, which such a namespace refuses
-			if cause.Type == "NamespaceTerminating" {
-				return true
-			}
-		}
+	if _, ok := core.CauseOf(err, "NamespaceTerminating"); ok { // an eviction creates something, which such a namespace refuses
+		return true
 	}
 	return core.IsRetryable(err)
 }

@@ -272,7 +272,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		req, err := admission.Read(strings.NewReader(text), nil)
 		if err != nil {
-			t.Skip(err)
+			return // no review
 		}
 		obj := new(corev1.Pod)
 		if req.Object.Len() == 0 || req.Object.Decode(obj) != nil {

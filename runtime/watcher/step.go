@@ -287,16 +287,8 @@ func resumable(err error) bool {
 
 // tooNew reports whether the server has not come to the version yet; it may never, when it was restored from a backup.
 func tooNew(err error) bool {
-	se, ok := errors.AsType[*core.StatusError](err)
-	if !ok || se.Status.Details == nil {
-		return false
-	}
-	for _, cause := range se.Status.Details.Causes {
-		if cause.Type == metav1.CauseTypeResourceVersionTooLarge {
-			return true
-		}
-	}
-	return false
+	_, ok := core.CauseOf(err, metav1.CauseTypeResourceVersionTooLarge)
+	return ok
 }
 
 // broken reports whether the connection failed, not the request.
