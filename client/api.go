@@ -89,6 +89,21 @@ func (a *API[K]) In(namespace string) *API[K] {
 	return &in
 }
 
+// PreferEncoding returns the same API, which asks the server for another encoding than it would by itself: protobuf for
+// the kinds of k8s.io/api, JSON for all others. CBOR takes less room than JSON, and about as long to decode; servers have
+// it behind the feature gate CBORServingAndStorage. One that does not have an encoding answers in JSON; one that refuses a
+// body in it is sent JSON instead, from then on.
+//
+// That K can't be decoded from protobuf is an error of each verb.
+func (a *API[K]) PreferEncoding(e wire.Encoding) *API[K] {
+	other := *a
+	other.target.Encoding = e
+	if other.setup == nil && e == wire.Protobuf && !wire.SupportsProtobuf(new(K)) {
+		other.setup = &request.InvalidError{Field: "encoding", Detail: fmt.Sprintf("%T can't be decoded from protobuf; ask for JSON", *new(K))}
+	}
+	return &other
+}
+
 // ready checks what the constructors could not report.
 func (a *API[K]) ready() error {
 	if a.setup != nil {
@@ -218,9 +233,9 @@ func (a *API[K]) exchange(ctx context.Context, verb string, t request.Target, b 
 // send sends a request in the encoding that suits its target. A server that refuses a body because of its encoding is
 // asked again with JSON, at once and from then on.
 func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Response, error) {
-	key := t.Resource.GroupVersionResource()
 	encoding := t.Encoding
-	if _, ok := c.jsonOnly.Load(key); ok {
+	refused := refusal{t.Resource.GroupVersionResource(), encoding}
+	if _, ok := c.refusals.Load(refused); ok {
 		encoding = wire.JSON
 	}
 	r, err := b(encoding)
@@ -228,15 +243,22 @@ func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Res
 		return nil, err
 	}
 	resp, err := c.Do(ctx, r)
-	if r.ContentType != wire.MediaTypeProtobuf || !errors.Is(err, core.ErrUnsupportedMediaType) {
+	inEncoding := encoding != wire.JSON && r.ContentType == encoding.MediaType()
+	if !inEncoding || !errors.Is(err, core.ErrUnsupportedMediaType) {
 		return resp, notServed(t, err)
 	}
-	c.jsonOnly.Store(key, struct{}{})
+	c.refusals.Store(refused, struct{}{})
 	if r, err = b(wire.JSON); err != nil {
 		return nil, err
 	}
 	resp, err = c.Do(ctx, r)
 	return resp, notServed(t, err)
+}
+
+// refusal is that a server takes no bodies about a resource in an encoding.
+type refusal struct {
+	resource schema.GroupVersionResource
+	encoding wire.Encoding
 }
 
 // encoded returns a build function of a request builder that takes a target.

@@ -6,6 +6,8 @@ package client
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kube-go/sdk/client/middleware"
@@ -18,8 +20,20 @@ func callOf(r *request.Request) middleware.Call {
 	return middleware.Call{
 		Verb: r.Verb, Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Plural,
 		Subresource: t.Subresource, Namespace: t.Namespace, Name: t.Name,
-		Idempotent: idempotent(r),
+		Idempotent: idempotent(r), LongRunning: longRunning(r),
 	}
+}
+
+// longRunning reports whether an answer may take as long as it likes. Of a request that was written by hand, the path
+// says it, as it does to the server.
+func longRunning(r *request.Request) bool {
+	segments := []string{r.Target.Subresource}
+	if r.Target.Resource.Plural == "" {
+		segments = strings.Split(r.Path, "/")
+	}
+	return r.Verb == "watch" || r.Query.Has("watch") || slices.ContainsFunc(segments, func(s string) bool {
+		return slices.Contains([]string{"watch", "log", "exec", "attach", "portforward", "proxy"}, s)
+	})
 }
 
 // idempotent reports whether sending a request twice does no more than sending it once. An update is idempotent even

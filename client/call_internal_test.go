@@ -4,6 +4,7 @@
 package client
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,7 @@ func TestCallOf(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			want := middleware.Call{
 				Verb: tc.verb, Version: "v1", Resource: "pods", Subresource: tc.sub, Namespace: "prod", Name: "web-0", Idempotent: tc.idempotent,
+				LongRunning: slices.Contains([]string{"log", "exec", "proxy"}, tc.sub),
 			}
 			if diff := cmp.Diff(want, callOf(tc.in)); diff != "" {
 				t.Errorf("call (-want +got):\n%s", diff)
@@ -63,6 +65,10 @@ func TestCallOf(t *testing.T) {
 		want middleware.Call
 	}{
 		{*build(request.Raw("/version")), middleware.Call{Verb: "get", Idempotent: true}},
+		{*build(request.Raw("/api/v1/pods?watch=1")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
+		{*build(request.Raw("/api/v1/watch/pods")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
+		{*build(request.Raw("/api/v1/namespaces/a/pods/b/log?follow=1")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
+		{*build(request.Raw("/api/v1/nodes/n/proxy/metrics")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
 		{request.Request{Method: "HEAD", Path: "/"}, middleware.Call{Idempotent: true}},
 		{request.Request{Method: "POST", Path: "/"}, middleware.Call{}},
 	} {

@@ -5,6 +5,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"github.com/kube-go/sdk/client/auth"
@@ -66,6 +68,10 @@ type Options struct {
 	// Default: HTTP/2 with the Config's TLS settings, through its proxy or else the one of HTTPS_PROXY and NO_PROXY.
 	Transport http.RoundTripper
 
+	// AnswerTimeout is how long to wait for an answer to begin, each time a request is sent. Watches, logs, streams and what
+	// is proxied are waited for as long as their contexts allow. Default two minutes: API servers give up after one.
+	AnswerTimeout time.Duration
+
 	// Logger gets one line per HTTP request at debug level, per retry at info level, and for each new warning of the server.
 	// Default: none.
 	Logger *slog.Logger
@@ -83,8 +89,7 @@ type Client struct {
 	upgrade http.RoundTripper // HTTP/1.1, which alone can be upgraded to a stream; the same layers
 	limits  *wire.Limits
 
-	// jsonOnly remembers the resources whose servers refused a protobuf body.
-	jsonOnly sync.Map
+	refusals sync.Map // of bodies, as keys of type refusal
 }
 
 // New returns a client. It reads the configuration and the files it names, but does not ask the server anything.
@@ -164,13 +169,17 @@ func (c *Client) layers(o *Options) ([]middleware.Func, error) {
 	if err != nil {
 		return nil, err
 	}
+	patience := cmp.Or(o.AnswerTimeout, answerTimeout)
+	if patience < 0 {
+		return nil, fmt.Errorf("Options.AnswerTimeout: %v is negative; leave it out for its default", patience)
+	}
 	return slices.Concat(
 		o.Middleware,
 		[]middleware.Func{
 			middleware.Warnings(warn), retry, limit, middleware.UserAgent(agent), impersonateLayer(c.config), c.conns.auth,
 		},
 		o.PerAttempt,
-		[]middleware.Func{middleware.Log(o.Logger), c.explain},
+		[]middleware.Func{middleware.Log(o.Logger), c.explain, awaitAnswer(patience)},
 	), nil
 }
 
@@ -192,7 +201,9 @@ func (c *Client) Config() *config.Config {
 func (c *Client) CloseIdleConnections() { c.conns.closeIdle() }
 
 // Do sends a request and returns the response when its status is a success; the caller closes its body. It is the way
-// to send what [API] has no verb for. Redirects are not followed: they are no success.
+// to send what [API] has no verb for. Redirects are not followed: they are no success. Up to 8 MiB of the answer to a read
+// are here when Do returns, so that it can be read again from the server if the connection breaks; what is read as it
+// comes, such as a stream of events, is asked for under [middleware.WithAttempts] of 1.
 //
 // Errors: [*core.StatusError] when the server says no, [*ConnectError] when it can't be reached, and the context's
 // cause when the context ends; the first two are in a [*middleware.RetryError] when the request was sent more than once.

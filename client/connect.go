@@ -64,6 +64,9 @@ func connectHint(err error) string {
 	if inv, ok := errors.AsType[x509.CertificateInvalidError](err); ok && inv.Reason == x509.Expired {
 		return "renew the server's certificate, or correct this machine's clock"
 	}
+	if _, ok := errors.AsType[*silentError](err); ok {
+		return "the server has the request and is busy or stuck: look at it, or allow more by AnswerTimeout"
+	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "nothing answers there: correct the address, or look for a firewall in between"
 	}

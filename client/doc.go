@@ -22,10 +22,11 @@
 //
 // # Retries and timeouts
 //
-// A verb waits as long as its context lets it. A request that has failed is sent again, for up to 30 seconds, when that may
-// help and can do no harm: when the server is too busy and says so; when a server that was there before is not; and, for
-// reads, updates, applies and other requests that do no more when they are sent twice, when the connection broke. See
-// [middleware.Retry], and Options.Retry to change it; [middleware.WithAttempts] sends a request once. A [Feed] does not
+// A verb waits as long as its context lets it, but not more than two minutes for an answer to begin, see
+// Options.AnswerTimeout; watches, logs and streams wait as long as they are let. A request that has failed is sent again,
+// for up to 30 seconds, when that may help and can do no harm: when the server is too busy and says so; when a server that
+// was there before is not; and, for reads, updates, applies and other requests that do no more when they are sent twice,
+// when the connection broke, be it within the first 8 MiB of the answer. See [middleware.Retry], and Options.Retry to change it; [middleware.WithAttempts] sends a request once. A [Feed] does not
 // send again, since who reads it comes back by himself. A body refused because of its encoding is sent once more as JSON.
 // Redirects are not followed. A silent connection is given up within 45 seconds.
 //

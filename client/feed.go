@@ -48,6 +48,9 @@ func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.
 	if f.setup != nil {
 		return metav1.ListMeta{}, f.setup
 	}
+	if o != nil && o.ShardSelector != "" {
+		each = within(o.ShardSelector, each)
+	}
 	resp, err := f.client.send(ctx, f.target, encoded(f.target, func(t request.Target) (*request.Request, error) {
 		return request.List(t, o)
 	}))
@@ -55,16 +58,31 @@ func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.
 		return metav1.ListMeta{}, err
 	}
 	defer resp.Body.Close()
-	meta, err := wire.ReadList(resp.Body, resp.Header.Get("Content-Type"), f.client.limits, each)
-	if err == nil && o != nil && o.ShardSelector != "" && meta.ShardInfo == nil {
-		err = errNoShards
-	}
-	return meta, err
+	return wire.ReadList(resp.Body, resp.Header.Get("Content-Type"), f.client.limits, each)
 }
 
-// errNoShards is what becomes of a list of a shard when the objects that were sent were all there are.
-var errNoShards = errors.New("the server does not know ShardSelector and has sent all objects: enable its feature gate " +
-	"ShardedListAndWatch, or leave the selector out")
+// errNoShards is what becomes of a request for a shard when an object that is not in it is sent.
+var errNoShards = errors.New("the server does not know ShardSelector and sends objects of other shards, too: enable its " +
+	"feature gate ShardedListAndWatch, or leave the selector out")
+
+// within checks that what each is called with is in a shard. A server's word for it is not enough: for watches it gives
+// none, nor for lists of custom resources.
+func within(selector string, each func(wire.Packed) error) func(wire.Packed) error {
+	shard, err := core.ParseShard(selector)
+	return func(p wire.Packed) error {
+		if err != nil {
+			return err
+		}
+		head, err := p.Head()
+		switch {
+		case err != nil:
+			return err
+		case !shard.Has(head.UID, head.Ref.Namespace):
+			return errNoShards
+		}
+		return each(p)
+	}
+}
 
 // Watch sends one watch request and yields its events as they arrive; an event's bytes live until the next one is asked
 // for. The sequence ends without an error when the server ends the watch.
@@ -97,9 +115,17 @@ func (f *Feed) watch(ctx context.Context, o *request.WatchOptions, yield func(wi
 		return err
 	}
 	defer resp.Body.Close()
+	check := func(wire.Packed) error { return nil }
+	if o.ShardSelector != "" {
+		check = within(o.ShardSelector, check)
+	}
 	for ev, err := range wire.Events(resp.Body, resp.Header.Get("Content-Type"), f.client.limits) {
-		if err == nil && ctx.Err() != nil {
+		switch {
+		case err != nil:
+		case ctx.Err() != nil:
 			err = context.Cause(ctx) // though events that were sent before may still be on their way
+		case ev.Type != core.Bookmark:
+			err = check(ev.Object)
 		}
 		if err != nil {
 			return err

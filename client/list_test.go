@@ -353,26 +353,3 @@ func TestFeedList(t *testing.T) {
 		})
 	}
 }
-
-func TestAShardThatIsNoneIsAnError(t *testing.T) {
-	tests := []struct {
-		name, meta string
-		ok         bool
-	}{
-		{name: "a server that shards", meta: `{"shardInfo":{"selector":"s"}}`, ok: true},
-		{name: "a server that does not", meta: `{}`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", jsonType)
-				_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":`+tt.meta+`,"items":[]}`)
-			})
-			maps := client.Of[leanConfigMap](s.client(t), configMaps, "prod")
-			_, err := maps.List(t.Context(), &request.ListOptions{ShardSelector: "s"})
-			if tt.ok && err != nil || !tt.ok && !strings.Contains(text(err), "enable its feature gate") {
-				t.Errorf("List() = %v", err)
-			}
-		})
-	}
-}

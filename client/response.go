@@ -4,6 +4,7 @@
 package client
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -18,6 +19,7 @@ import (
 // Bounds of what is read of the body of an answer that is not a success, and of what is kept of it when it is no Status.
 const (
 	statusBytes  = 1 << 20
+	keptBytes    = 64 << 10
 	messageBytes = 2 << 10
 )
 
@@ -25,14 +27,16 @@ const (
 func statusError(resp *http.Response) *core.StatusError {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, statusBytes)) // what was read says most of it, even if the rest is lost
 	status := wire.UnmarshalStatus(body, resp.Header.Get("Content-Type"))
+	var kept []byte
 	if status == nil {
 		status = &metav1.Status{Message: plainMessage(resp, body)}
+		kept = bytes.Clone(body[:min(len(body), keptBytes)])
 	}
 	if status.Code == 0 {
 		status.Code = int32(resp.StatusCode)
 	}
 	wait, _ := middleware.RetryAfter(resp.Header)
-	return &core.StatusError{Status: *status, RetryAfter: wait}
+	return &core.StatusError{Status: *status, Body: kept, RetryAfter: wait}
 }
 
 // plainMessage makes one line of an answer that was not written by an API server's own code.

@@ -122,7 +122,11 @@ func (a *API[K]) connectTo(ctx context.Context, verb, name string, s streams, b 
 	if err != nil {
 		return nil, err
 	}
-	return a.client.dial(ctx, r, []string{channels.V5, channels.V4}, s.incoming())
+	protocols := []string{channels.V5, channels.V4}
+	if !s.stdin {
+		protocols = []string{channels.V4}
+	}
+	return a.client.dial(ctx, r, protocols, s.incoming())
 }
 
 // conclude waits for the end of the stream, and says what it means. When the context ends first, it ends the stream.

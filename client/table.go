@@ -29,6 +29,11 @@ func (a *API[K]) table(ctx context.Context, t request.Target, o *request.ListOpt
 	if err := a.ready(); err != nil {
 		return nil, err
 	}
+	if o != nil && o.ShardSelector != "" && o.IncludeObject == request.IncludeNone {
+		return nil, &request.InvalidError{
+			Field: "ListOptions.IncludeObject", Detail: "None goes with no ShardSelector: which shard a row is of could not be told",
+		}
+	}
 	resp, err := a.client.send(ctx, t, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.List(t, o)
 	}))
@@ -47,5 +52,19 @@ func (a *API[K]) table(ctx context.Context, t request.Target, o *request.ListOpt
 	if table.Kind != "Table" {
 		return nil, fmt.Errorf("the server answered with a %s, not with a Table", table.Kind)
 	}
-	return table, nil
+	return table, checkRows(table, o)
+}
+
+// checkRows sees to it that a table of a shard has no other rows.
+func checkRows(table *metav1.Table, o *request.ListOptions) error {
+	if o == nil || o.ShardSelector == "" {
+		return nil
+	}
+	check := within(o.ShardSelector, func(wire.Packed) error { return nil })
+	for _, row := range table.Rows {
+		if err := check(wire.NewPacked(wire.JSON, row.Object.Raw)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

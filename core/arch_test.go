@@ -40,7 +40,12 @@ func vocabulary() map[string]string {
 // architecture decision: core does no IO, so that it builds for wasip1 and is tested without a peer.
 func allowedImports() map[string]map[string]string {
 	return map[string]map[string]string{
-		".": {},
+		".": {
+			"hash/fnv": "what servers share objects by",
+			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "what a CustomResourceDefinition is, without linking its types",
+			"k8s.io/apimachinery/pkg/version":                   "the order of versions, which is the server's own",
+			"math/bits":                                         "divides the hashes among shards",
+		},
 		"admission": {
 			"github.com/go-json-experiment/json/jsontext": "keeps objects as they are, and finds fields that are there twice",
 			"github.com/kube-go/sdk/core/internal/tree":   "carries the changes of a struct over to what the server sent",

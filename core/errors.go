@@ -45,8 +45,12 @@ var (
 // (the verb, the object) is wrapped around it.
 type StatusError struct {
 	// Status is the server's answer. For an answer that was not a Status object, Code is the HTTP status code and
-	// Message the start of the body.
+	// Message the start of the body, in one line.
 	Status metav1.Status
+
+	// Body is an answer that was not a Status object, or its start: such as a report on health, or what a pod answers
+	// through a proxy. The client keeps at most 64 KiB. It is in no text of the error.
+	Body []byte
 
 	// RetryAfter is how long the server asks to wait, zero when it does not ask.
 	RetryAfter time.Duration

@@ -26,17 +26,33 @@ func allowedImports() map[string]map[string]string {
 			"github.com/kube-go/sdk/core":      "what a kind is",
 			meta + "apis/meta/v1/unstructured": "the type of objects of any kind",
 		},
-		"cmd/kube-derive":     {},
-		"generate":            {},
-		"internal/crd":        {"sigs.k8s.io/yaml": "writes YAML as kubectl does"},
-		"internal/deepcopy":   {},
-		"internal/emit":       {},
-		"internal/kind":       {meta + "util/validation": "what servers accept as names"},
-		"internal/load":       {"golang.org/x/tools/go/packages": "reads packages as the go command does"},
-		"internal/marker":     {},
+		"cmd/kube-derive": {
+			meta + "apis/meta/v1/unstructured": "the type of objects of any kind",
+			"sigs.k8s.io/yaml":                 "reads CRDs to compare",
+		},
+		"evolution": {
+			"github.com/kube-go/sdk/core":      "the order of versions",
+			meta + "apis/meta/v1/unstructured": "the type of objects of any kind",
+		},
+		"generate":          {},
+		"internal/crd":      {"sigs.k8s.io/yaml": "writes YAML as kubectl does"},
+		"internal/deepcopy": {},
+		"internal/emit":     {},
+		"internal/kind":     {meta + "util/validation": "what servers accept as names"},
+		"internal/load":     {"golang.org/x/tools/go/packages": "reads packages as the go command does"},
+		"internal/marker":   {},
+		"internal/rbac": {
+			meta + "util/validation": "what servers accept as names",
+			"sigs.k8s.io/yaml":       "writes YAML as kubectl does",
+		},
 		"internal/schema":     {"github.com/invopop/jsonschema": "the form of documents"},
 		"internal/structural": {"github.com/invopop/jsonschema": "the form of documents"},
 		"internal/suggest":    {},
+		"internal/webhook": {
+			meta + "apis/meta/v1":    "checks selectors",
+			meta + "util/validation": "what servers accept as names",
+			"sigs.k8s.io/yaml":       "writes YAML as kubectl does",
+		},
 	}
 }
 

@@ -26,6 +26,8 @@ type (
 	WatchEvent[K any] = core.WatchEvent[K]
 	// EventType is what happened to the object of a watch event, see [core.EventType].
 	EventType = core.EventType
+	// Shard is a part of the objects of a kind, for ListOptions.ShardSelector, see [core.Shard].
+	Shard = core.Shard
 	// StatusError is an answer of the server that is not a success, see [core.StatusError].
 	StatusError = core.StatusError
 	// UnknownKindError says that nothing tells what a type is called on the wire, see [core.UnknownKindError].
@@ -88,6 +90,12 @@ func IsRetryable(err error) bool { return core.IsRetryable(err) }
 
 // ResourceOf returns what K is called on the wire, see [core.ResourceOf].
 func ResourceOf[K any, P core.ObjectPtr[K]]() (Resource, error) { return core.ResourceOf[K, P]() }
+
+// ShardOf returns one of a number of equal shards, see [core.ShardOf].
+func ShardOf(index, count int) (*Shard, error) { return core.ShardOf(index, count) }
+
+// ParseShard reads a shard selector, see [core.ParseShard].
+func ParseShard(selector string) (*Shard, error) { return core.ParseShard(selector) }
 
 // RefOf returns the reference of an object, see [core.RefOf].
 func RefOf(obj metav1.Object) ObjectRef { return core.RefOf(obj) }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/derive"
 	"github.com/kube-go/sdk/runtime/install"
 )
 
@@ -25,8 +24,9 @@ func InstallCRDs(ctx context.Context, c *Client, crds []*unstructured.Unstructur
 	return install.CRDs(ctx, c, crds, o)
 }
 
-// CRD returns the CustomResourceDefinition of a kind that kube-derive generated, see [derive.CRD].
-func CRD[K any, P core.ObjectPtr[K]]() (*unstructured.Unstructured, error) { return derive.CRD[K, P]() }
+// CRD returns the CustomResourceDefinition of a kind that kube-derive generated, see [core.CRD]. Package derive has one of
+// the same name that makes definitions of other structs too.
+func CRD[K any, P core.ObjectPtr[K]]() (*unstructured.Unstructured, error) { return core.CRD[K, P]() }
 
-// CRDResource returns what CustomResourceDefinitions themselves are called on the wire, see [derive.CRDResource].
-func CRDResource() Resource { return derive.CRDResource() }
+// CRDResource returns what CustomResourceDefinitions themselves are called on the wire, see [core.CRDResource].
+func CRDResource() Resource { return core.CRDResource() }

@@ -16,7 +16,7 @@ import (
 type (
 	// Discovery is what a server serves, see [discovery.Discovery].
 	Discovery = discovery.Discovery
-	// DiscoveryOptions are the options of each discovery of a [Mapper], see [discovery.Options].
+	// DiscoveryOptions are the options of [Discover], and of each discovery of a [Mapper], see [discovery.Options].
 	DiscoveryOptions = discovery.Options
 	// DiscoveryCache keeps what servers say of themselves, see [discovery.Cache].
 	DiscoveryCache = discovery.Cache
@@ -40,8 +40,8 @@ type (
 var ErrStale = discovery.ErrStale
 
 // Discover asks a server for all it serves, see [discovery.Discover].
-func Discover(ctx context.Context, c *Client) (*Discovery, error) {
-	return discovery.Discover(ctx, c, nil)
+func Discover(ctx context.Context, c *Client, o *DiscoveryOptions) (*Discovery, error) {
+	return discovery.Discover(ctx, c, o)
 }
 
 // NewMapper returns what finds resources by name, by kind or by object, and discovers again when it misses one, see

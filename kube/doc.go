@@ -27,7 +27,7 @@
 //
 // Kinds that are known only at run time are found by the names people use:
 //
-//	disc, err := kube.Discover(ctx, c)
+//	disc, err := kube.Discover(ctx, c, nil)
 //	res, err := disc.Resolve("deploy")               // plural, singular, short name or kind
 //	objs := kube.Dynamic(c, res, "prod")             // *kube.API[unstructured.Unstructured]
 //

@@ -91,7 +91,7 @@ func ExampleDiscover() {
 	ctx := context.Background()
 	c, stop := connect()
 	defer stop()
-	disc, err := kube.Discover(ctx, c)
+	disc, err := kube.Discover(ctx, c, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

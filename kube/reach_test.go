@@ -86,7 +86,9 @@ func elsewhere() map[string]string {
 		"runtime/controller.Stats": observe, "runtime/controller.SourceHealth": observe,
 		"runtime/events.Type": "the type of constants that are here",
 
-		"derive.Definer": writeOnly, "derive.UndefinedKindError": "says what to do; nobody branches on it",
+		"core.Definer": writeOnly, "core.UndefinedKindError": "says what to do; nobody branches on it",
+
+		"derive": "makes definitions by reflection, for those who take its weight",
 	}
 }
 

@@ -24,6 +24,16 @@ type (
 	TooLargeError = wire.TooLargeError
 )
 
+// Encoding is a way to write an object as bytes, for [API.PreferEncoding], see [wire.Encoding].
+type Encoding = wire.Encoding
+
+// The encodings.
+const (
+	EncodingJSON     = wire.JSON
+	EncodingProtobuf = wire.Protobuf
+	EncodingCBOR     = wire.CBOR
+)
+
 // Documents reads the objects of a stream of YAML or JSON documents, such as a file for kubectl apply, see
 // [wire.Documents].
 func Documents(r io.Reader, limits *Limits) iter.Seq2[Document, error] {

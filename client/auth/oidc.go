@@ -68,7 +68,8 @@ func (e *OIDCError) Unwrap() error { return e.Err }
 // authority, but does not ask the provider anything yet.
 //
 // New tokens are written to the kubeconfig that the configuration came from, if it came from one, since a provider may
-// accept a refresh token only once. Those that another program has written there are used.
+// accept a refresh token only once. Those that another program has written there are used, also when it has just been
+// faster.
 func NewOIDC(cfg *config.Config, o *OIDCOptions) (*OIDC, error) {
 	if cfg.AuthProvider == nil || cfg.AuthProvider.Name != "oidc" {
 		return nil, errors.New("the configuration has no auth-provider oidc: set AuthProvider")
@@ -115,6 +116,11 @@ func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error
 		return fail(err)
 	}
 	tokens, err := p.redeem(ctx, endpoint)
+	if errors.Is(err, errUsed) {
+		if c := p.awaitOther(ctx); c != nil {
+			return c, nil
+		}
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -149,6 +155,30 @@ func (p *OIDC) reread(ctx context.Context) *credential {
 	p.settings[idTokenKey], p.settings[refreshKey] = found[0], found[1]
 	return idToken(found[0])
 }
+
+// awaitOther waits a moment for the tokens of another program that has used the same refresh token just before us.
+func (p *OIDC) awaitOther(ctx context.Context) *credential {
+	if p.provider.File == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, otherTime)
+	defer cancel()
+	tick := time.NewTicker(otherTime / 20)
+	defer tick.Stop()
+	for {
+		if c := p.reread(ctx); c != nil {
+			return c
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// otherTime is how long another program may take to write its new tokens to the kubeconfig.
+const otherTime = time.Second
 
 // tokensOf returns the settings that change.
 func tokensOf(settings map[string]config.Secret) [2]config.Secret {

@@ -47,7 +47,10 @@ func newIssuerClient(settings map[string]config.Secret) (*http.Client, error) {
 			MaxResponseHeaderBytes: issuerBytes,
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) >= 5 {
+			switch {
+			case via[0].Method != http.MethodGet:
+				return errors.New("the token endpoint redirects, and tokens are not sent elsewhere")
+			case len(via) >= 5:
 				return errors.New("too many redirects")
 			}
 			return checkHTTPS("redirect", r.URL.Redacted())
@@ -158,7 +161,10 @@ func refreshError(err error) error {
 		text += ": " + plain([]byte(answer.ErrorCode)[:min(len(answer.ErrorCode), 100)])
 	}
 	if answer.ErrorCode == "invalid_grant" {
-		text += ": the refresh-token has expired or was used: log in again"
+		return fmt.Errorf("refresh the id-token: %s: %w", text, errUsed)
 	}
 	return errors.New("refresh the id-token: " + text)
 }
+
+// errUsed is a refresh token that is good no more.
+var errUsed = errors.New("the refresh-token has expired or was used: log in again")

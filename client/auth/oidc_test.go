@@ -240,6 +240,14 @@ func TestOIDCFailures(t *testing.T) {
 			"oidc provider ISSUER: refresh the id-token: 503 Service Unavailable",
 		},
 		{
+			"a token endpoint that sends us elsewhere", nil, "", func(w http.ResponseWriter) {
+				w.Header().Set("Location", "https://elsewhere.test/token")
+				w.WriteHeader(http.StatusTemporaryRedirect)
+			},
+			`oidc provider ISSUER: refresh the id-token: Post "https://elsewhere.test/token": the token endpoint redirects, ` +
+				"and tokens are not sent elsewhere",
+		},
+		{
 			"no ID token", nil, "", text(200, `{"access_token":"s3cret"}`),
 			"oidc provider ISSUER: gave no id_token for the refresh-token: ask for the scope openid when you log in, " +
 				"or use an exec plugin if the provider never gives one",
@@ -338,6 +346,9 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 2 {
 		t.Errorf("%d, %v after %d refreshs; want 401 after 2", got, err, i.redeemed)
 	}
+	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 2 {
+		t.Errorf("at once: %d, %v after %d refreshs; want 401 after 2", got, err, i.redeemed)
+	}
 	if text := logged.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "another program is writing to it") ||
 		strings.Contains(text, "s3cret") || strings.Contains(text, "refresh-") {
 		t.Errorf("logged %q, want a warning without tokens", text)
@@ -345,6 +356,7 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	if err := os.Remove(file + ".lock"); err != nil {
 		t.Fatal(err)
 	}
+	first.Forget()
 	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 3 {
 		t.Errorf("with what could not be written: %d, %v after %d refreshs; want 401 after 3", got, err, i.redeemed)
 	}
@@ -358,6 +370,7 @@ func TestOIDCKeepsTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	logged.Reset()
+	first.Forget()
 	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 4 {
 		t.Errorf("with a user that has changed: %d, %v after %d refreshs; want 401 after 4", got, err, i.redeemed)
 	}
@@ -366,5 +379,30 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	}
 	if !strings.Contains(logged.String(), `has no auth-provider oidc any more`) {
 		t.Errorf("logged %q, want that the user has changed", logged.String())
+	}
+}
+
+// TestOIDCOfManyPrograms promises that programs whose ID tokens expire at the same moment do not take the refresh token
+// from each other: who was slower finds what the faster one has written.
+func TestOIDCOfManyPrograms(t *testing.T) {
+	checkGoroutines(t)
+	i := newIssuer(t)
+	file := filepath.Join(t.TempDir(), "config")
+	kubeconfigOf(t, file, i.settings())
+	var programs sync.WaitGroup
+	for range 20 {
+		p, err := auth.NewOIDC(load(t, file), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs.Go(func() {
+			if got, err := send(t, p.Layer, &bearer{}, nil); got != 200 || err != nil {
+				t.Errorf("%d, %v", got, err)
+			}
+		})
+	}
+	programs.Wait()
+	if got := load(t, file).AuthProvider.Config["refresh-token"]; string(got) != i.refresh {
+		t.Errorf("the kubeconfig has the refresh token %s, want %s", string(got), i.refresh)
 	}
 }

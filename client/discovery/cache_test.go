@@ -290,3 +290,40 @@ func TestCacheShared(t *testing.T) {
 	}
 	programs.Wait()
 }
+
+// FuzzCacheFile holds a cache to this, whatever stands in its files: what is found is what the server says.
+func FuzzCacheFile(f *testing.F) {
+	dir := f.TempDir()
+	server := modern(f)
+	cache := func() *discovery.Options {
+		return &discovery.Options{Cache: discovery.NewCache(&discovery.CacheOptions{Dir: dir, MaxAge: time.Hour})}
+	}
+	if _, err := discovery.Discover(f.Context(), server.client(f), cache()); err != nil {
+		f.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 2 {
+		f.Fatalf("the cache's files are %v, %v; want 2", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		line, _, _ := bytes.Cut(text, []byte("\n"))
+		f.Add(text)
+		f.Add(append(line, "\n{}"...))
+	}
+	f.Add([]byte(`{"server":null,"sha256":""}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, file := range files {
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := discovery.Discover(t.Context(), server.client(t), cache())
+		if err != nil || len(d.Resources()) != 69 {
+			t.Errorf("Discover = %v, %v", d, err)
+		}
+	})
+}

@@ -4,6 +4,7 @@
 package discovery
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +56,8 @@ type HealthOptions struct {
 // HealthReport is what a server says about its health.
 type HealthReport struct {
 	Healthy bool
-	Checks  []HealthCheck // of an unhealthy server with many checks only the first
-	Text    string        // what the server wrote, its start if it was unhealthy
+	Checks  []HealthCheck
+	Text    string // what the server wrote; of more than 64 KiB by an unhealthy server, the start
 }
 
 // HealthCheck is one of the things that a server looks at.
@@ -78,8 +79,8 @@ func Health(ctx context.Context, c *client.Client, p Probe, o *HealthOptions) (*
 		q["exclude"] = o.Exclude
 	}
 	resp, err := c.Do(ctx, &request.Request{Verb: "get", Method: "GET", Path: "/" + string(p), Query: q})
-	if se, ok := errors.AsType[*core.StatusError](err); ok && se.Status.Code == 500 && strings.Contains(se.Status.Message, "[-]") {
-		return &HealthReport{Checks: parseChecks(se.Status.Message), Text: se.Status.Message}, nil
+	if se, ok := errors.AsType[*core.StatusError](err); ok && se.Status.Code == 500 && bytes.Contains(se.Body, []byte("[-]")) {
+		return &HealthReport{Checks: parseChecks(string(se.Body)), Text: string(se.Body)}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("health: %w", err)
@@ -92,32 +93,19 @@ func Health(ctx context.Context, c *client.Client, p Probe, o *HealthOptions) (*
 	return &HealthReport{Healthy: true, Checks: parseChecks(string(body)), Text: string(body)}, nil
 }
 
-// parseChecks reads entries such as "[+]etcd ok", which stand on lines of their own or one after the other.
+// parseChecks reads the lines that are about a check, such as "[+]etcd ok".
 func parseChecks(text string) []HealthCheck {
 	var checks []HealthCheck
-	for text != "" {
-		at := nextCheck(text)
-		if at < 0 {
-			break
+	for line := range strings.Lines(text) {
+		entry, passed := strings.CutPrefix(line, "[+]")
+		if !passed {
+			var failed bool
+			if entry, failed = strings.CutPrefix(line, "[-]"); !failed {
+				continue
+			}
 		}
-		passed := text[at+1] == '+'
-		text = text[at+len("[+]"):]
-		line := text
-		if next := nextCheck(text); next >= 0 {
-			line = text[:next]
-		}
-		line, _, _ = strings.Cut(line, "\n")
-		name, detail, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, detail, _ := strings.Cut(strings.TrimSpace(entry), " ")
 		checks = append(checks, HealthCheck{Name: name, Passed: passed, Detail: strings.TrimSpace(detail)})
 	}
 	return checks
-}
-
-// nextCheck returns where the next entry begins, -1 when there is none.
-func nextCheck(text string) int {
-	plus, minus := strings.Index(text, "[+]"), strings.Index(text, "[-]")
-	if plus < 0 || minus >= 0 && minus < plus {
-		return minus
-	}
-	return plus
 }

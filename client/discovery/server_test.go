@@ -63,6 +63,14 @@ func TestHealth(t *testing.T) {
 	if diff := cmp.Diff(discovery.HealthCheck{Name: "etcd", Detail: "failed: reason withheld"}, got.Checks[1]); diff != "" {
 		t.Errorf("ill (-want +got):\n%s", diff)
 	}
+	if got.Text != ill {
+		t.Errorf("Text = %q, want what the server wrote", got.Text)
+	}
+	many := strings.Repeat("[+]poststarthook/one-of-many-that-have-to-run ok\n", 1000) + ill
+	server.set("/livez", answer{code: 500, contentType: "text/plain; charset=utf-8", body: many})
+	if got, err = discovery.Health(t.Context(), server.client(t), discovery.Live, nil); err != nil || len(got.Checks) != 1003 {
+		t.Errorf("ill, with 1003 checks: %d of them, %v", len(got.Checks), err)
+	}
 	server.set("/livez", answer{code: 403, contentType: "text/plain", body: "no"})
 	if _, err := discovery.Health(t.Context(), server.client(t), discovery.Live, nil); !errors.Is(err, core.ErrForbidden) {
 		t.Errorf("error = %v, want the server's", err)
@@ -73,7 +81,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// FuzzHealth holds the reading of a report to this: each check has an entry, and nothing else has.
+// FuzzHealth holds the reading of a report to this: each line about a check has an entry, and nothing else has.
 func FuzzHealth(f *testing.F) {
 	f.Add("[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n")
 	f.Add("[+][-][+]")
@@ -83,7 +91,7 @@ func FuzzHealth(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := strings.Count(text, "[+]") + strings.Count(text, "[-]"); len(got.Checks) != want {
+		if want := strings.Count("\n"+text, "\n[+]") + strings.Count("\n"+text, "\n[-]"); len(got.Checks) != want {
 			t.Errorf("%d checks, want %d", len(got.Checks), want)
 		}
 	})

@@ -22,6 +22,10 @@ type Call struct {
 	// Idempotent says that sending the request twice does no more than sending it once, so that it may be sent again
 	// when nobody knows what has become of it.
 	Idempotent bool
+
+	// LongRunning says that the answer may take as long as it likes, and is handed on as it comes: a watch, a log, a
+	// stream, and what somebody else answers through the server. API servers set these no limit either.
+	LongRunning bool
 }
 
 type callKey struct{}

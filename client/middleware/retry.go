@@ -4,11 +4,9 @@
 package middleware
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -34,6 +32,10 @@ type RetryOptions struct {
 	// Default 100 and 10.
 	Budget          int
 	BudgetPerSecond float64
+
+	// AnswerBytes is how much of an answer is read before it is handed on, so that a connection which breaks within it is
+	// noticed while the request can still be sent again. What is longer is handed on as it comes. Default 8 MiB.
+	AnswerBytes int64
 
 	// OnRetry is told of each retry before its wait. It is called by the goroutine that sends the request.
 	OnRetry func(context.Context, Retrying)
@@ -96,11 +98,11 @@ func AttemptOf(ctx context.Context) (number int, first time.Time) {
 //     an eviction speaks of a disruption budget and is an answer; a proxied answer is not the API server's own;
 //   - when no connection can be made, but there was an answer to an earlier request: before, the address may be wrong;
 //   - when the request is idempotent, after 429, 502, 503 and 504, after a 500 that asks for it, and when the connection breaks
-//     before the answer is there.
+//     before the answer is there, or within it.
 //
 // It waits in between, never beyond the deadline of the request's context: then the last answer is returned at once. A
-// body is sent again if the request has GetBody. Short answers to idempotent requests are read here, so that a connection
-// that breaks within one is noticed in time.
+// body is sent again if the request has GetBody. Therefore answers to idempotent requests are read here, up to
+// RetryOptions.AnswerBytes; those of long-running requests, see [Call], and of the last attempt are handed on as they come.
 //
 // A negative option is an error.
 func Retry(o *RetryOptions) (Func, error) {
@@ -131,6 +133,8 @@ func (o *RetryOptions) withDefaults() (RetryOptions, error) {
 		return d, errors.New("RetryOptions: For, FirstDelay or LongestDelay is negative; leave it out for its default")
 	case d.Budget < 0 || d.BudgetPerSecond < 0:
 		return d, errors.New("RetryOptions: Budget or BudgetPerSecond is negative; Attempts: 1 sends each request once")
+	case d.AnswerBytes < 0:
+		return d, fmt.Errorf("RetryOptions.AnswerBytes: %d is negative; 1 hands on answers as they come", d.AnswerBytes)
 	}
 	d.Attempts = defaulted(d.Attempts, 10)
 	d.For = defaulted(d.For, 30*time.Second)
@@ -138,6 +142,7 @@ func (o *RetryOptions) withDefaults() (RetryOptions, error) {
 	d.LongestDelay = max(d.FirstDelay, defaulted(d.LongestDelay, 5*time.Second))
 	d.Budget = defaulted(d.Budget, 100)
 	d.BudgetPerSecond = defaulted(d.BudgetPerSecond, 10)
+	d.AnswerBytes = defaulted(d.AnswerBytes, 8<<20)
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -168,8 +173,8 @@ func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	this := r
 	for n := 1; ; n++ {
 		resp, err := t.next.RoundTrip(this)
-		if err == nil && call.Idempotent && n < most {
-			err = keep(resp)
+		if err == nil && call.Idempotent && !call.LongRunning && n < most {
+			err = keep(resp, t.options.AnswerBytes)
 		}
 		out := outcomeOf(resp, err)
 		known := t.answered.Load()
@@ -221,7 +226,7 @@ func (t *retrier) mayWait(ctx context.Context, call Call, start time.Time, wait 
 	switch {
 	case ok && time.Until(deadline) <= wait:
 		return false
-	case time.Since(start)+wait > t.options.For:
+	case wait > t.options.For-time.Since(start): // a sum could overflow
 		return false
 	case !t.budget.take():
 		t.options.Logger.LogAttrs(ctx, slog.LevelInfo, "request not sent again: the budget for retries is spent", call.attr())
@@ -269,34 +274,6 @@ func finish(resp *http.Response, err error, n int, start time.Time) (*http.Respo
 		err = &RetryError{Attempts: n, Elapsed: time.Since(start), Err: err}
 	}
 	return nil, err
-}
-
-// keptBytes is how long an answer may be to be read here; most objects are shorter, and most lists longer.
-const keptBytes = 256 << 10
-
-// keep reads the body of a short answer.
-func keep(resp *http.Response) error {
-	if resp.ContentLength <= 0 || resp.ContentLength > keptBytes || resp.StatusCode < 200 {
-		return nil
-	}
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	resp.Body.Close()
-	resp.Body = io.NopCloser(bytes.NewReader(data))
-	return nil
-}
-
-// discard is done with a response. What is short is read, which leaves an HTTP/1.1 connection usable.
-func discard(resp *http.Response) {
-	if resp == nil {
-		return
-	}
-	if resp.ContentLength >= 0 && resp.ContentLength <= keptBytes {
-		_, _ = io.Copy(io.Discard, resp.Body)
-	}
-	resp.Body.Close()
 }
 
 // sleep waits, or returns the cause for which ctx ended.

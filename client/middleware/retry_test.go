@@ -40,6 +40,8 @@ type step struct {
 	body   string
 	cut    bool
 	err    error
+
+	unknown bool // the answer does not say how long it is
 }
 
 func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -66,6 +68,9 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	length := int64(len(this.body))
 	if this.cut {
 		content, length = io.MultiReader(content, broken{}), length+1
+	}
+	if this.unknown {
+		length = -1
 	}
 	return &http.Response{
 		StatusCode: this.status, Header: this.header, ContentLength: length, Request: r, Body: &counted{content, s},
@@ -166,6 +171,23 @@ func TestRetry(t *testing.T) {
 			steps: []step{{status: 429, header: retryAfter("31")}, ok},
 		},
 		{
+			name: "a server that asks for an eternity, when some time has passed", call: get, status: 429,
+			steps: []step{{status: 429, header: retryAfter("1")}, {status: 429, header: retryAfter("99999999999999999999")}, ok},
+			waits: []time.Duration{time.Second},
+		},
+		{
+			name: "a server that asks for what makes no sense", call: get, status: 200,
+			steps: []step{
+				{status: 429, header: retryAfter("-7")}, {status: 429, header: retryAfter("Sat, 01 Jan 1972 00:00:09 GMT")},
+				{status: 429, header: retryAfter("soon")}, ok,
+			},
+			waits: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
+		},
+		{
+			name: "a server that is always busy", call: create, status: 429, o: middleware.RetryOptions{Attempts: 4},
+			steps: []step{{status: 429, header: retryAfter("1")}}, waits: []time.Duration{time.Second, time.Second, time.Second},
+		},
+		{
 			name: "a gateway without a server", call: get, status: 200,
 			steps: []step{{status: 502}, {status: 503}, {status: 504}, ok},
 			waits: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
@@ -176,6 +198,18 @@ func TestRetry(t *testing.T) {
 		{
 			name: "a broken answer", call: get, steps: []step{{status: 200, body: "o", cut: true}, ok}, status: 200,
 			waits: []time.Duration{50 * time.Millisecond},
+		},
+		{
+			name: "a broken answer of unknown length", call: get, status: 200,
+			steps: []step{{status: 200, body: "o", cut: true, unknown: true}, ok}, waits: []time.Duration{50 * time.Millisecond},
+		},
+		{
+			name: "a broken answer that is handed on as it comes", call: get, o: middleware.RetryOptions{AnswerBytes: 1},
+			steps: []step{{status: 200, body: "long", cut: true, unknown: true}, ok}, err: io.ErrUnexpectedEOF.Error(), status: 200,
+		},
+		{
+			name: "a broken answer that may take long", call: middleware.Call{Verb: "get", Idempotent: true, LongRunning: true},
+			steps: []step{{status: 200, body: "log", cut: true}, ok}, err: io.ErrUnexpectedEOF.Error(), status: 200,
 		},
 		{name: "a server that was never there", call: get, steps: []step{{err: refused}, ok}, err: refused.Error()},
 		{
@@ -376,6 +410,7 @@ func TestRetryOptions(t *testing.T) {
 		{"time", middleware.RetryOptions{For: -1}, "RetryOptions: For, "},
 		{"delay", middleware.RetryOptions{LongestDelay: -1}, "RetryOptions: For, "},
 		{"budget", middleware.RetryOptions{BudgetPerSecond: -1}, "RetryOptions: Budget "},
+		{"answer", middleware.RetryOptions{AnswerBytes: -1}, "RetryOptions.AnswerBytes: -1 is negative; 1 hands on answers as they come"},
 	} {
 		if _, err := middleware.Retry(&tc.in); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%s: error = %v, want %s", tc.name, err, tc.want)

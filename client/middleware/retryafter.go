@@ -4,6 +4,7 @@
 package middleware
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 // asks at all. It may ask in seconds or by a date; one that has passed asks for no wait.
 func RetryAfter(header http.Header) (time.Duration, bool) {
 	value := strings.TrimSpace(header.Get("Retry-After"))
-	if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+	if n, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) { // which gives the largest
 		return time.Duration(min(n, math.MaxInt64/uint64(time.Second))) * time.Second, true
 	}
 	if t, err := http.ParseTime(value); err == nil {

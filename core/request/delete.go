@@ -70,6 +70,9 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 	}
 	q := url.Values{}
 	if l != nil {
+		if l.ShardSelector != "" { // a server that does not know it would delete all there is
+			return nil, invalid("ListOptions.ShardSelector", "goes with no deletion; list the shard, and delete its objects one by one")
+		}
 		if err := l.check(ViewObject); err != nil {
 			return nil, err
 		}

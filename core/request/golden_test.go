@@ -99,7 +99,7 @@ func reads() []golden {
 		}},
 		{"list a shard, soon", func() (*request.Request, error) {
 			return request.List(pods(), &request.ListOptions{
-				Timeout: 30 * time.Second, ShardSelector: "shardRange(object.metadata.uid, '0x0', '0x8000000000000000')",
+				Timeout: 30 * time.Second, ShardSelector: "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')",
 			})
 		}},
 		{"watch", func() (*request.Request, error) {

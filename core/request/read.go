@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kube-go/sdk/core"
 )
 
 // GetOptions are the options of a get.
@@ -40,10 +42,9 @@ type ListOptions struct {
 	// Timeout is how long the server may take, in whole seconds. Default: the server's.
 	Timeout time.Duration
 
-	// ShardSelector asks for a part of the objects, so that several programs can share them, such as
-	// "shardRange(object.metadata.uid, '0x0', '0x8000000000000000')". Kubernetes 1.36 has it behind the feature gate
-	// ShardedListAndWatch. Other servers ignore it: only a list whose ListMeta has a ShardInfo was restricted, and the
-	// client's lists fail without it.
+	// ShardSelector asks for a part of the objects, so that several programs can share them: the text of a [core.Shard].
+	// Kubernetes 1.36 has it behind the feature gate ShardedListAndWatch. Other servers ignore it and send all objects;
+	// the client's lists and watches end with an error at the first that is not in the shard.
 	ShardSelector string
 
 	// IncludeObject is how much of an object comes with its row of a [ViewTable]. Default: IncludeMetadata.
@@ -150,6 +151,9 @@ func (o *ListOptions) check(view View) error {
 	if err := checkSelectors(field, o.LabelSelector, o.FieldSelector); err != nil {
 		return err
 	}
+	if err := checkShard(field, o.ShardSelector); err != nil {
+		return err
+	}
 	if err := o.IncludeObject.check(field, view); err != nil {
 		return err
 	}
@@ -197,6 +201,17 @@ func checkSelectors(field, label, selector string) error {
 	return nil
 }
 
+// checkShard refuses a selector that servers answer with an internal error.
+func checkShard(field, selector string) error {
+	if selector == "" {
+		return nil
+	}
+	if _, err := core.ParseShard(selector); err != nil {
+		return invalid(field+"ShardSelector", "%v", err)
+	}
+	return nil
+}
+
 // Watch builds the request for a stream of changes.
 func Watch(t Target, o *WatchOptions) (*Request, error) {
 	path, err := t.path(needCollection)
@@ -207,6 +222,9 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 		o = &WatchOptions{}
 	}
 	if err := checkSelectors("WatchOptions.", o.LabelSelector, o.FieldSelector); err != nil {
+		return nil, err
+	}
+	if err := checkShard("WatchOptions.", o.ShardSelector); err != nil {
 		return nil, err
 	}
 	if err := o.IncludeObject.check("WatchOptions.", t.View); err != nil {

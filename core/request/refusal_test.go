@@ -76,6 +76,8 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		{"a label selector with a typo", list(pods(), request.ListOptions{LabelSelector: "app===web"}), "ListOptions.LabelSelector", "is no label selector"},
 		{"a field selector without a value", list(pods(), request.ListOptions{FieldSelector: "metadata.name"}), "ListOptions.FieldSelector", "is no field selector"},
 		{"a watch with a label selector with a typo", watch(request.WatchOptions{LabelSelector: "app in web"}), "WatchOptions.LabelSelector", "is no label selector"},
+		{"a list of a shard with a typo", list(pods(), request.ListOptions{ShardSelector: "shardRange(uid)"}), "ListOptions.ShardSelector", "is not of the form"},
+		{"a watch of a shard with a typo", watch(request.WatchOptions{ShardSelector: "shardRange(uid)"}), "WatchOptions.ShardSelector", "is not of the form"},
 		{"a list that may take part of a second", list(pods(), request.ListOptions{Timeout: time.Millisecond}), "ListOptions.Timeout", "1ms"},
 		{"a watch of one name", func() error { _, err := request.Watch(pod(), nil); return err }(), "name", "whole collection"},
 		{"a negative timeout", watch(request.WatchOptions{Timeout: -time.Second}), "WatchOptions.Timeout", "-1s"},
@@ -131,6 +133,11 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 			_, err := request.DeleteCollection(in(resource[corev1.Pod](), "", ""), nil, nil)
 			return err
 		}(), "namespace", "name one"},
+		{"a delete of a shard", func() error {
+			shard, _ := core.ShardOf(0, 2)
+			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{ShardSelector: shard.String()})
+			return err
+		}(), "ListOptions.ShardSelector", "one by one"},
 		{"a delete of a collection for one UID", func() error {
 			_, err := request.DeleteCollection(pods(), &request.DeleteOptions{UID: "u"}, nil)
 			return err

@@ -6,6 +6,8 @@ package generate
 import (
 	"cmp"
 	"context"
+	"go/token"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -31,48 +33,41 @@ func CRDs(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 			r.plans = append(r.plans, &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.All, r.problems.add)})
 		}
 	}
-	r.crds()
+	r.assemble()
+	r.definitions(r.abs(cmp.Or(r.opts.Out, "crds")))
 	return r.outcome()
 }
 
-// crds assembles the definitions of all kinds, and returns them by CRD name.
-func (r *run) crds() map[string]*crd.CRD {
+// assemble makes the definitions of all kinds.
+func (r *run) assemble() {
 	builder := schema.New(r.program, r.problems.add)
 	versions := map[string][]crd.Version{}
-	var names []string
 	for _, p := range r.plans {
 		for _, k := range p.kinds {
-			s := r.schema(builder, k)
-			if s == nil {
-				continue
+			if s := r.schema(builder, k); s != nil {
+				versions[k.CRDName()] = append(versions[k.CRDName()], crd.Version{Kind: k, Schema: s})
 			}
-			if versions[k.CRDName()] == nil {
-				names = append(names, k.CRDName())
-			}
-			versions[k.CRDName()] = append(versions[k.CRDName()], crd.Version{Kind: k, Schema: s})
 		}
 	}
-	crds := map[string]*crd.CRD{}
-	for _, name := range names {
-		list := versions[name]
+	r.crds = map[string]*crd.CRD{}
+	for name, list := range versions {
 		slices.SortStableFunc(list, func(a, b crd.Version) int { return cmp.Compare(a.Version, b.Version) })
-		c := crd.Assemble(list, r.problems.add)
-		body, err := c.YAML()
-		if err != nil {
-			r.problems.add(list[0].Pos, err.Error())
-			continue
-		}
-		crds[name] = c
-		r.files = append(r.files, File{Path: filepath.Join(r.outDir(), c.FileName()), Content: body})
+		r.crds[name] = crd.Assemble(list, r.problems.add)
 	}
-	return crds
 }
 
-func (r *run) outDir() string {
-	if filepath.IsAbs(r.opts.Out) {
-		return r.opts.Out
+// definitions makes the files of the CRDs.
+func (r *run) definitions(dir string) {
+	for _, name := range slices.Sorted(maps.Keys(r.crds)) {
+		c := r.crds[name]
+		path := filepath.Join(dir, c.FileName())
+		body, err := c.YAML()
+		if err != nil {
+			r.problems.add(token.Position{Filename: path}, err.Error())
+			continue
+		}
+		r.files = append(r.files, File{Path: path, Content: body})
 	}
-	return filepath.Join(r.opts.Dir, r.opts.Out)
 }
 
 // schema makes the structural schema of a kind.

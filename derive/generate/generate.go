@@ -22,14 +22,22 @@ import (
 	"github.com/kube-go/sdk/derive/internal/load"
 )
 
-// Options say where to read and write.
+// Options say what to make of the packages, and where to write it. The zero value of each field is its default.
 type Options struct {
 	Dir string // what patterns and Out are relative to; default: the current directory
-	Out string // where CRDs are written; default: "crds"
+
+	// Out is the directory of the files that are no Go files. Each function has a default of its own: "crds" for CRDs,
+	// "config/rbac" for roles, "config/webhook" for webhook configurations. For [Run], it is that of the CRDs.
+	Out string
+
+	// RoleName is the name of the role that gets the rules of +kubebuilder:rbac markers that name none; default:
+	// "manager-role".
+	RoleName string
 }
 
 // Run reads the packages that match the patterns, as the go command understands them, and returns the files that
-// belong to the kinds they define.
+// belong to the kinds they define, and those that other markers in them ask for: roles for +kubebuilder:rbac, webhook
+// configurations for +kubebuilder:webhook, and what //kube:output names.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Run(ctx context.Context, patterns []string, o *Options) (*Files, error) {
@@ -40,26 +48,25 @@ func Run(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 	return r.run()
 }
 
-// open reads the packages of one run.
+// open reads the packages of one run with their types.
 func open(ctx context.Context, patterns []string, o *Options, imports ...string) (*run, error) {
+	return newRun(ctx, patterns, o, &load.Config{Imports: imports})
+}
+
+// newRun reads the packages of one run.
+func newRun(ctx context.Context, patterns []string, o *Options, cfg *load.Config) (*run, error) {
 	var opts Options
 	if o != nil {
 		opts = *o
 	}
-	opts.Out = cmp.Or(opts.Out, "crds")
 	dir, err := filepath.Abs(opts.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("find the directory: %w", err)
 	}
 	opts.Dir = dir
 	r := &run{opts: opts, problems: problems{dir: dir}, warnings: problems{dir: dir}}
-	r.program, err = load.Load(ctx, &load.Config{
-		Dir:      dir,
-		Patterns: patterns,
-		Imports:  imports,
-		Report:   r.problems.add,
-		Warn:     r.warnings.add,
-	})
+	cfg.Dir, cfg.Patterns, cfg.Report, cfg.Warn = dir, patterns, r.problems.add, r.warnings.add
+	r.program, err = load.Load(ctx, cfg)
 	return r, err
 }
 
@@ -71,6 +78,7 @@ type run struct {
 	warnings problems
 	files    []File
 	plans    []*plan
+	crds     map[string]*crd.CRD      // by the name of the CRD
 	planned  map[*types.TypeName]bool // types that are given deep copies
 }
 
@@ -87,13 +95,15 @@ func (r *run) run() (*Files, error) {
 	for _, pkg := range r.program.Roots {
 		r.plan(pkg)
 	}
-	crds := r.crds()
+	r.assemble()
+	r.all()
 	generated := map[string][]byte{}
 	for _, p := range r.plans {
-		if src := r.source(p, crds); src != nil {
+		if src := r.source(p); src != nil {
 			generated[p.pkg.Path] = src
 		}
 	}
+	r.applies()
 	if r.problems.none() && r.needsCheck(generated) {
 		r.program.Check(generated)
 	}
@@ -166,7 +176,7 @@ func (r *run) method(t *types.Named, name string) *types.Func {
 }
 
 // source renders the Go file of a package.
-func (r *run) source(p *plan, crds map[string]*crd.CRD) []byte {
+func (r *run) source(p *plan) []byte {
 	f := &emit.File{
 		Package:   p.pkg.Types,
 		Header:    p.pkg.Licence(),
@@ -188,7 +198,7 @@ func (r *run) source(p *plan, crds map[string]*crd.CRD) []byte {
 			r.problems.add(k.Pos, fmt.Sprintf("%s is to be generated, but is declared at %s too: remove it there, or mark that type with "+
 				"+kubebuilder:object:root=true instead of using //kube:resource", k.Name, r.problems.relative(r.program.Position(obj.Pos()))))
 		}
-		c := crds[k.CRDName()]
+		c := r.crds[k.CRDName()]
 		if c == nil {
 			return nil
 		}
@@ -211,7 +221,11 @@ func (r *run) source(p *plan, crds map[string]*crd.CRD) []byte {
 // declared finds a declaration of the package's own sources.
 func (r *run) declared(pkg *load.Package, name string) types.Object {
 	obj := pkg.Types.Scope().Lookup(name)
-	if obj == nil || filepath.Base(r.program.Position(obj.Pos()).Filename) == load.GeneratedFile {
+	if obj == nil {
+		return nil
+	}
+	switch filepath.Base(r.program.Position(obj.Pos()).Filename) {
+	case load.GeneratedFile, load.ApplyFile:
 		return nil
 	}
 	return obj

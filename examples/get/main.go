@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	if err != nil {
 		return err
 	}
-	disc, err := kube.Discover(ctx, c)
+	disc, err := kube.Discover(ctx, c, nil)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	disc, err := kube.Discover(ctx, c)
+	disc, err := kube.Discover(ctx, c, nil)
 	if err != nil {
 		return err
 	}

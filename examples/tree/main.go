@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer, notes *os.File) erro
 	if err != nil {
 		return err
 	}
-	disc, err := kube.Discover(ctx, c)
+	disc, err := kube.Discover(ctx, c, nil)
 	if err != nil {
 		return err
 	}

@@ -159,7 +159,7 @@ func (o outcome) says(t *testing.T, name string, code int, stdout []string, stde
 func removeCRD(t *testing.T, c *kube.Client, name string) {
 	t.Helper()
 	t.Cleanup(func() {
-		disc, err := kube.Discover(context.WithoutCancel(t.Context()), c)
+		disc, err := kube.Discover(context.WithoutCancel(t.Context()), c, nil)
 		if err != nil {
 			t.Error(err)
 			return

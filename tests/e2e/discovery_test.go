@@ -27,7 +27,7 @@ import (
 func TestDiscoveryIsCheap(t *testing.T) {
 	sent, answers := &requests{}, &guarded[[]int]{}
 	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer, answers.codes}})
-	disc, err := kube.Discover(limit(t), c)
+	disc, err := kube.Discover(limit(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +89,11 @@ func onlyPlainJSON(next http.RoundTripper) http.RoundTripper {
 func TestLegacyDiscovery(t *testing.T) {
 	old := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{onlyPlainJSON}})
 	eventually(t, "both are the same", func(ctx context.Context) error { // other tests install kinds meanwhile
-		got, err := kube.Discover(ctx, old)
+		got, err := kube.Discover(ctx, old, nil)
 		if err != nil {
 			return err
 		}
-		want, err := kube.Discover(ctx, connect(t, nil))
+		want, err := kube.Discover(ctx, connect(t, nil), nil)
 		if err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func TestDeadAPIService(t *testing.T) {
 	for name, c := range map[string]*kube.Client{"aggregated": c, "legacy": old} {
 		eventually(t, name+" discovery reports the dead group", func(ctx context.Context) error {
 			began := time.Now()
-			disc, err := kube.Discover(ctx, c)
+			disc, err := kube.Discover(ctx, c, nil)
 			if err != nil {
 				return err
 			}
@@ -312,7 +312,7 @@ func TestWholeOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	disc, err := kube.Discover(limit(t), c)
+	disc, err := kube.Discover(limit(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func kindOf[K any, P core.ObjectPtr[K]](sample *K) kind {
 // server says of them.
 func servedKinds(t *testing.T, c *kube.Client, namespace string) (kinds []kind, served map[string]kube.Resource) {
 	t.Helper()
-	disc, err := kube.Discover(limit(t), c)
+	disc, err := kube.Discover(limit(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func TestExtract(t *testing.T) {
 		t.Errorf("of a manager that has applied nothing: %v, %v", nothing, err)
 	}
 
-	disc, err := kube.Discover(ctx, c)
+	disc, err := kube.Discover(ctx, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -272,6 +272,9 @@ func (c *Conn) watch() {
 		case <-c.done:
 			return
 		}
+		if c.sent.Load() == taken && time.Since(c.lastHeard()) < pingInterval {
+			continue
+		}
 		sent, began := c.sent.Load(), time.Now()
 		pong := make(chan error, 1)
 		c.running.Go(func() { pong <- c.ws.Ping(context.Background()) })

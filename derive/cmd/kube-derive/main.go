@@ -5,161 +5,103 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 
-	"github.com/kube-go/sdk/derive/generate"
+	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr}))
 }
 
-const usage = `kube-derive turns Go types into Kubernetes kinds.
+// The exit codes.
+const (
+	exitOK    = 0
+	exitWrong = 1 // mistakes in the sources, stale files, incompatible changes
+	exitUsage = 2 // the call makes no sense
+)
 
-usage: kube-derive [flags] [packages]
-       kube-derive crd [flags] [packages]
-
-A struct like this
-
-	//kube:resource group=docs.example.com version=v1 kind=Document shortName=doc
-	//kube:subresource status
-	//kube:printcolumn name=Title jsonPath=.spec.title
-	type DocumentSpec struct {
-		// Title shown to readers.
-		// +kubebuilder:validation:MaxLength=80
-		Title string ` + "`json:\"title\"`" + `
+// commands are what the first argument may say, in the order in which help lists them.
+func commands() []*command {
+	var list []*command
+	for _, g := range generators() {
+		list = append(list, g.command())
 	}
-
-becomes, in zz_generated.kube.go beside it, the type Document with its deep copies, its
-descriptor and its CRD as bytes; and docs.example.com_documents.yaml, the CRD as YAML.
-Packages default to the one in the current directory, so that this line is enough:
-
-	//go:generate go tool kube-derive
-
-With crd it writes the CRDs and nothing else, of any Go module: also of types that are
-written out in full, with the markers of kubebuilder.
-
-flags:
-`
-
-// invocation is what the arguments of the command say.
-type invocation struct {
-	crds     bool // nothing else
-	out      string
-	verify   bool
-	patterns []string
+	return append(list, diffCommand())
 }
 
-// parse reads the arguments. Flags may stand before, between and after the packages.
-func parse(args []string, flags *flag.FlagSet) (*invocation, error) {
-	c := &invocation{}
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&c.out, "out", "crds", "write CRDs into the `directory`")
-	flags.BoolVar(&c.verify, "verify", false, "write nothing; exit with 1 and name the files that are out of date")
-	if len(args) > 0 && args[0] == "crd" {
-		c.crds, args = true, args[1:]
+// run does what the arguments say, and returns the exit code.
+func run(ctx context.Context, args []string, std streams) int {
+	all := everything().command()
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") && !isVersion(args[0]) || isPattern(args[0]) {
+		return all.call(ctx, args, std)
 	}
-	for {
-		if err := flags.Parse(args); err != nil {
-			return nil, err
-		}
-		if args = flags.Args(); len(args) == 0 {
-			break
-		}
-		c.patterns, args = append(c.patterns, args[0]), args[1:]
-	}
-	if len(c.patterns) == 0 {
-		c.patterns = []string{"."}
-	}
-	return c, nil
-}
-
-// run returns the exit code: 0 when all is well, 1 for mistakes in the sources and stale files, 2 for a wrong call.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("kube-derive", flag.ContinueOnError)
-	printUsage := func(w io.Writer) {
-		fmt.Fprint(w, usage)
-		flags.SetOutput(w)
-		flags.PrintDefaults()
-	}
-	c, err := parse(args, flags)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		printUsage(stdout)
-		return 0
-	case err != nil:
-		fmt.Fprintf(stderr, "kube-derive: %v\n\n", err)
-		printUsage(stderr)
-		return 2
-	}
-	generated := generate.Run
-	if c.crds {
-		generated = generate.CRDs
-	}
-	files, err := generated(ctx, c.patterns, &generate.Options{Out: c.out})
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		if e, ok := errors.AsType[*generate.SourceError](err); ok {
-			fmt.Fprintf(stderr, "kube-derive: %s; nothing was written\n", plural(len(e.Problems), "mistake"))
-		}
-		return 1
-	}
-	for _, w := range files.Warnings {
-		fmt.Fprintf(stderr, "%s (ignored: the package is not of this module)\n", w)
-	}
-	if c.verify {
-		return report(files, stdout, stderr)
-	}
-	return write(files, stdout, stderr)
-}
-
-// report names the files that are out of date.
-func report(files *generate.Files, stdout, stderr io.Writer) int {
-	stale, err := files.Stale()
-	if err != nil {
-		fmt.Fprintf(stderr, "kube-derive: %v\n", err)
-		return 1
-	}
-	if len(stale) == 0 {
-		fmt.Fprintf(stdout, "kube-derive: %s up to date\n", plural(len(files.Files), "file"))
-		return 0
-	}
-	for _, path := range stale {
-		fmt.Fprintf(stderr, "%s: out of date\n", path)
-	}
-	fmt.Fprintf(stderr, "kube-derive: %s out of date; run kube-derive again without --verify\n", plural(len(stale), "file"))
-	return 1
-}
-
-// write brings the files up to date.
-func write(files *generate.Files, stdout, stderr io.Writer) int {
-	written, err := files.Write()
-	for _, path := range written {
-		fmt.Fprintf(stdout, "wrote %s\n", path)
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "kube-derive: %v\n", err)
-		return 1
-	}
-	switch {
-	case len(files.Files) == 0:
-		fmt.Fprintln(stdout, "kube-derive: no kinds here: nothing is marked //kube:resource or +kubebuilder:object:root=true")
+	switch name, rest := args[0], args[1:]; {
+	case isVersion(name):
+		fmt.Fprintf(std.out, "kube-derive %s\n", version())
+		return exitOK
+	case name == "help":
+		return help(rest, std)
+	case find(name) != nil:
+		return find(name).call(ctx, rest, std)
 	default:
-		fmt.Fprintf(stdout, "kube-derive: wrote %s, %d already up to date\n", plural(len(written), "file"), len(files.Files)-len(written))
+		fmt.Fprintf(std.err, "kube-derive: %s\n", unknown(name))
+		return exitUsage
 	}
-	return 0
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+func isVersion(arg string) bool { return arg == "version" || arg == "-version" || arg == "--version" }
+
+// isPattern reports whether an argument means packages: it has a dot or a slash, which no command has.
+func isPattern(arg string) bool { return strings.ContainsAny(arg, `./\`) }
+
+// find returns the command of a name, nil when there is none.
+func find(name string) *command {
+	for _, c := range commands() {
+		if c.name == name {
+			return c
+		}
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return nil
+}
+
+// unknown says what a word might have meant.
+func unknown(name string) string {
+	names := []string{"help", "version"}
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	msg := fmt.Sprintf("there is no command %q", name)
+	if near := suggest.Nearest(name, names); near != "" {
+		return fmt.Sprintf("%s; did you mean %s? For a package, write ./%s", msg, near, name)
+	}
+	return fmt.Sprintf("%s, see kube-derive help; for a package, write ./%s", msg, name)
+}
+
+// help prints what a command does, or what commands there are.
+func help(args []string, std streams) int {
+	if len(args) == 0 || args[0] == "help" {
+		everything().command().printHelp(std.out)
+		return exitOK
+	}
+	if c := find(args[0]); c != nil {
+		c.printHelp(std.out)
+		return exitOK
+	}
+	fmt.Fprintf(std.err, "kube-derive: %s\n", unknown(args[0]))
+	return exitUsage
+}
+
+// version returns the version of the module that the command was built from.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
 }

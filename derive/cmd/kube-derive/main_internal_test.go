@@ -18,7 +18,7 @@ func call(t *testing.T, dir string, args ...string) (code int, stdout, stderr st
 	t.Helper()
 	t.Chdir(dir)
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, &out, &errs)
+	code = run(t.Context(), args, streams{&out, &errs})
 	return code, out.String(), errs.String()
 }
 
@@ -113,7 +113,7 @@ func TestCommandExplainsItself(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{[]string{"-h"}, 0, "usage: kube-derive [flags] [packages]", ""},
+		{[]string{"-h"}, 0, "usage: kube-derive [command] [flags] [packages]", ""},
 		{[]string{"crd", ".", "-nonsense"}, 2, "", "flag provided but not defined: -nonsense"},
 		{[]string{"-nonsense"}, 2, "", "flag provided but not defined: -nonsense"},
 		{[]string{"./nowhere"}, 1, "", "directory not found"},

@@ -136,21 +136,7 @@ func (r *renderer) descriptor(k Kind) {
 	}
 	core := r.im.name(CorePath, "core")
 	r.printf("\n// KubeResource returns what %s is called on the wire.\n", k.Name)
-	r.printf("func (*%s) KubeResource() %s.Resource {\n\treturn %s.Resource{\n", k.Name, core, core)
-	r.printf("\t\tGroup: %q,\n\t\tVersion: %q,\n\t\tKind: %q,\n\t\tPlural: %q,\n", k.Group, k.Version, k.Name, k.Plural)
-	if !k.Cluster {
-		r.printf("\t\tNamespaced: true,\n")
-	}
-	r.printf("\t\tSingular: %q,\n", k.Singular)
-	for _, list := range []struct {
-		name  string
-		items []string
-	}{{"ShortNames", k.ShortNames}, {"Categories", k.Categories}, {"Subresources", k.Subresources()}} {
-		if len(list.items) > 0 {
-			r.printf("\t\t%s: %#v,\n", list.name, list.items)
-		}
-	}
-	r.printf("\t}\n}\n")
+	r.printf("func (*%s) KubeResource() %s.Resource {\n\treturn %s\n}\n", k.Name, core, Resource(k.Kind, core))
 }
 
 // byHand reports whether a kind that is written out has a method already.

@@ -46,7 +46,11 @@ func (p *Program) Check(generated map[string][]byte) {
 			p.report(token.Position{Filename: filepath.Join(root.Dir, GeneratedFile)}, err.Error())
 			continue
 		}
-		checked[root.Path] = p.check(root, append([]*ast.File{file}, root.Files...), checked)
+		files := append([]*ast.File{file}, root.Files...)
+		if root.apply != nil {
+			files = append(files, root.apply)
+		}
+		checked[root.Path] = p.check(root, files, checked)
 	}
 }
 
@@ -112,8 +116,8 @@ func (p *Program) check(root *Package, files []*ast.File, checked map[string]*ty
 // typeErrors reports errors. One that begins with a tab says more about the one before it.
 func (p *Program) typeErrors(errs []types.Error) {
 	for i, e := range errs {
-		if strings.HasPrefix(e.Msg, "\t") {
-			continue
+		if strings.HasPrefix(e.Msg, "\t") || filepath.Base(p.fset.Position(e.Pos).Filename) == ApplyFile {
+			continue // apply structs that are out of date are for those to renew who want them
 		}
 		msg := []string{e.Msg}
 		for _, more := range errs[i+1:] {

@@ -64,6 +64,18 @@ func (p *Program) PackageMarker(pkg *Package, name string) *Marker {
 	return get(pkg.markers, name)
 }
 
+// PackageMarkers returns all markers of a name that stand on the package itself.
+func (p *Program) PackageMarkers(pkg *Package, name string) []*Marker {
+	p.scan(pkg)
+	var found []*Marker
+	for _, m := range pkg.markers {
+		if m.Name == name {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
 // declKey finds a declaration by its place. Positions in export data have a file and a line but are of another file
 // set than the parsed sources, so the key is made of what both have.
 type declKey struct {

@@ -41,6 +41,7 @@ type Package struct {
 	Path  string
 	Name  string
 	Dir   string
+	Root  string // the directory of its module, "" when it has none
 	Types *types.Package
 	Files []*ast.File // of a root, without the generated file
 
@@ -54,6 +55,7 @@ type Package struct {
 	Generated bool
 
 	source  *packages.Package
+	apply   *ast.File       // with the apply structs, nil when there is none
 	indexed map[string]bool // base names of the files that decls covers
 	decls   map[declKey]*Decl
 	markers []*Marker // of the package itself
@@ -67,6 +69,9 @@ type Config struct {
 
 	// Imports are the packages that a generated file needs. They are loaded even where it does not exist yet.
 	Imports []string
+
+	// Sources says that only comments are wanted. Nothing is compiled, and no package has types.
+	Sources bool
 
 	// Report is called for every mistake in a marker, Warn for those in roots of other modules.
 	Report func(token.Position, string)
@@ -97,15 +102,22 @@ func Load(ctx context.Context, cfg *Config) (*Program, error) {
 }
 
 func (p *Program) load(ctx context.Context, cfg *Config) ([]*packages.Package, error) {
+	need := mode
+	if cfg.Sources {
+		need = sourceMode
+	}
 	roots, err := packages.Load(&packages.Config{
 		Context: ctx,
-		Mode:    mode,
+		Mode:    need,
 		Dir:     cfg.Dir,
 		Fset:    p.fset,
 		Overlay: p.overlay,
 	}, cfg.Patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("load packages: %w", err)
+	}
+	if cfg.Sources {
+		p.parseAll(roots)
 	}
 	return roots, nil
 }
@@ -235,8 +247,15 @@ func (p *Program) wrap(src *packages.Package) *Package {
 	if len(src.GoFiles) > 0 {
 		pkg.Dir = filepath.Dir(src.GoFiles[0])
 	}
+	if src.Module != nil {
+		pkg.Root = src.Module.Dir
+	}
 	for _, file := range src.Syntax {
-		if filepath.Base(p.fset.Position(file.Package).Filename) != GeneratedFile {
+		switch filepath.Base(p.fset.Position(file.Package).Filename) {
+		case GeneratedFile:
+		case ApplyFile:
+			pkg.apply = file
+		default:
 			pkg.Files = append(pkg.Files, file)
 		}
 	}

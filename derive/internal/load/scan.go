@@ -211,6 +211,10 @@ func (s *scan) sameLine(a, b token.Pos) bool {
 
 // add keeps a marker if it may stand here.
 func (s *scan) add(d *Decl, m *Marker, on marker.Target) {
+	if s.program.set.Loose(m.Marker) {
+		s.pkg.markers = append(s.pkg.markers, m)
+		return
+	}
 	if err := s.program.set.Allowed(m.Marker, on); err != nil {
 		s.mistake(m.Pos, err.Error())
 		return

@@ -67,6 +67,7 @@ type definition struct {
 	items  bool   // may be written with the items: prefix
 	hint   string // what to write instead where it may not stand
 	our    bool   // written //kube:…
+	loose  bool   // about the package wherever it stands
 }
 
 const (
@@ -112,7 +113,10 @@ type Set struct {
 // NewSet returns the markers that kube-derive knows.
 func NewSet() *Set {
 	s := &Set{byName: map[string]*definition{}}
-	for _, defs := range [][]definition{kindMarkers(), rootMarkers(), validationMarkers(), fieldMarkers(), foreignMarkers()} {
+	for _, defs := range [][]definition{
+		kindMarkers(), outputMarkers(), rootMarkers(), copyMarkers(), validationMarkers(), fieldMarkers(), declarativeMarkers(),
+		serverMarkers(), foreignMarkers(),
+	} {
 		for _, d := range defs {
 			s.byName[d.name] = &d
 			s.names = append(s.names, d.name)
@@ -174,6 +178,25 @@ func kindMarkers() []definition {
 	return defs
 }
 
+// outputMarkers are ours, too: they say what is written, and where.
+func outputMarkers() []definition {
+	output := definition{name: "kube:output", on: Package, our: true, repeat: true}
+	for _, name := range []string{"crds", "rbac", "roleName", "webhooks", "docs", "schemas", "samples"} {
+		output.params = append(output.params, param{name: name, kind: kindString})
+	}
+	return []definition{
+		output,
+		{name: "kube:conversion", on: Type, our: true, params: []param{
+			{name: "strategy", kind: kindString, oneOf: []string{"None", "Webhook"}},
+			{name: "service", kind: kindString},
+			{name: "path", kind: kindString},
+			{name: "port", kind: kindSize},
+			{name: "url", kind: kindString},
+			{name: "versions", kind: kindStrings},
+		}},
+	}
+}
+
 func columnTypes() []string { return []string{"string", "integer", "number", "boolean", "date"} }
 
 // ruleParams are the arguments of a CEL rule.
@@ -225,8 +248,8 @@ func rootMarkers() []definition {
 		value("kubebuilder:unservedversion", Type, kindFlag),
 		value("kubebuilder:skipversion", Type, kindFlag),
 		{name: "kubebuilder:deprecatedversion", on: Type, params: []param{{name: "warning", kind: kindString}}},
-		value("kubebuilder:object:root", Type, kindBool),
-		value("kubebuilder:object:generate", Type|Package, kindBool),
+		value("kubebuilder:ac:generate", Type|Package, kindBool),
+		value("kubebuilder:ac:output:package", Package, kindString),
 		{name: "kubebuilder:externalDocs", on: Type | Field, params: docs},
 		value("kubebuilder:skip", Package, kindFlag),
 		value("groupName", Package, kindString),
@@ -312,13 +335,67 @@ func fieldMarkers() []definition {
 	return defs
 }
 
+// copyMarkers say which types are given deep copies.
+func copyMarkers() []definition {
+	interfaces := value("k8s:deepcopy-gen:interfaces", Type, kindStrings)
+	interfaces.repeat = true
+	return []definition{
+		value("kubebuilder:object:root", Type, kindBool),
+		value("kubebuilder:object:generate", Type|Package, kindBool),
+		{name: "k8s:deepcopy-gen", on: Type | Package, params: []param{{kind: kindString, required: true}, {name: "nonpointer-interfaces", kind: kindBool}}},
+		interfaces,
+	}
+}
+
+// serverMarkers say what a program needs of the server it talks to: they stand near the code that needs it, and are about
+// the package as a whole.
+func serverMarkers() []definition {
+	defs := []definition{
+		{name: "kubebuilder:rbac", params: []param{
+			{name: "groups", kind: kindStrings},
+			{name: "resources", kind: kindStrings},
+			{name: "resourceNames", kind: kindStrings},
+			{name: "verbs", kind: kindStrings, required: true},
+			{name: "urls", kind: kindStrings},
+			{name: "namespace", kind: kindString},
+			{name: "roleName", kind: kindString},
+		}},
+		{name: "kubebuilder:webhook", params: []param{
+			{name: "mutating", kind: kindBool, required: true},
+			{name: "failurePolicy", kind: kindString, required: true},
+			{name: "matchPolicy", kind: kindString},
+			{name: "sideEffects", kind: kindString},
+			{name: "timeoutSeconds", kind: kindSize},
+			{name: "groups", kind: kindStrings, required: true},
+			{name: "resources", kind: kindStrings, required: true},
+			{name: "verbs", kind: kindStrings, required: true},
+			{name: "versions", kind: kindStrings, required: true},
+			{name: "name", kind: kindString, required: true},
+			{name: "serviceName", kind: kindString},
+			{name: "serviceNamespace", kind: kindString},
+			{name: "path", kind: kindString},
+			{name: "servicePort", kind: kindSize},
+			{name: "webhookVersions", kind: kindStrings},
+			{name: "admissionReviewVersions", kind: kindStrings, required: true},
+			{name: "reinvocationPolicy", kind: kindString},
+			{name: "url", kind: kindString},
+			{name: "patch", kind: kindString},
+		}},
+		{name: "kubebuilder:webhookconfiguration", params: []param{
+			{name: "mutating", kind: kindBool, required: true},
+			{name: "name", kind: kindString},
+		}},
+	}
+	for i := range defs {
+		defs[i].on, defs[i].repeat, defs[i].loose = Package|Type|Field, true, true
+	}
+	return defs
+}
+
 // foreignMarkers are known, and mean nothing to us: they are for other generators.
 func foreignMarkers() []definition {
 	var defs []definition
-	for _, name := range []string{
-		"kubebuilder:rbac", "kubebuilder:webhook", "kubebuilder:webhookconfiguration", "kubebuilder:scaffold",
-		"kubebuilder:docs-gen", "kubebuilder:ac:generate", "kubebuilder:ac:output:package",
-	} {
+	for _, name := range []string{"kubebuilder:scaffold", "kubebuilder:docs-gen"} {
 		defs = append(defs, definition{name: name, on: Package | Type | Field, repeat: true, params: []param{{kind: kindRaw}}})
 	}
 	return defs

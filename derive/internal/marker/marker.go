@@ -164,6 +164,9 @@ func (s *Set) Allowed(m *Marker, on Target) error {
 // On returns the targets that the marker may stand on.
 func (s *Set) On(m *Marker) Target { return s.byName[m.Name].on }
 
+// Loose reports whether the marker is about its package, wherever it stands.
+func (s *Set) Loose(m *Marker) bool { return s.byName[m.Name].loose }
+
 // Repeatable reports whether the marker may be given more than once.
 func (s *Set) Repeatable(m *Marker) bool { return s.byName[m.Name].repeat }
 

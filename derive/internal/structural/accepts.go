@@ -23,7 +23,7 @@ func (s *Schema) Accepts(v any) error {
 		if s.Nullable || s.Type == "" {
 			return nil
 		}
-		return fmt.Errorf("null is not %s", article(s.Type))
+		return fmt.Errorf("null is not %s", Article(s.Type))
 	}
 	if err := s.acceptsType(v); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *Schema) acceptsType(v any) error {
 		_, ok = v.(map[string]any)
 	}
 	if !ok {
-		return fmt.Errorf("%s is not %s", text(v), article(s.Type))
+		return fmt.Errorf("%s is not %s", text(v), Article(s.Type))
 	}
 	return nil
 }
@@ -156,7 +156,8 @@ func whole(n json.Number) bool {
 	return err == nil
 }
 
-func article(name string) string {
+// Article names a type as one would in a sentence.
+func Article(name string) string {
 	if name != "" && strings.ContainsRune("aeiou", rune(name[0])) {
 		return "an " + name
 	}

@@ -1,0 +1,71 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// answerTimeout is twice what API servers give themselves for an answer, by their flag --request-timeout.
+const answerTimeout = 2 * time.Minute
+
+// silentError is a server that answers pings, perhaps, but not the request.
+type silentError struct{ after time.Duration }
+
+// Error says for how long nothing has come.
+func (e *silentError) Error() string { return fmt.Sprintf("no answer for %v", e.after) }
+
+// Timeout and Temporary make it a net.Error, by which it is known that the request may be sent again.
+func (*silentError) Timeout() bool   { return true }
+func (*silentError) Temporary() bool { return true }
+
+// awaitAnswer returns the layer that gives up a request whose answer does not begin in time. It stands directly above the
+// connection, so that nothing counts but the server. Long-running requests are for their callers to give up.
+func awaitAnswer(limit time.Duration) middleware.Func {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if call, _ := middleware.CallOf(r.Context()); call.LongRunning || r.Header.Get("Upgrade") != "" {
+				return next.RoundTrip(r)
+			}
+			ctx, cancel := context.WithCancel(r.Context())
+			timer := time.AfterFunc(limit, cancel)
+			resp, err := next.RoundTrip(r.WithContext(ctx))
+			inTime := timer.Stop()
+			if err != nil || !inTime {
+				cancel()
+			}
+			switch {
+			case !inTime && err == nil: // its body has ended with the context
+				resp.Body.Close()
+				return nil, &silentError{limit}
+			case !inTime:
+				return nil, &silentError{limit}
+			case err != nil:
+				return nil, err
+			}
+			resp.Request = r
+			resp.Body = &answer{resp.Body, cancel}
+			return resp, nil
+		})
+	}
+}
+
+// answer is the body of an answer that has begun in time.
+type answer struct {
+	io.ReadCloser
+	done context.CancelFunc // lets go of the context
+}
+
+// Close closes the body.
+func (a *answer) Close() error {
+	err := a.ReadCloser.Close()
+	a.done()
+	return err
+}

@@ -1,0 +1,159 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// stuck is a server that takes requests, and answers them after a time.
+func stuck(after time.Duration, body string) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		select {
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		case <-time.After(after):
+			return canned(200, http.Header{"Content-Type": {jsonType}}, body).RoundTrip(r)
+		}
+	})
+}
+
+// TestAnswerTimeout promises that a server which takes a request and never answers is given up, unless what was asked for
+// may take long.
+func TestAnswerTimeout(t *testing.T) {
+	const never = 24 * time.Hour
+	raw := func(path string) func(context.Context, *client.Client) error {
+		return func(ctx context.Context, c *client.Client) error {
+			r, err := request.Raw(path)
+			if err != nil {
+				return err
+			}
+			resp, err := c.Do(ctx, r)
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		}
+	}
+	for _, tc := range []struct {
+		name    string
+		timeout time.Duration
+		call    func(context.Context, *client.Client) error
+		want    time.Duration // when it ends; never is when its context does
+	}{
+		{"get", 0, getNode, 2 * time.Minute},
+		{"get with a limit of one's own", 40 * time.Second, getNode, 40 * time.Second},
+		{"create", 0, func(ctx context.Context, c *client.Client) error {
+			_, err := client.Namespaced[leanConfigMap](c, "prod").Create(ctx, named("web"), nil)
+			return err
+		}, 2 * time.Minute},
+		{"version", 0, raw("/version"), 2 * time.Minute},
+		{"watch", 0, func(ctx context.Context, c *client.Client) error {
+			for _, err := range client.ClusterWide[corev1.Node](c).Watch(ctx, nil) {
+				return err
+			}
+			return nil
+		}, never},
+		{"log", 0, func(ctx context.Context, c *client.Client) error {
+			_, err := client.Namespaced[corev1.Pod](c, "prod").Logs(ctx, "web-0", nil)
+			return err
+		}, never},
+		{"a proxied request", 0, raw("/api/v1/namespaces/prod/services/web/proxy/slow"), never},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newClient(t, &client.Options{
+					Config: newConfig("https://cluster.test"), Transport: stuck(2*never, ""), AnswerTimeout: tc.timeout,
+				})
+				enough := errors.New("enough")
+				ctx, cancel := context.WithTimeoutCause(t.Context(), never, enough)
+				defer cancel()
+				start := time.Now()
+				err := tc.call(ctx, c)
+				if took := time.Since(start); took != tc.want {
+					t.Errorf("%v after %v, want %v", err, took, tc.want)
+				}
+				if tc.want == never {
+					if !errors.Is(err, enough) {
+						t.Errorf("error = %v, want the cause", err)
+					}
+					return
+				}
+				want := fmt.Sprintf("reach https://cluster.test (the test): no answer for %v; the server has the request and is busy or "+
+					"stuck: look at it, or allow more by AnswerTimeout", tc.want)
+				if !strings.HasSuffix(err.Error(), want) || !core.IsRetryable(err) {
+					t.Errorf("error = %v, want %s", err, want)
+				}
+			})
+		})
+	}
+}
+
+// TestAnswerInTime promises that an answer which has begun in time may take its time.
+func TestAnswerInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: 200, Header: http.Header{"Content-Type": {jsonType}}, ContentLength: -1, Request: r,
+				Body: io.NopCloser(io.MultiReader(&lateReader{r.Context(), time.Hour}, strings.NewReader(node))),
+			}, nil
+		})
+		c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: slow})
+		if obj, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil); err != nil || obj.GetName() != "n1" {
+			t.Errorf("Get = %v, %v", obj, err)
+		}
+	})
+}
+
+// lateReader ends after a while, or with an error when its context does.
+type lateReader struct {
+	ctx  context.Context //nolint:containedctx // it is that of the request whose answer this is
+	wait time.Duration
+}
+
+func (r *lateReader) Read([]byte) (int, error) {
+	select {
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
+	case <-time.After(r.wait):
+		return 0, io.EOF
+	}
+}
+
+// TestAnswerTimeoutOfRequestsSentAgain promises that a limit below RetryOptions.For lets a read get over a replica that
+// is stuck, over HTTP/2, whose pings are answered all the time.
+func TestAnswerTimeoutOfRequestsSentAgain(t *testing.T) {
+	first := make(chan bool, 1)
+	first <- true
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-first:
+			<-r.Context().Done()
+		default:
+			reply(w, 200, jsonType, []byte(node))
+		}
+	})
+	c := newClient(t, &client.Options{Config: s.config(), AnswerTimeout: 50 * time.Millisecond})
+	if err := getNode(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+	if n := len(s.asked()); n != 2 {
+		t.Errorf("%d requests, want 2", n)
+	}
+}

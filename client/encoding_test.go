@@ -1,0 +1,160 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+const cborType = wire.MediaTypeCBOR
+
+// TestPreferEncoding promises that every request asks for the encoding that was chosen, and that JSON does where a server
+// does not have it.
+func TestPreferEncoding(t *testing.T) {
+	inCBOR, err := wire.Pack(unstructuredConfigMap("web", "green"), wire.CBOR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		speaks bool     // whether the server knows CBOR
+		want   []string // what is sent, and what is asked for
+	}{
+		{"a server that speaks CBOR", true, []string{
+			"GET ", "POST " + cborType, "POST " + cborType, "PATCH " + wire.MediaTypeApply, "PUT " + cborType,
+		}},
+		{"a server that does not", false, []string{
+			"GET ", "POST " + cborType, "POST " + jsonType, "POST " + jsonType, "PATCH " + wire.MediaTypeApply, "PUT " + jsonType,
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case !tt.speaks && r.Header.Get("Content-Type") == cborType:
+					fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no CBOR here")
+				case tt.speaks && strings.HasPrefix(r.Header.Get("Accept"), cborType+","):
+					reply(w, 200, cborType, inCBOR.Bytes())
+				default:
+					reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
+				}
+			})
+			maps := client.Dynamic(s.client(t), configMaps, "prod").PreferEncoding(wire.CBOR)
+			blue := unstructuredConfigMap("web", "blue")
+			for _, do := range []func() error{
+				func() error { _, err := maps.Get(t.Context(), "web", nil); return err },
+				func() error { _, err := maps.Create(t.Context(), blue, nil); return err },
+				func() error { _, err := maps.Create(t.Context(), blue, nil); return err },
+				func() error {
+					_, err := maps.Apply(t.Context(), blue, &request.ApplyOptions{FieldManager: "me"})
+					return err
+				},
+				func() error { _, err := maps.Status().Update(t.Context(), blue, nil); return err },
+			} {
+				if err := do(); err != nil {
+					t.Error(err)
+				}
+			}
+			var got []string
+			for _, a := range s.asked() {
+				got = append(got, a.Method+" "+a.Header.Get("Content-Type"))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPreferEncodingOfWhatATypeDoesNotHave(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
+	})
+	c := s.client(t)
+	if _, err := client.Dynamic(c, configMaps, "prod").PreferEncoding(wire.Protobuf).Get(t.Context(), "web", nil); err == nil ||
+		!strings.Contains(err.Error(), "encoding: unstructured.Unstructured can't be decoded from protobuf") {
+		t.Errorf("Get of any kind in protobuf: %v", err)
+	}
+	if _, err := client.Namespaced[corev1.ConfigMap](c, "prod").PreferEncoding(wire.JSON).Get(t.Context(), "web", nil); err != nil {
+		t.Error(err)
+	}
+	asks := s.asked()
+	if len(asks) != 1 || asks[0].Header.Get("Accept") != jsonType {
+		t.Errorf("requests = %v, want one for JSON", asks)
+	}
+}
+
+// TestAShardThatIsNoneIsAnError promises that what is not in the shard that was asked for does not get through, whether
+// the server knows shards or not.
+func TestAShardThatIsNoneIsAnError(t *testing.T) {
+	whole, err := core.ShardOf(0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, err := core.ShardOf(1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if half.Has("u-1", "prod") {
+		t.Fatal("u-1 is not in the first half")
+	}
+	const item = `{"metadata":{"name":"web","namespace":"prod","uid":"u-1"}}`
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Query().Has("watch"):
+			reply(w, 200, jsonType, []byte(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}{"type":"ADDED","object":`+item+`}`))
+		case strings.Contains(r.Header.Get("Accept"), "as=Table"):
+			reply(w, 200, jsonType, []byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"cells":["web"],"object":`+item+`}]}`))
+		default:
+			reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[`+item+`]}`))
+		}
+	})
+	maps := client.Of[leanConfigMap](s.client(t), configMaps, "prod")
+	verbs := map[string]func(shard *core.Shard) error{
+		"list": func(shard *core.Shard) error {
+			_, err := maps.List(t.Context(), &request.ListOptions{ShardSelector: shard.String()})
+			return err
+		},
+		"metadata": func(shard *core.Shard) error {
+			_, err := maps.Metadata().PreferEncoding(wire.JSON).List(t.Context(), &request.ListOptions{ShardSelector: shard.String()})
+			return err
+		},
+		"table": func(shard *core.Shard) error {
+			_, err := maps.Table(t.Context(), &request.ListOptions{ShardSelector: shard.String()})
+			return err
+		},
+		"watch": func(shard *core.Shard) error {
+			for _, err := range maps.Watch(t.Context(), &request.WatchOptions{ShardSelector: shard.String()}) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	for name, do := range verbs {
+		t.Run(name, func(t *testing.T) {
+			if err := do(whole); err != nil {
+				t.Errorf("of all objects: %v", err)
+			}
+			if err := do(half); err == nil || !strings.Contains(err.Error(), "enable its feature gate ShardedListAndWatch") {
+				t.Errorf("with an object of another shard: %v", err)
+			}
+		})
+	}
+	if _, err := maps.Table(t.Context(), &request.ListOptions{ShardSelector: half.String(), IncludeObject: request.IncludeNone}); err == nil ||
+		!strings.Contains(err.Error(), "request not sent: ListOptions.IncludeObject") {
+		t.Errorf("a table of a shard without objects: %v", err)
+	}
+}

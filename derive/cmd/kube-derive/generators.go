@@ -1,0 +1,122 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+
+	"github.com/kube-go/sdk/derive/generate"
+)
+
+// generator is a command that writes files which follow from the sources.
+type generator struct {
+	name  string
+	short string
+	long  string
+	out   string // the default of -out; "" when the files stand beside the sources
+	what  string // what -out is for
+
+	// generate is a function of package generate; flags, which may be nil, defines what only this one takes.
+	generate func(ctx context.Context, patterns []string, o *generate.Options) (*generate.Files, error)
+	flags    func(flags *flag.FlagSet, o *generate.Options)
+}
+
+// command makes a command of the generator.
+func (g *generator) command() *command {
+	c := &command{name: g.name, args: "[flags] [packages]", short: g.short, long: g.long}
+	if g.name == "" {
+		c.args = "[command] [flags] [packages]"
+	}
+	c.prepare = func(flags *flag.FlagSet) action {
+		o := &generate.Options{}
+		r := &reporter{}
+		if g.out != "" {
+			flags.StringVar(&o.Out, "out", g.out, "write "+g.what+" into the `directory`")
+		}
+		flags.BoolVar(&r.verify, "verify", false, "write nothing; exit with 1 and name the files that are out of date")
+		flags.BoolVar(&r.quiet, "q", false, "name mistakes and stale files only")
+		if g.flags != nil {
+			g.flags(flags, o)
+		}
+		return func(ctx context.Context, patterns []string, std streams) int {
+			if i := slices.IndexFunc(patterns, func(p string) bool { return !isPattern(p) }); g.name == "" && i >= 0 {
+				return c.misused(std, fmt.Sprintf("%q: flags stand behind the command; for a package, write ./%[1]s", patterns[i]))
+			}
+			if len(patterns) == 0 {
+				patterns = []string{"."}
+			}
+			r.std = std
+			return r.report(ctx, func(ctx context.Context) (*generate.Files, error) { return g.generate(ctx, patterns, o) })
+		}
+	}
+	return c
+}
+
+// everything is what is done when no command is named.
+func everything() *generator {
+	return &generator{
+		out: "crds", what: "CRDs", generate: generate.Run,
+		long: `
+kube-derive turns Go types into Kubernetes kinds. A struct like this
+
+	//kube:resource group=docs.example.com version=v1 kind=Document shortName=doc
+	//kube:subresource status
+	//kube:printcolumn name=Title jsonPath=.spec.title
+	type DocumentSpec struct {
+		// Title shown to readers.
+		// +kubebuilder:validation:MaxLength=80
+		Title string ` + "`json:\"title\"`" + `
+	}
+
+becomes, in zz_generated.kube.go beside it, the type Document with its deep copies, its
+descriptor and its CRD as bytes; and docs.example.com_documents.yaml, the CRD as YAML.
+Packages default to the one in the current directory, so that this line is enough:
+
+	//go:generate go tool kube-derive
+
+The commands write one thing each, for any Go module, also for types that are written
+out in full with the markers of kubebuilder. What is no command must look like a
+package: ., ./..., ./crd or an import path.`,
+	}
+}
+
+// generators are the commands that write files.
+func generators() []*generator {
+	return []*generator{
+		{
+			name: "crd", short: "CRDs as YAML, one a kind", out: "crds", what: "CRDs", generate: generate.CRDs,
+			long: `
+Writes the CustomResourceDefinition of each kind to <group>_<plural>.yaml, and nothing
+else. Versions of a kind in several packages make one definition, so name all of them.
+
+	kube-derive crd ./api/... --out config/crd`,
+		},
+		{
+			name: "apply", short: "structs for exact server-side applies", generate: generate.Apply,
+			long: `
+Writes, for each kind and each struct that it leads to, a struct in which every field is
+optional, to zz_generated.apply.go beside the kinds. An apply of it sends what is set,
+also when it is zero, and claims nothing else. With the marker
+
+	// +kubebuilder:ac:generate=true
+
+on a package, kube-derive alone writes them too.
+
+	kube-derive apply ./api/...`,
+		},
+		{
+			name: "schema", short: "JSON Schema files for editors and checkers of manifests", out: "schemas", what: "JSON Schemas", generate: generate.Schemas,
+			long: `
+Writes a JSON Schema for each version of a kind to <group>/<kind>_<version>.json, where
+kubeconform and the catalogs for yaml-language-server look for it.
+
+	kube-derive schema ./api/... --out schemas
+	kubeconform -schema-location default \
+		-schema-location 'schemas/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json' manifests`,
+		},
+	}
+}

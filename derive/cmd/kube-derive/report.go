@@ -1,0 +1,88 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kube-go/sdk/derive/generate"
+)
+
+// reporter runs a generator and says what came of it.
+type reporter struct {
+	std    streams
+	verify bool
+	quiet  bool
+}
+
+// report returns the exit code: 1 for mistakes in the sources and stale files.
+func (r *reporter) report(ctx context.Context, generated func(context.Context) (*generate.Files, error)) int {
+	files, err := generated(ctx)
+	if err != nil {
+		fmt.Fprintln(r.std.err, err)
+		if e, ok := errors.AsType[*generate.SourceError](err); ok {
+			fmt.Fprintf(r.std.err, "kube-derive: %s; nothing was written\n", plural(len(e.Problems), "mistake"))
+		}
+		return exitWrong
+	}
+	for _, w := range files.Warnings {
+		fmt.Fprintf(r.std.err, "%s (ignored: the package is not of this module)\n", w)
+	}
+	if r.verify {
+		return r.verified(files)
+	}
+	return r.written(files)
+}
+
+// verified names the files that are out of date.
+func (r *reporter) verified(files *generate.Files) int {
+	stale, err := files.Stale()
+	switch {
+	case err != nil:
+		fmt.Fprintf(r.std.err, "kube-derive: %v\n", err)
+		return exitWrong
+	case len(stale) == 0:
+		r.say("kube-derive: %s up to date\n", plural(len(files.Files), "file"))
+		return exitOK
+	}
+	for _, path := range stale {
+		fmt.Fprintf(r.std.err, "%s: out of date\n", path)
+	}
+	fmt.Fprintf(r.std.err, "kube-derive: %s out of date; run kube-derive again without --verify\n", plural(len(stale), "file"))
+	return exitWrong
+}
+
+// written brings the files up to date.
+func (r *reporter) written(files *generate.Files) int {
+	written, err := files.Write()
+	for _, path := range written {
+		r.say("wrote %s\n", path)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintf(r.std.err, "kube-derive: %v\n", err)
+		return exitWrong
+	case len(files.Files) == 0:
+		r.say("kube-derive: no kinds here: nothing is marked //kube:resource or +kubebuilder:object:root=true\n")
+	default:
+		r.say("kube-derive: wrote %s, %d already up to date\n", plural(len(written), "file"), len(files.Files)-len(written))
+	}
+	return exitOK
+}
+
+// say writes what one need not know.
+func (r *reporter) say(format string, args ...any) {
+	if !r.quiet {
+		fmt.Fprintf(r.std.out, format, args...)
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,159 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evolution
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// definition is a CustomResourceDefinition, as far as it is compared.
+type definition struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Group    string `json:"group"`
+		Scope    string `json:"scope"`
+		Preserve bool   `json:"preserveUnknownFields"`
+		Names    struct {
+			Kind       string   `json:"kind"`
+			ListKind   string   `json:"listKind"`
+			Plural     string   `json:"plural"`
+			Singular   string   `json:"singular"`
+			ShortNames []string `json:"shortNames"`
+			Categories []string `json:"categories"`
+		} `json:"names"`
+		Versions   []version `json:"versions"`
+		Conversion struct {
+			Strategy string `json:"strategy"`
+		} `json:"conversion"`
+	} `json:"spec"`
+	Status struct {
+		StoredVersions []string `json:"storedVersions"`
+	} `json:"status"`
+}
+
+// version is a version of a definition.
+type version struct {
+	Name       string `json:"name"`
+	Served     bool   `json:"served"`
+	Storage    bool   `json:"storage"`
+	Deprecated bool   `json:"deprecated"`
+	Schema     struct {
+		OpenAPIV3Schema *structural.Schema `json:"openAPIV3Schema"`
+	} `json:"schema"`
+	Subresources struct {
+		Status *struct{} `json:"status"`
+		Scale  *scale    `json:"scale"`
+	} `json:"subresources"`
+	Columns    []column `json:"additionalPrinterColumns"`
+	Selectable []struct {
+		JSONPath string `json:"jsonPath"`
+	} `json:"selectableFields"`
+}
+
+type scale struct {
+	Spec     string `json:"specReplicasPath"`
+	Status   string `json:"statusReplicasPath"`
+	Selector string `json:"labelSelectorPath,omitempty"`
+}
+
+type column struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Format   string `json:"format,omitempty"`
+	Priority int32  `json:"priority,omitempty"`
+	JSONPath string `json:"jsonPath"`
+}
+
+// read makes a definition of an object.
+func read(crd *unstructured.Unstructured) (*definition, error) {
+	switch {
+	case crd == nil:
+		return nil, errors.New("it is nil")
+	case crd.GetAPIVersion() != "apiextensions.k8s.io/v1" || crd.GetKind() != "CustomResourceDefinition":
+		return nil, fmt.Errorf("it is a %s of %s, not a CustomResourceDefinition of apiextensions.k8s.io/v1", crd.GetKind(), crd.GetAPIVersion())
+	case crd.GetName() == "":
+		return nil, errors.New("metadata.name is empty; it must be spec.names.plural and spec.group with a dot between")
+	}
+	object := crd.DeepCopy().Object
+	schemaOfBooleans(object)
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	d := &definition{}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if err := dec.Decode(d); err != nil {
+		return nil, fmt.Errorf("%s: %w", crd.GetName(), err)
+	}
+	if len(d.Spec.Versions) == 0 {
+		return nil, fmt.Errorf("%s: spec.versions is empty", crd.GetName())
+	}
+	seen := map[string]bool{}
+	for _, v := range d.Spec.Versions {
+		if seen[v.Name] {
+			return nil, fmt.Errorf("%s: spec.versions has %q twice", crd.GetName(), v.Name)
+		}
+		seen[v.Name] = true
+	}
+	// The server fills these in, so they may be in only one of the two.
+	names := &d.Spec.Names
+	names.ListKind = cmp.Or(names.ListKind, names.Kind+"List")
+	names.Singular = cmp.Or(names.Singular, strings.ToLower(names.Kind))
+	return d, nil
+}
+
+func (d *definition) version(name string) *version {
+	for i := range d.Spec.Versions {
+		if d.Spec.Versions[i].Name == name {
+			return &d.Spec.Versions[i]
+		}
+	}
+	return nil
+}
+
+// storage returns the version in which objects are stored, nil when none says so.
+func (d *definition) storage() *version {
+	for i := range d.Spec.Versions {
+		if d.Spec.Versions[i].Storage {
+			return &d.Spec.Versions[i]
+		}
+	}
+	return nil
+}
+
+// converts reports whether a program converts between versions. Without one they differ in nothing but their name.
+func (d *definition) converts() bool { return d.Spec.Conversion.Strategy == "Webhook" }
+
+// schemaOfBooleans replaces additionalProperties that are true or false, which JSON Schema allows, by the schemas that they
+// stand for: true keeps whatever there is, and false says nothing that a structural schema does not say anyway.
+func schemaOfBooleans(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			schemaOfBooleans(item)
+		}
+	case map[string]any:
+		if allowed, ok := v["additionalProperties"].(bool); ok {
+			delete(v, "additionalProperties")
+			if allowed {
+				v[structural.KeyPreserveUnknownFields] = true
+			}
+		}
+		for _, inside := range v {
+			schemaOfBooleans(inside)
+		}
+	}
+}

@@ -1,0 +1,416 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evolution_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-go/sdk/derive/evolution"
+)
+
+// base is a definition to change. SCHEMA stands for that of .spec.f.
+const base = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Thing, listKind: ThingList, plural: things, singular: thing, shortNames: [th], categories: [all]}
+  conversion: {strategy: None}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns:
+    - {name: Size, type: integer, jsonPath: .spec.size}
+    selectableFields:
+    - {jsonPath: .spec.color}
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          apiVersion: {type: string}
+          kind: {type: string}
+          metadata: {type: object}
+          spec:
+            type: object
+            properties:
+              f: SCHEMA
+`
+
+func parse(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &crd.Object); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return crd
+}
+
+// withField returns a definition whose .spec.f has a schema, written as YAML in flow style.
+func withField(t testing.TB, schema string) *unstructured.Unstructured {
+	t.Helper()
+	return parse(t, strings.Replace(base, "SCHEMA", schema, 1))
+}
+
+// briefly writes changes without their reasons.
+func briefly(changes []evolution.Change) []string {
+	lines := []string{}
+	for _, c := range changes {
+		head := strings.TrimPrefix(strings.TrimPrefix(c.ID(), "things.example.com"), "/v1.spec.f")
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s -> %s", c.Severity, head, c.Old, c.New)))
+	}
+	return lines
+}
+
+func TestCompareSchemas(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		before, after string
+		want          []string
+	}{
+		{"the same", `{type: string, maxLength: 3}`, `{type: string, maxLength: 3, description: better}`, nil},
+		{"a removed field", `{type: object, properties: {a: {type: string}, b: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`, []string{`breaking .b:field "string" ->`}},
+		{"an added field", `{type: object}`, `{type: object, properties: {a: {x-kubernetes-int-or-string: true}}}`, []string{`compatible .a:field  -> "integer or string"`}},
+		{"a field that becomes unknown, and is kept", `{type: object, properties: {a: {type: string}}}`, `{type: object, x-kubernetes-preserve-unknown-fields: true}`, []string{`compatible :x-kubernetes-preserve-unknown-fields  -> true`, `compatible .a:field "string" ->`}},
+		{"a field that becomes a key", `{type: object, properties: {a: {type: string}}}`, `{type: object, additionalProperties: {type: string}}`, []string{`compatible :additionalProperties  -> {"type":"string"}`}},
+		{"a key that becomes a field", `{type: object, additionalProperties: {type: string}}`, `{type: object, properties: {a: {type: integer}}}`, []string{`breaking :additionalProperties {"type":"string"} ->`, `breaking .a:type "string" -> "integer"`}},
+		{"an unknown field that becomes known", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}`, []string{`risky .a:field  -> "string"`}},
+		{"unknown fields that are dropped", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{type: object}`, []string{`breaking :x-kubernetes-preserve-unknown-fields true ->`}},
+		{"additionalProperties that are a boolean", `{type: object, additionalProperties: true}`, `{type: object, additionalProperties: false}`, []string{`breaking :x-kubernetes-preserve-unknown-fields true ->`}},
+		{"unknown fields that are checked", `{type: object, additionalProperties: true}`, `{type: object, additionalProperties: {type: string}}`, []string{`breaking :additionalProperties  -> {"type":"string"}`}},
+		{"keys whose values are narrowed", `{type: object, additionalProperties: {type: string}}`, `{type: object, additionalProperties: {type: string, maxLength: 1}}`, []string{`breaking [*]:maxLength  -> 1`}},
+		{"another type", `{type: string}`, `{type: integer}`, []string{`breaking :type "string" -> "integer"`}},
+		{"another type says nothing of what is below", `{type: object, properties: {a: {type: string}}}`, `{type: string, maxLength: 3}`, []string{`breaking :type "object" -> "string"`}},
+		{"a wider type", `{type: integer}`, `{type: number}`, []string{`risky :type "integer" -> "number"`}},
+		{"a narrower type", `{type: number}`, `{type: integer}`, []string{`breaking :type "number" -> "integer"`}},
+		{"int-or-string of a string", `{type: string}`, `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, []string{`risky :x-kubernetes-int-or-string "string" -> "integer or string"`}},
+		{"int-or-string removed", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{type: string}`, []string{`breaking :x-kubernetes-int-or-string "integer or string" -> "string"`}},
+		{"int-or-string said in two ways", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{x-kubernetes-int-or-string: true}`, nil},
+		{"null refused", `{type: string, nullable: true}`, `{type: string}`, []string{`breaking :nullable true ->`}},
+		{"null allowed", `{type: string}`, `{type: string, nullable: true}`, []string{`compatible :nullable  -> true`}},
+		{"a new format", `{type: string}`, `{type: string, format: date-time}`, []string{`breaking :format  -> "date-time"`}},
+		{"a format that is gone", `{type: string, format: uuid}`, `{type: string}`, []string{`compatible :format "uuid" ->`}},
+		{"a format that servers don't check", `{type: string}`, `{type: string, format: colour}`, []string{`compatible :format  -> "colour"`}},
+		{"a wider integer", `{type: integer, format: int32}`, `{type: integer, format: int64}`, []string{`compatible :format "int32" -> "int64"`}},
+		{"a narrower integer", `{type: integer, format: int64}`, `{type: integer, format: int32}`, []string{`breaking :format "int64" -> "int32"`}},
+		{"values of an enum", `{type: string, enum: [a, b]}`, `{type: string, enum: [b, c]}`, []string{`compatible :enum  -> "c"`, `breaking :enum "a" ->`}},
+		{"a new enum", `{type: string}`, `{type: string, enum: [b]}`, []string{`breaking :enum  -> ["b"]`}},
+		{"an enum that is gone", `{type: integer, enum: [1]}`, `{type: integer}`, []string{`compatible :enum [1] ->`}},
+		{"bounds that are tighter", `{type: string, maxLength: 80, minLength: 1}`, `{type: string, maxLength: 40, minLength: 2}`, []string{`breaking :maxLength 80 -> 40`, `breaking :minLength 1 -> 2`}},
+		{"bounds that are looser", `{type: array, items: {type: string}, maxItems: 8, minItems: 2}`, `{type: array, items: {type: string}, maxItems: 9, minItems: 1}`, []string{`compatible :maxItems 8 -> 9`, `compatible :minItems 2 -> 1`}},
+		{"a bound that is new, and one that is gone", `{type: object, additionalProperties: {type: string}, maxProperties: 1}`, `{type: object, additionalProperties: {type: string}, minProperties: 1}`, []string{`compatible :maxProperties 1 ->`, `breaking :minProperties  -> 1`}},
+		{"a least length of nothing", `{type: string}`, `{type: string, minLength: 0}`, nil},
+		{"numbers that are written differently", `{type: number, maximum: 10}`, `{type: number, maximum: 1e1}`, nil},
+		{"numbers that are tighter", `{type: number, maximum: 10, minimum: -1}`, `{type: number, maximum: 9.5, minimum: 0}`, []string{`breaking :maximum 10 -> 9.5`, `breaking :minimum -1 -> 0`}},
+		{"a bound that becomes exclusive", `{type: number, maximum: 10}`, `{type: number, maximum: 10, exclusiveMaximum: true}`, []string{`breaking :maximum 10 -> 10 exclusively`}},
+		{"a bound that becomes inclusive", `{type: number, minimum: 10, exclusiveMinimum: true}`, `{type: number, minimum: 10}`, []string{`compatible :minimum 10 exclusively -> 10`}},
+		{"multiples of less", `{type: integer, multipleOf: 4}`, `{type: integer, multipleOf: 2}`, []string{`compatible :multipleOf 4 -> 2`}},
+		{"multiples of something else", `{type: integer, multipleOf: 4}`, `{type: integer, multipleOf: 3}`, []string{`breaking :multipleOf 4 -> 3`}},
+		{"a new multiple", `{type: integer}`, `{type: integer, multipleOf: 3}`, []string{`breaking :multipleOf  -> 3`}},
+		{"a new pattern", `{type: string}`, `{type: string, pattern: ^a}`, []string{`breaking :pattern  -> "^a"`}},
+		{"another pattern", `{type: string, pattern: ^a}`, `{type: string, pattern: ^ab}`, []string{`breaking :pattern "^a" -> "^ab"`}},
+		{"a pattern that is gone", `{type: string, pattern: ^a}`, `{type: string}`, []string{`compatible :pattern "^a" ->`}},
+		{"a field that is required", `{type: object, properties: {a: {type: string}}}`, `{type: object, required: [a], properties: {a: {type: string}}}`, []string{`breaking .a:required  -> true`}},
+		{"a new field that is required", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string}}}`, []string{`compatible .a:field  -> "string"`, `breaking .a:required  -> true`}},
+		{"a new field that is required, with a default", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string, default: x}}}`, []string{`compatible .a:field  -> "string"`}},
+		{"a field that is optional", `{type: object, required: [a], properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`, []string{`compatible .a:required true ->`}},
+		{"a required field that is removed", `{type: object, required: [a], properties: {a: {type: string}}}`, `{type: object}`, []string{`breaking .a:field "string" ->`}},
+		{"a required field that loses its default", `{type: object, required: [a], properties: {a: {type: string, default: x}}}`, `{type: object, required: [a], properties: {a: {type: string}}}`, []string{`risky .a:default "x" ->`, `breaking .a:required  -> true`}},
+		{"a new default", `{type: integer}`, `{type: integer, default: 0}`, []string{`risky :default  -> 0`}},
+		{"another default", `{type: integer, default: 1}`, `{type: integer, default: 2}`, []string{`risky :default 1 -> 2`}},
+		{"a list that becomes a set", `{type: array, items: {type: string}}`, `{type: array, items: {type: string}, x-kubernetes-list-type: set}`, []string{`breaking :x-kubernetes-list-type "atomic" -> "set"`}},
+		{"a map that becomes a list", `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], properties: {k: {type: string}}}}`, `{type: array, items: {type: object, required: [k], properties: {k: {type: string}}}}`, []string{`risky :x-kubernetes-list-type "map" -> "atomic"`}},
+		{"other keys of a list", `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object}}`, `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k, l], items: {type: object}}`, []string{`breaking :x-kubernetes-list-map-keys ["k"] -> ["k","l"]`}},
+		{"an atomic list that says so", `{type: array, items: {type: string}}`, `{type: array, items: {type: string}, x-kubernetes-list-type: atomic}`, nil},
+		{"an atomic map", `{type: object, additionalProperties: {type: string}}`, `{type: object, additionalProperties: {type: string}, x-kubernetes-map-type: atomic}`, []string{`risky :x-kubernetes-map-type "granular" -> "atomic"`}},
+		{"items of a list", `{type: array, items: {type: object, properties: {a: {type: string}}}}`, `{type: array, items: {type: object}}`, []string{`breaking [].a:field "string" ->`}},
+		{"an embedded resource", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}`, []string{`breaking :x-kubernetes-embedded-resource  -> true`}},
+		{"an embedded resource no more", `{type: object, x-kubernetes-embedded-resource: true, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`, []string{`breaking :x-kubernetes-embedded-resource true ->`}},
+		{"a new rule", `{type: integer}`, `{type: integer, x-kubernetes-validations: [{rule: self > 1}]}`, []string{`breaking :x-kubernetes-validations  -> "self > 1"`}},
+		{"a rule with another message", `{type: integer, x-kubernetes-validations: [{rule: self > 1}]}`, `{type: integer, x-kubernetes-validations: [{rule: self > 1, message: more}]}`, nil},
+		{"a rule that is gone", `{type: integer, x-kubernetes-validations: [{rule: self > 1}]}`, `{type: integer}`, []string{`compatible :x-kubernetes-validations "self > 1" ->`}},
+		{"a rule about updates that holds of creates too", `{type: integer, x-kubernetes-validations: [{rule: self == oldSelf}]}`, `{type: integer, x-kubernetes-validations: [{rule: self == oldSelf, optionalOldSelf: true}]}`, []string{`breaking :x-kubernetes-validations  -> "self == oldSelf"`}},
+		{"alternatives", `{type: object, anyOf: [{required: [a]}, {required: [b]}]}`, `{type: object, anyOf: [{required: [b]}, {required: [c]}]}`, []string{`compatible :anyOf  -> {"required":["c"]}`, `breaking :anyOf {"required":["a"]} ->`}},
+		{"alternatives that are new", `{type: object}`, `{type: object, anyOf: [{required: [b]}]}`, []string{`breaking :anyOf  -> [{"required":["b"]}]`}},
+		{"alternatives that are gone", `{type: object, anyOf: [{required: [b]}]}`, `{type: object}`, []string{`compatible :anyOf [{"required":["b"]}] ->`}},
+		{"exactly one", `{type: object, oneOf: [{required: [b]}]}`, `{type: object, oneOf: [{required: [b]}, {required: [c]}]}`, []string{`breaking :oneOf [{"required":["b"]}] -> [{"required":["b"]},{"required":["c"]}]`}},
+		{"exactly one of the new", `{type: object}`, `{type: object, oneOf: [{required: [b]}]}`, []string{`breaking :oneOf  -> [{"required":["b"]}]`}},
+		{"exactly one no more", `{type: object, oneOf: [{required: [b]}]}`, `{type: object}`, []string{`compatible :oneOf [{"required":["b"]}] ->`}},
+		{"not", `{type: string, not: {enum: [a]}}`, `{type: string, not: {enum: [b]}}`, []string{`breaking :not {"enum":["a"]} -> {"enum":["b"]}`}},
+		{"not that is new", `{type: string}`, `{type: string, not: {enum: [b]}}`, []string{`breaking :not  -> {"enum":["b"]}`}},
+		{"not no more", `{type: string, not: {enum: [a]}}`, `{type: string}`, []string{`compatible :not {"enum":["a"]} ->`}},
+		{"both of two bounds", `{type: string, allOf: [{maxLength: 8}, {maxLength: 9}]}`, `{type: string, allOf: [{maxLength: 7}, {maxLength: 10}]}`, []string{`breaking :maxLength 8 -> 7`, `compatible :maxLength 9 -> 10`}},
+		{"one more of all", `{type: string, allOf: [{maxLength: 8}]}`, `{type: string, allOf: [{maxLength: 8}, {pattern: a}]}`, []string{`breaking :allOf  -> {"pattern":"a"}`}},
+		{"one less of all", `{type: string, allOf: [{maxLength: 8}, {pattern: a}]}`, `{type: string, allOf: [{maxLength: 8}]}`, []string{`compatible :allOf {"pattern":"a"} ->`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			changes, err := evolution.Compare(withField(t, tt.before), withField(t, tt.after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.want == nil {
+				tt.want = []string{}
+			}
+			if diff := cmp.Diff(tt.want, briefly(changes)); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+			for _, c := range changes {
+				if c.Why == "" {
+					t.Errorf("%s has no reason", c)
+				}
+			}
+			unchanged(t, withField(t, tt.before))
+			unchanged(t, withField(t, tt.after))
+		})
+	}
+}
+
+// unchanged checks that a definition has not changed when it is compared with itself.
+func unchanged(t *testing.T, crd *unstructured.Unstructured) {
+	t.Helper()
+	if changes, err := evolution.Compare(crd, crd); err != nil || len(changes) > 0 {
+		t.Errorf("compared with itself it has changed: %v, %v", changes, err)
+	}
+}
+
+func TestCompareDefinitions(t *testing.T) {
+	const second = "\n  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}"
+	replace := func(pairs ...string) func(string) string {
+		return func(s string) string {
+			for i := 0; i < len(pairs); i += 2 {
+				if !strings.Contains(s, pairs[i]) {
+					panic(pairs[i] + " is not there")
+				}
+				s = strings.Replace(s, pairs[i], pairs[i+1], 1)
+			}
+			return s
+		}
+	}
+	add := func(text string) func(string) string { return func(s string) string { return strings.TrimRight(s, "\n") + text + "\n" } }
+	same := func(s string) string { return s }
+	for _, tt := range []struct {
+		name          string
+		before, after func(string) string
+		want          []string
+	}{
+		{"the scope", same, replace("Namespaced", "Cluster"), []string{`breaking :scope "Namespaced" -> "Cluster"`}},
+		{"the group", same, replace("group: example.com", "group: example.org"), []string{`breaking :group "example.com" -> "example.org"`}},
+		{"the kind", same, replace("kind: Thing", "kind: Object"), []string{`breaking :names.kind "Thing" -> "Object"`}},
+		{"other names", same, replace("ThingList", "Things", "singular: thing", "singular: object", "[th]", "[ob]", "[all]", "[]"), []string{
+			`risky :names.categories "all" ->`, `risky :names.listKind "ThingList" -> "Things"`,
+			`compatible :names.shortNames  -> "ob"`, `risky :names.shortNames "th" ->`, `risky :names.singular "thing" -> "object"`,
+		}},
+		{"names that the server fills in", replace("listKind: ThingList, ", "", "singular: thing, ", ""), same, []string{}},
+		{"unknown fields everywhere", replace("scope:", "preserveUnknownFields: true\n  scope:"), same, []string{`breaking :preserveUnknownFields true ->`}},
+		{"a version that is dropped", add(second), same, []string{`breaking /v2:version "v2" ->`}},
+		{"a version that was neither served nor stored", add(strings.Replace(second, "true", "false", 1)), same, []string{`compatible /v2:version "v2" ->`}},
+		{"a version that is new, and lacks a field", same, add(second), []string{`compatible /v2:version  -> "v2"`, `breaking /v2.spec.f:field "string" ->`}},
+		{"a version that is new, and converted", same, func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, []string{`risky :conversion "None" -> "Webhook"`, `compatible /v2:version  -> "v2"`}},
+		{"no conversion any more", replace("None", "Webhook"), same, []string{`compatible :conversion "Webhook" -> "None"`}},
+		{"no conversion any more of several versions", func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, add(second), []string{`breaking :conversion "Webhook" -> "None"`}},
+		{"a version that is not served", same, replace("served: true", "served: false"), []string{`breaking /v1:served true -> false`}},
+		{"a version that is served", replace("served: true", "served: false"), same, []string{`compatible /v1:served false -> true`}},
+		{"a deprecated version", same, replace("storage: true", "storage: true\n    deprecated: true"), []string{`compatible /v1:deprecated  -> true`}},
+		{"the storage version", add(second), func(s string) string {
+			return replace("storage: true", "storage: false", "served: true, storage: false", "served: true, storage: true")(add(second)(s))
+		}, []string{`risky :storage "v1" -> "v2"`}},
+		{"a storage version that is forgotten", add(second), func(s string) string {
+			return add("\nstatus: {storedVersions: [v2]}")(replace("storage: true", "storage: false", "served: true, storage: false", "served: true, storage: true")(add(second)(s)))
+		}, []string{`breaking :storage "v1" -> "v2"`}},
+		{"no status", same, replace("status: {}\n      ", ""), []string{`breaking /v1:subresources.status {} ->`}},
+		{"a status", replace("status: {}\n      ", ""), same, []string{`breaking /v1:subresources.status  -> {}`}},
+		{"no scale", same, replace("      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}\n", ""), []string{`breaking /v1:subresources.scale {"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"} ->`}},
+		{"another scale", same, replace(".spec.replicas", ".spec.count"), []string{`risky /v1:subresources.scale {"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"} -> {"specReplicasPath":".spec.count","statusReplicasPath":".status.replicas"}`}},
+		{"a column", same, replace("name: Size", "name: Width"), []string{`compatible /v1:column  -> {"name":"Width","type":"integer","jsonPath":".spec.size"}`, `risky /v1:column {"name":"Size","type":"integer","jsonPath":".spec.size"} ->`}},
+		{"what is in a column", same, replace("jsonPath: .spec.size", "jsonPath: .spec.width"), []string{`risky /v1:column {"name":"Size","type":"integer","jsonPath":".spec.size"} -> {"name":"Size","type":"integer","jsonPath":".spec.width"}`}},
+		{"a selectable field", same, replace("jsonPath: .spec.color", "jsonPath: .spec.colour"), []string{`breaking /v1.spec.color:selectableField ".spec.color" ->`, `compatible /v1.spec.colour:selectableField  -> ".spec.colour"`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := strings.Replace(base, "SCHEMA", "{type: string}", 1)
+			changes, err := evolution.Compare(parse(t, tt.before(text)), parse(t, tt.after(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, briefly(changes)); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+			unchanged(t, parse(t, tt.before(text)))
+			unchanged(t, parse(t, tt.after(text)))
+		})
+	}
+}
+
+func TestStoredVersionsThatAreDropped(t *testing.T) {
+	text := strings.Replace(base, "SCHEMA", "{type: string}", 1)
+	changes, err := evolution.Compare(parse(t, text), parse(t, strings.Replace(text, "name: v1", "name: v2", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(changes, func(c evolution.Change) bool { return c.ID() == "things.example.com/v1:version" })
+	if i < 0 || !strings.Contains(changes[i].Why, "status.storedVersions") || changes[i].Severity != evolution.Breaking {
+		t.Errorf("changes = %v, want that v1 is stored", changes)
+	}
+}
+
+func TestWhoIsConcerned(t *testing.T) {
+	for _, tt := range []struct{ name, before, after, want string }{
+		{"a tighter bound lets stored values pass", `{type: string}`, `{type: string, maxLength: 1}`, "passes until it changes"},
+		{"inside of allOf nothing passes", `{type: string, allOf: [{maxLength: 2}]}`, `{type: string, allOf: [{maxLength: 1}]}`, "so is every update of stored objects"},
+		{"what is required is required of stored objects", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string}}}`, "give it a default"},
+		{"a rule of a value lets stored values pass", `{type: string}`, `{type: string, x-kubernetes-validations: [{rule: self != ""}]}`, "passes until it changes"},
+		{"a rule of a change does not", `{type: string}`, `{type: string, x-kubernetes-validations: [{rule: self == oldSelf}]}`, "of stored objects too"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			changes, err := evolution.Compare(withField(t, tt.before), withField(t, tt.after))
+			if err != nil || !slices.ContainsFunc(changes, func(c evolution.Change) bool { return strings.Contains(c.Why, tt.want) }) {
+				t.Errorf("Compare = %v, %v, want %q", changes, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	good := withField(t, "{type: string}")
+	change := func(f func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		crd := good.DeepCopy()
+		f(crd)
+		return crd
+	}
+	for _, tt := range []struct {
+		name string
+		crd  *unstructured.Unstructured
+		want string
+	}{
+		{"nothing", nil, "it is nil"},
+		{"another kind", change(func(u *unstructured.Unstructured) { u.SetKind("Pod") }), "it is a Pod of apiextensions.k8s.io/v1"},
+		{"an old version", change(func(u *unstructured.Unstructured) { u.SetAPIVersion("apiextensions.k8s.io/v1beta1") }), "not a CustomResourceDefinition of apiextensions.k8s.io/v1"},
+		{"no name", change(func(u *unstructured.Unstructured) { u.SetName("") }), "metadata.name is empty"},
+		{"another name", change(func(u *unstructured.Unstructured) { u.SetName("others.example.com") }), "definitions of different kinds"},
+		{"no versions", change(func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{} }), "spec.versions is empty"},
+		{"a version twice", parse(t, strings.Replace(strings.Replace(base, "SCHEMA", "{}", 1), "  versions:\n", "  versions:\n  - name: v1\n", 1)), `spec.versions has "v1" twice`},
+		{"what has the wrong form", change(func(u *unstructured.Unstructured) { u.Object["spec"] = "text" }), "things.example.com: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, pair := range [][2]*unstructured.Unstructured{{good, tt.crd}, {tt.crd, good}} {
+				if _, err := evolution.Compare(pair[0], pair[1]); err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("Compare = %v, want %q", err, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestCompareAll(t *testing.T) {
+	one, other := withField(t, "{type: string}"), withField(t, "{type: string}")
+	other.SetName("others.example.com")
+	got, err := evolution.CompareAll([]*unstructured.Unstructured{one}, []*unstructured.Unstructured{other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`compatible others.example.com:definition  -> "others.example.com"`, `breaking :definition "things.example.com" ->`}
+	if diff := cmp.Diff(want, briefly(got)); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if _, err := evolution.CompareAll([]*unstructured.Unstructured{one, one}, nil); err == nil || err.Error() != "old definitions: things.example.com is there twice" {
+		t.Errorf("CompareAll = %v", err)
+	}
+	if _, err := evolution.CompareAll(nil, []*unstructured.Unstructured{one, nil}); err == nil || err.Error() != "new definitions: definition 2 of 2: it is nil" {
+		t.Errorf("CompareAll = %v", err)
+	}
+}
+
+func TestAccept(t *testing.T) {
+	changes, err := evolution.Compare(
+		withField(t, `{type: object, properties: {a: {type: string, maxLength: 8}, b: {type: string}}}`),
+		withField(t, `{type: object, properties: {a: {type: string, maxLength: 4}, c: {type: string}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name     string
+		patterns []string
+		left     int
+		wantErr  string
+	}{
+		{"nothing", nil, 3, ""},
+		{"one by its name", []string{"things.example.com/v1.spec.f.a:maxLength"}, 2, ""},
+		{"all with stars, but those that break nothing", []string{"*/v1.spec.*:*"}, 1, ""},
+		{"one in two ways", []string{"*:maxLength", "*.a:*"}, 2, ""},
+		{"one that is not there", []string{"*:maxLength", "*:minLength"}, 0, `accept "*:minLength": there is no such change`},
+		{"one that breaks nothing", []string{"*.c:field"}, 0, `accept "*.c:field": there is no such change`},
+		{"a text that overlaps", []string{"things.example.com/v1.spec.f.a:maxLength*maxLength"}, 0, "there is no such change"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			left, err := evolution.Accept(changes, tt.patterns...)
+			if tt.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+					t.Errorf("Accept = %v, want %q", err, tt.wantErr)
+				}
+				return
+			}
+			if err != nil || len(left) != tt.left {
+				t.Errorf("Accept = %v, %v, want %d left", left, err, tt.left)
+			}
+		})
+	}
+}
+
+func TestLongValuesAreShortened(t *testing.T) {
+	long := `{type: string, pattern: "` + strings.Repeat("ä", 500) + `"}`
+	changes, err := evolution.Compare(withField(t, `{type: string}`), withField(t, long))
+	if err != nil || len(changes) != 1 || len(changes[0].New) > 130 || !strings.HasSuffix(changes[0].New, "ä…") {
+		t.Errorf("Compare = %v, %v", changes, err)
+	}
+	// What differs only beyond what is shown differs all the same.
+	other := strings.Replace(long, `ä"`, `ö"`, 1)
+	if changes, err = evolution.Compare(withField(t, long), withField(t, other)); err != nil || len(changes) != 1 {
+		t.Errorf("Compare = %v, %v, want one change", changes, err)
+	}
+}
+
+// FuzzCompare holds that no schema makes it panic, that one compared with itself has not changed, and that a change one way is
+// one the other way round, too.
+func FuzzCompare(f *testing.F) {
+	f.Add(`{"type":"string"}`, `{"type":"integer","enum":[1,null],"x-kubernetes-validations":[{"rule":"self>1"}]}`)
+	f.Add(`{"type":"object","additionalProperties":true}`, `{"properties":{"a":{"items":{}}},"required":["a","b"]}`)
+	f.Add(`{"maximum":1e400}`, `{"maximum":-0.0,"multipleOf":0,"allOf":[{}],"anyOf":[{}],"not":{}}`)
+	f.Fuzz(func(t *testing.T, before, after string) {
+		crds := make([]*unstructured.Unstructured, 2)
+		for i, text := range []string{before, after} {
+			var schema any
+			if json.Unmarshal([]byte(text), &schema) != nil {
+				return // not an input of the function
+			}
+			crds[i] = withField(t, "{type: string}")
+			versions, _, _ := unstructured.NestedSlice(crds[i].Object, "spec", "versions")
+			versions[0].(map[string]any)["schema"] = map[string]any{"openAPIV3Schema": schema}
+			crds[i].Object["spec"].(map[string]any)["versions"] = versions
+		}
+		changes, err := evolution.Compare(crds[0], crds[1])
+		back, errBack := evolution.Compare(crds[1], crds[0])
+		if (err == nil) != (errBack == nil) {
+			t.Errorf("one way the error is %v, the other way %v", err, errBack)
+		}
+		if (len(changes) == 0) != (len(back) == 0) {
+			t.Errorf("one way %v, the other way %v", changes, back)
+		}
+		if err == nil {
+			unchanged(t, crds[0])
+			unchanged(t, crds[1])
+		}
+	})
+}

@@ -1,0 +1,199 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evolution
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// types compares which types are accepted, and reports whether they have something in common.
+func (d *comparison) types(b, a *structural.Schema, at place) bool {
+	if !b.Nullable && a.Nullable {
+		d.add(at.path, finding{Compatible, "nullable", "", "true", "readers must expect null"})
+	}
+	if b.Nullable && !a.Nullable {
+		d.add(at.path, finding{Breaking, "nullable", "true", "", "null is refused or, where there is a default, replaced; " + at.tighter()})
+	}
+	old, now := accepted(b), accepted(a)
+	if slices.Equal(old, now) {
+		return true
+	}
+	rule := "type"
+	if b.IntOrString != a.IntOrString {
+		rule = structural.KeyIntOrString
+	}
+	if f := (finding{Risky, rule, kindOf(b), kindOf(a), nothingLost + ", but readers may find values of other types"}); containsAll(now, old) {
+		d.add(at.path, f)
+		return true
+	}
+	d.add(at.path, finding{Breaking, rule, kindOf(b), kindOf(a), "readers can't decode it; " + at.tighter()})
+	return containsAll(old, now) // a narrower type still has the keywords of the wider one
+}
+
+// accepted returns the types that a schema accepts, in order. Numbers include integers.
+func accepted(s *structural.Schema) []string {
+	switch {
+	case s.IntOrString:
+		return []string{"integer", "string"}
+	case s.Type == "":
+		return []string{"array", "boolean", "integer", "number", "object", "string"}
+	case s.Type == "number":
+		return []string{"integer", "number"}
+	}
+	return []string{s.Type}
+}
+
+func containsAll(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// scalars compares what restricts a value by itself.
+func (d *comparison) scalars(b, a *structural.Schema, at place) {
+	d.format(b, a, at)
+	d.enum(b.Enum, a.Enum, at)
+	d.atMost("maxLength", count(b.MaxLength), count(a.MaxLength), at)
+	d.atMost("maxItems", count(b.MaxItems), count(a.MaxItems), at)
+	d.atMost("maxProperties", count(b.MaxProperties), count(a.MaxProperties), at)
+	d.atLeast("minLength", atLeastOne(b.MinLength), atLeastOne(a.MinLength), at)
+	d.atLeast("minItems", atLeastOne(b.MinItems), atLeastOne(a.MinItems), at)
+	d.atLeast("minProperties", atLeastOne(b.MinProperties), atLeastOne(a.MinProperties), at)
+	d.atMost("maximum", bound{string(b.Maximum), b.ExclusiveMaximum}, bound{string(a.Maximum), a.ExclusiveMaximum}, at)
+	d.atLeast("minimum", bound{string(b.Minimum), b.ExclusiveMinimum}, bound{string(a.Minimum), a.ExclusiveMinimum}, at)
+	d.multipleOf(b.MultipleOf, a.MultipleOf, at)
+	switch {
+	case a.Pattern == b.Pattern:
+	case a.Pattern == "":
+		d.add(at.path, finding{Compatible, "pattern", text(b.Pattern), "", nothingLost})
+	case b.Pattern == "":
+		d.add(at.path, finding{Breaking, "pattern", "", text(a.Pattern), at.tighter()})
+	default:
+		d.add(at.path, finding{Breaking, "pattern", text(b.Pattern), text(a.Pattern), "nobody can tell whether it matches all that the old one did; if not, " + at.tighter()})
+	}
+}
+
+// format compares formats, of which the server checks those it knows.
+func (d *comparison) format(b, a *structural.Schema, at place) {
+	switch {
+	case b.Format == a.Format:
+	case a.Format == "" || !checked(a.Format) || b.Format == "int32" && a.Format == "int64":
+		d.add(at.path, finding{Compatible, "format", quoted(b.Format), quoted(a.Format), nothingLost})
+	default:
+		d.add(at.path, finding{Breaking, "format", quoted(b.Format), quoted(a.Format), at.tighter()})
+	}
+}
+
+// checked reports whether servers refuse values that are not of a format. All integers fit int64.
+func checked(format string) bool {
+	switch format {
+	case "int32", "bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5",
+		"isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "date", "duration", "datetime", "date-time":
+		return true
+	}
+	return strings.HasPrefix(format, "k8s-")
+}
+
+// enum compares the values that are allowed; none means any.
+func (d *comparison) enum(before, after []any, at place) {
+	switch {
+	case len(before) == 0 && len(after) == 0:
+		return
+	case len(after) == 0:
+		d.add(at.path, finding{Compatible, "enum", text(before), "", "readers must expect any value"})
+		return
+	case len(before) == 0:
+		d.add(at.path, finding{Breaking, "enum", "", text(after), at.tighter()})
+		return
+	}
+	for _, v := range without(before, after) {
+		d.add(at.path, finding{Breaking, "enum", text(v), "", at.tighter()})
+	}
+	for _, v := range without(after, before) {
+		d.add(at.path, finding{Compatible, "enum", "", text(v), "readers must expect the value"})
+	}
+}
+
+// without returns the values of a list that another list does not have.
+func without[T any](list, other []T) []T {
+	var rest []T
+	for _, v := range list {
+		if !slices.ContainsFunc(other, func(o T) bool { return same(v, o) }) {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
+
+// bound is a limit of a number; none has an empty value.
+type bound struct {
+	value     string
+	exclusive bool
+}
+
+func count(n *uint64) bound {
+	if n == nil {
+		return bound{}
+	}
+	return bound{value: strconv.FormatUint(*n, 10)}
+}
+
+// atLeastOne is count, where zero restricts nothing.
+func atLeastOne(n *uint64) bound {
+	if n == nil || *n == 0 {
+		return bound{}
+	}
+	return count(n)
+}
+
+func (b bound) String() string {
+	if b.exclusive && b.value != "" {
+		return b.value + " exclusively"
+	}
+	return b.value
+}
+
+func (b bound) number() float64 {
+	f, err := strconv.ParseFloat(b.value, 64)
+	if err != nil {
+		return math.NaN() // is neither more nor less than anything
+	}
+	return f
+}
+
+func (d *comparison) atMost(rule string, before, after bound, at place) {
+	looser := after.number() > before.number() || after.number() == before.number() && !after.exclusive
+	d.limit(rule, before, after, looser, at)
+}
+
+func (d *comparison) atLeast(rule string, before, after bound, at place) {
+	looser := after.number() < before.number() || after.number() == before.number() && !after.exclusive
+	d.limit(rule, before, after, looser, at)
+}
+
+func (d *comparison) limit(rule string, before, after bound, looser bool, at place) {
+	same := before.number() == after.number() && before.exclusive == after.exclusive
+	switch {
+	case before.value == "" && after.value == "" || same:
+	case after.value == "" || before.value != "" && looser:
+		d.add(at.path, finding{Compatible, rule, before.String(), after.String(), nothingLost})
+	default:
+		d.add(at.path, finding{Breaking, rule, before.String(), after.String(), at.tighter()})
+	}
+}
+
+func (d *comparison) multipleOf(before, after json.Number, at place) {
+	old, now := bound{value: string(before)}.number(), bound{value: string(after)}.number()
+	switch {
+	case before == after || old == now:
+	case after == "" || math.Mod(old, now) == 0:
+		d.add(at.path, finding{Compatible, "multipleOf", string(before), string(after), nothingLost})
+	default:
+		d.add(at.path, finding{Breaking, "multipleOf", string(before), string(after), at.tighter()})
+	}
+}

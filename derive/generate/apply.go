@@ -1,0 +1,91 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"context"
+	"go/token"
+	"go/types"
+	"path/filepath"
+
+	"github.com/kube-go/sdk/derive/internal/applytypes"
+	"github.com/kube-go/sdk/derive/internal/emit"
+	"github.com/kube-go/sdk/derive/internal/kind"
+	"github.com/kube-go/sdk/derive/internal/load"
+)
+
+// acGenerate is the marker that asks for apply structs, or declines them.
+const acGenerate = "kubebuilder:ac:generate"
+
+// Apply returns the apply structs of the kinds that the packages define: for each kind, and each struct that it leads to,
+// a struct in which every field is optional, for server-side applies that claim what is set and nothing else. They are in
+// zz_generated.apply.go beside the kinds. Kinds that are marked +kubebuilder:ac:generate=false get none; other structs
+// that are marked +kubebuilder:ac:generate=true get theirs, too.
+//
+// Errors: [*SourceError] for mistakes in the sources.
+func Apply(ctx context.Context, patterns []string, o *Options) (*Files, error) {
+	r, err := open(ctx, patterns, o, emit.CorePath, emit.MetaPath)
+	if err != nil {
+		return nil, err
+	}
+	for _, pkg := range r.program.Roots {
+		if r.program.PackageMarker(pkg, "kubebuilder:skip") == nil {
+			r.applyStructs(pkg, kind.Find(r.program, pkg, kind.All, r.problems.add), true)
+		}
+	}
+	return r.outcome()
+}
+
+// applies makes the apply structs that the markers of the planned packages ask for.
+func (r *run) applies() {
+	for _, p := range r.plans {
+		r.applyStructs(p.pkg, p.kinds, enabled(r.program.PackageMarker(p.pkg, acGenerate)))
+	}
+}
+
+// applyStructs makes the apply structs of one package. All says whether kinds get them that are not marked.
+func (r *run) applyStructs(pkg *load.Package, kinds []*kind.Kind, all bool) {
+	f := &applytypes.File{
+		Package:  pkg.Types,
+		Header:   pkg.Licence(),
+		Doc:      func(obj types.Object) string { return r.program.Decl(obj).Doc },
+		Declared: func(name string) bool { return r.declared(pkg, name) != nil },
+		Refused: func(obj types.Object, msg string) {
+			r.problems.add(r.program.Position(obj.Pos()), obj.Name()+": "+msg)
+		},
+	}
+	marked := func(obj *types.TypeName) *load.Marker { return r.program.Decl(obj).Get(acGenerate) }
+	isKind := map[*types.TypeName]bool{}
+	for _, k := range kinds {
+		obj := k.Root
+		if obj == nil {
+			obj = k.Spec
+		}
+		isKind[obj] = true
+		if m := marked(obj); enabled(m) || all && !disabled(m) {
+			f.Kinds = append(f.Kinds, k)
+		}
+	}
+	for _, obj := range pkg.TypeNames() {
+		if _, isStruct := obj.Type().Underlying().(*types.Struct); isStruct && !isKind[obj] && enabled(marked(obj)) {
+			f.Types = append(f.Types, obj)
+		}
+	}
+	path := filepath.Join(pkg.Dir, load.ApplyFile)
+	if len(f.Kinds) == 0 && len(f.Types) == 0 {
+		if pkg.HasApplyFile() && all {
+			r.files = append(r.files, File{Path: path})
+		}
+		return
+	}
+	src, err := f.Render()
+	if err == nil {
+		err = r.program.SetApplyFile(pkg, src)
+	}
+	if err != nil {
+		r.problems.add(token.Position{Filename: path}, err.Error())
+		return
+	}
+	r.files = append(r.files, File{Path: path, Content: src})
+}

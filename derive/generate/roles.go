@@ -1,0 +1,48 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"context"
+	"go/token"
+	"path/filepath"
+
+	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/rbac"
+)
+
+// Roles returns role.yaml with the roles that the markers +kubebuilder:rbac ask for, wherever in the packages they stand.
+// Rules that name no role belong to the one that [Options.RoleName] names. Without any marker there is no file.
+//
+// Errors: [*SourceError] for mistakes in the sources.
+func Roles(ctx context.Context, patterns []string, o *Options) (*Files, error) {
+	return fromMarkers(ctx, patterns, o, "rbac")
+}
+
+// roles makes the file with the roles.
+func (r *run) roles(dir string) {
+	var rules []rbac.Rule
+	r.each("kubebuilder:rbac", func(_ *load.Package, m *load.Marker) []error {
+		rule := rbac.Rule{
+			Groups:        m.Args.Strings("groups"),
+			Resources:     m.Args.Strings("resources"),
+			ResourceNames: m.Args.Strings("resourceNames"),
+			URLs:          m.Args.Strings("urls"),
+			Verbs:         m.Args.Strings("verbs"),
+			Namespace:     m.Args.String("namespace"),
+			Role:          m.Args.String("roleName"),
+		}
+		rules = append(rules, rule)
+		return rule.Check()
+	})
+	if len(rules) == 0 {
+		return
+	}
+	path := filepath.Join(dir, "role.yaml")
+	body, err := rbac.YAML(rbac.Roles(rules, r.roleName()))
+	if err != nil {
+		r.problems.add(token.Position{Filename: path}, err.Error())
+	}
+	r.files = append(r.files, File{Path: path, Content: body})
+}

@@ -1,0 +1,64 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/kube-go/sdk/derive/internal/crd"
+	"github.com/kube-go/sdk/derive/internal/emit"
+	"github.com/kube-go/sdk/derive/internal/jsonschemas"
+	"github.com/kube-go/sdk/derive/internal/kind"
+	"github.com/kube-go/sdk/derive/internal/schema"
+)
+
+// Schemas returns a JSON Schema for each version of the kinds that [CRDs] finds, for editors and for tools that check
+// manifests. They are at <group>/<kind>_<version>.json below the directory of the options, by default "schemas".
+//
+// Errors: [*SourceError] for mistakes in the sources.
+func Schemas(ctx context.Context, patterns []string, o *Options) (*Files, error) {
+	return ofKinds(ctx, patterns, o, output{dir: "schemas", make: (*run).schemas})
+}
+
+// ofKinds makes one output that describes kinds, as [CRDs] finds them.
+func ofKinds(ctx context.Context, patterns []string, o *Options, out output) (*Files, error) {
+	r, err := open(ctx, patterns, o, emit.MetaPath)
+	if err != nil {
+		return nil, err
+	}
+	for _, pkg := range r.program.Roots {
+		if r.program.PackageMarker(pkg, "kubebuilder:skip") == nil {
+			r.plans = append(r.plans, &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.All, r.problems.add)})
+		}
+	}
+	out.make(r, r.place(out))
+	return r.outcome()
+}
+
+// versions describes all kinds, in the order of the sources.
+func (r *run) versions() []crd.Version {
+	builder := schema.New(r.program, r.problems.add)
+	var versions []crd.Version
+	for _, p := range r.plans {
+		for _, k := range p.kinds {
+			if s := r.schema(builder, k); s != nil {
+				versions = append(versions, crd.Version{Kind: k, Schema: s})
+			}
+		}
+	}
+	return versions
+}
+
+// schemas makes the JSON Schema files.
+func (r *run) schemas(dir string) {
+	for _, v := range r.versions() {
+		body, err := jsonschemas.Render(v.Kind, v.Schema)
+		if err != nil {
+			r.problems.add(v.Pos, err.Error())
+			continue
+		}
+		r.files = append(r.files, File{Path: filepath.Join(dir, filepath.FromSlash(jsonschemas.FileName(v.Kind))), Content: body})
+	}
+}

@@ -1,0 +1,73 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"context"
+	"fmt"
+	"go/token"
+	"path/filepath"
+
+	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/webhook"
+)
+
+// Webhooks returns manifests.yaml with the configurations of the webhooks that the markers +kubebuilder:webhook describe,
+// wherever in the packages they stand. Without any marker there is no file.
+//
+// Errors: [*SourceError] for mistakes in the sources.
+func Webhooks(ctx context.Context, patterns []string, o *Options) (*Files, error) {
+	return fromMarkers(ctx, patterns, o, "webhooks")
+}
+
+// webhooks makes the file with the webhook configurations.
+func (r *run) webhooks(dir string) {
+	var all []*webhook.Webhook
+	seen := map[string]*load.Marker{}
+	r.each("kubebuilder:webhook", func(_ *load.Package, m *load.Marker) []error {
+		w, errs := webhook.Parse(m.Args)
+		key := fmt.Sprint(w.Mutating, w.Name)
+		if old := seen[key]; old != nil {
+			errs = append(errs, fmt.Errorf("the webhook at %s has the name %s too", r.problems.relative(old.Pos), w.Name))
+		}
+		seen[key] = m
+		all = append(all, w)
+		return errs
+	})
+	mutating, validating := r.configNames(all)
+	configs := webhook.Configurations(all, mutating, validating)
+	if len(configs) == 0 {
+		return
+	}
+	path := filepath.Join(dir, "manifests.yaml")
+	body, err := webhook.YAML(configs)
+	if err != nil {
+		r.problems.add(token.Position{Filename: path}, err.Error())
+	}
+	r.files = append(r.files, File{Path: path, Content: body})
+}
+
+// configNames reads what the configurations are to be called.
+func (r *run) configNames(all []*webhook.Webhook) (mutating, validating string) {
+	seen := map[bool]*load.Marker{}
+	r.each("kubebuilder:webhookconfiguration", func(_ *load.Package, m *load.Marker) []error {
+		isMutating, kind := m.Args.Bool("mutating", false), "validating"
+		name := &validating
+		if isMutating {
+			name, kind = &mutating, "mutating"
+		}
+		if old := seen[isMutating]; old != nil {
+			return []error{fmt.Errorf("there is one for the %s webhooks at %s", kind, r.problems.relative(old.Pos))}
+		}
+		seen[isMutating] = m
+		*name = m.Args.String("name")
+		for _, w := range all {
+			if w.Mutating == isMutating {
+				return nil
+			}
+		}
+		return []error{fmt.Errorf("there are no %s webhooks to be configured", kind)}
+	})
+	return mutating, validating
+}

@@ -1,0 +1,162 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package applytypes
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/emit"
+)
+
+// structType writes the twin of a struct type itself.
+func (w *writer) structType(st *types.Struct, documented bool) string {
+	const open = "struct {\n"
+	var b strings.Builder
+	b.WriteString(open)
+	afterMeta := false
+	for i := range st.NumFields() {
+		f := st.Field(i)
+		tag, _ := reflect.StructTag(st.Tag(i)).Lookup("json")
+		if tag == "-" || !f.Exported() && !f.Embedded() {
+			continue
+		}
+		doc := ""
+		if documented {
+			doc = w.Doc(f)
+		}
+		if b.Len() > len(open) && (doc != "" || afterMeta) {
+			b.WriteString("\n")
+		}
+		if doc != "" {
+			b.WriteString(emit.Comment(doc))
+		}
+		b.WriteString(w.field(f, tag))
+		afterMeta = f.Embedded() && isMeta(f.Type()) && f.Name() == "ObjectMeta"
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+// field writes a field. Tags are those of the original as far as they name the field.
+func (w *writer) field(f *types.Var, tag string) string {
+	name, options, _ := strings.Cut(tag, ",")
+	t := pointed(f.Type())
+	_, isStruct := t.Underlying().(*types.Struct)
+	if f.Embedded() && name == "" && isStruct {
+		return fmt.Sprintf("%s `json:\",inline\"`\n", w.value(t, f))
+	}
+	if name == "" {
+		name = f.Name()
+	}
+	quoted := ""
+	if slices.Contains(strings.Split(options, ","), "string") {
+		quoted = ",string"
+	}
+	if f.Embedded() {
+		if isMeta(t) { // it can't be told from one that is absent, and nobody wants to
+			return fmt.Sprintf("%s `json:\"%s,omitzero\"`\n", w.value(t, f), name)
+		}
+		return fmt.Sprintf("*%s `json:\"%s,omitempty%s\"`\n", w.value(t, f), name, quoted)
+	}
+	switch t.Underlying().(type) {
+	case *types.Slice, *types.Map, *types.Interface:
+		return fmt.Sprintf("%s %s `json:\"%s,omitzero\"`\n", f.Name(), w.value(t, f), name)
+	}
+	return fmt.Sprintf("%s *%s `json:\"%s,omitempty%s\"`\n", f.Name(), w.value(t, f), name, quoted)
+}
+
+// pointed returns what a type points to, over all pointers.
+func pointed(t types.Type) types.Type {
+	for {
+		p, ok := t.Underlying().(*types.Pointer)
+		if !ok {
+			return types.Unalias(t)
+		}
+		t = p.Elem()
+	}
+}
+
+// value writes the type that stands for another: itself when no struct is in it whose fields are not all optional. By is
+// what has the type.
+func (w *writer) value(t types.Type, by types.Object) string {
+	switch t := pointed(t).(type) {
+	case *types.Named:
+		return w.named(t, by)
+	case *types.Slice:
+		return "[]" + w.value(t.Elem(), by)
+	case *types.Array:
+		return fmt.Sprintf("[%d]%s", t.Len(), w.value(t.Elem(), by))
+	case *types.Map:
+		return fmt.Sprintf("map[%s]%s", w.value(t.Key(), by), w.value(t.Elem(), by))
+	case *types.Struct:
+		return w.structType(t, by.Pkg() == w.Package)
+	default:
+		return w.im.TypeString(t)
+	}
+}
+
+// named writes what stands for a type that has a name.
+func (w *writer) named(t *types.Named, by types.Object) string {
+	_, isStruct := t.Underlying().(*types.Struct)
+	writesItself := hasMethod(t, "MarshalJSON") || hasMethod(t, "MarshalText")
+	switch {
+	case isStruct && !writesItself && !isMeta(t):
+		return w.twinOf(t)
+	case !writesItself && !isMeta(t) && (!w.canName(t) || changes(t.Underlying())):
+		return w.value(t.Underlying(), by)
+	case !w.canName(t):
+		w.Refused(by, fmt.Sprintf("no apply struct: %s writes its own JSON and can't be named in package %s: export it", t, w.Package.Name()))
+	}
+	return w.im.TypeString(t)
+}
+
+// canName reports whether the package can refer to a type.
+func (w *writer) canName(t *types.Named) bool {
+	return t.Obj().Exported() || t.Obj().Pkg() == nil || t.Obj().Pkg() == w.Package
+}
+
+// changes reports whether something other than the type itself stands for a type.
+func changes(t types.Type) bool {
+	switch t := types.Unalias(t).(type) {
+	case *types.Pointer, *types.Struct:
+		return true
+	case *types.Named:
+		if hasMethod(t, "MarshalJSON") || hasMethod(t, "MarshalText") || isMeta(t) {
+			return false
+		}
+		return changes(t.Underlying())
+	case *types.Slice:
+		return changes(t.Elem())
+	case *types.Array:
+		return changes(t.Elem())
+	case *types.Map:
+		return changes(t.Elem())
+	}
+	return false
+}
+
+// hasMethod reports whether encoding/json finds a method of a type.
+func hasMethod(t types.Type, name string) bool {
+	obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(t), true, nil, name)
+	_, ok := obj.(*types.Func)
+	return ok
+}
+
+// isMeta reports whether a type is one of the structs of which an object knows its name. They leave out what is empty by
+// themselves.
+func isMeta(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != emit.MetaPath {
+		return false
+	}
+	switch named.Obj().Name() {
+	case "TypeMeta", "ObjectMeta", "ListMeta":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-go/sdk/derive/internal/openapi"
+)
+
+// internalVersions is how a server shows a list of versions: by the names of its own type, without what has moved to the
+// definition itself. A schema is left out where a server shows it.
+func internalVersions(versions []openapi.Version, all shared) any {
+	type version struct {
+		Name                     string
+		Served                   bool
+		Storage                  bool
+		Deprecated               bool
+		DeprecationWarning       *string
+		Schema                   any
+		Subresources             any
+		AdditionalPrinterColumns any
+		SelectableFields         any
+	}
+	if !all.schema && len(versions) > 0 {
+		return field.OmitValueType{}
+	}
+	var list []version
+	for _, v := range versions {
+		shown := version{
+			Name: v.Name, Served: v.Served, Storage: v.Storage,
+			Deprecated: v.Deprecated, DeprecationWarning: v.DeprecationWarning,
+		}
+		if !all.subresources && v.Subresources != nil {
+			shown.Subresources = v.Subresources
+		}
+		if !all.columns && len(v.Columns) > 0 {
+			shown.AdditionalPrinterColumns = v.Columns
+		}
+		if !all.fields && len(v.SelectableFields) > 0 {
+			shown.SelectableFields = v.SelectableFields
+		}
+		list = append(list, shown)
+	}
+	if list == nil {
+		return []version{}
+	}
+	return list
+}
+
+// internalRule is how a server shows a rule: by the names of its own type.
+func internalRule(r openapi.Rule) any {
+	return struct {
+		Rule              string
+		Message           string
+		MessageExpression string
+		Reason            *string
+		FieldPath         string
+		OptionalOldSelf   *bool
+	}(r)
+}
+
+// internalItems is how a server shows the schema of items that is not one.
+func internalItems(i *openapi.Items) any {
+	return struct {
+		Schema      any
+		JSONSchemas []*openapi.Schema
+	}{JSONSchemas: i.Schemas}
+}

@@ -1,0 +1,218 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openapi
+
+import (
+	"errors"
+
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Schema is a schema as it stands in a definition. Numbers in Default, Enum and Example are int64 or float64.
+type Schema struct {
+	ID          string  `json:"id,omitempty"`
+	URL         string  `json:"$schema,omitempty"`
+	Ref         *string `json:"$ref,omitempty"`
+	Description string  `json:"description,omitempty"`
+	Type        string  `json:"type,omitempty"`
+	Format      string  `json:"format,omitempty"`
+	Title       string  `json:"title,omitempty"`
+	Default     any     `json:"default,omitempty"`
+
+	Maximum          *float64 `json:"maximum,omitempty"`
+	ExclusiveMaximum bool     `json:"exclusiveMaximum,omitempty"`
+	Minimum          *float64 `json:"minimum,omitempty"`
+	ExclusiveMinimum bool     `json:"exclusiveMinimum,omitempty"`
+	MaxLength        *int64   `json:"maxLength,omitempty"`
+	MinLength        *int64   `json:"minLength,omitempty"`
+	Pattern          string   `json:"pattern,omitempty"`
+	MaxItems         *int64   `json:"maxItems,omitempty"`
+	MinItems         *int64   `json:"minItems,omitempty"`
+	UniqueItems      bool     `json:"uniqueItems,omitempty"`
+	MultipleOf       *float64 `json:"multipleOf,omitempty"`
+	Enum             []any    `json:"enum,omitempty"`
+	MaxProperties    *int64   `json:"maxProperties,omitempty"`
+	MinProperties    *int64   `json:"minProperties,omitempty"`
+	Required         []string `json:"required,omitempty"`
+
+	Items *Items    `json:"items,omitempty"`
+	AllOf []*Schema `json:"allOf,omitempty"`
+	OneOf []*Schema `json:"oneOf,omitempty"`
+	AnyOf []*Schema `json:"anyOf,omitempty"`
+	Not   *Schema   `json:"not,omitempty"`
+
+	Properties           map[string]*Schema      `json:"properties,omitempty"`
+	AdditionalProperties *SchemaOrBool           `json:"additionalProperties,omitempty"`
+	PatternProperties    map[string]*Schema      `json:"patternProperties,omitempty"`
+	Dependencies         map[string]*Requirement `json:"dependencies,omitempty"`
+	AdditionalItems      *SchemaOrBool           `json:"additionalItems,omitempty"`
+	Definitions          map[string]*Schema      `json:"definitions,omitempty"`
+	ExternalDocs         *ExternalDocs           `json:"externalDocs,omitempty"`
+	Example              any                     `json:"example,omitempty"`
+	Nullable             bool                    `json:"nullable,omitempty"`
+
+	PreserveUnknownFields *bool    `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
+	EmbeddedResource      bool     `json:"x-kubernetes-embedded-resource,omitempty"`
+	IntOrString           bool     `json:"x-kubernetes-int-or-string,omitempty"`
+	ListMapKeys           []string `json:"x-kubernetes-list-map-keys,omitempty"`
+	ListType              *string  `json:"x-kubernetes-list-type,omitempty"`
+	MapType               *string  `json:"x-kubernetes-map-type,omitempty"`
+	Validations           []Rule   `json:"x-kubernetes-validations,omitempty"`
+}
+
+// Rule is a validation rule in CEL.
+type Rule struct {
+	Rule              string  `json:"rule"`
+	Message           string  `json:"message,omitempty"`
+	MessageExpression string  `json:"messageExpression,omitempty"`
+	Reason            *string `json:"reason,omitempty"`
+	FieldPath         string  `json:"fieldPath,omitempty"`
+	OptionalOldSelf   *bool   `json:"optionalOldSelf,omitempty"`
+}
+
+// ExternalDocs points to documentation elsewhere.
+type ExternalDocs struct {
+	Description string `json:"description,omitempty"`
+	URL         string `json:"url,omitempty"`
+}
+
+// Preserves reports whether fields that the schema does not name are kept.
+func (s *Schema) Preserves() bool {
+	return s != nil && s.PreserveUnknownFields != nil && *s.PreserveUnknownFields
+}
+
+// Item returns the schema of the items of a list, nil when there is none.
+func (s *Schema) Item() *Schema {
+	if s == nil || s.Items == nil {
+		return nil
+	}
+	return s.Items.Schema
+}
+
+// Value returns the schema of the values of a map, nil when there is none.
+func (s *Schema) Value() *Schema {
+	if s == nil || s.AdditionalProperties == nil {
+		return nil
+	}
+	return s.AdditionalProperties.Schema
+}
+
+// IsListType reports whether a list is of a type, such as "map".
+func (s *Schema) IsListType(name string) bool { return s.ListType != nil && *s.ListType == name }
+
+// Each calls a function for a schema and for all that are inside of it, parents first.
+func (s *Schema) Each(visit func(*Schema)) {
+	if s == nil {
+		return
+	}
+	visit(s)
+	for _, list := range [][]*Schema{s.AllOf, s.AnyOf, s.OneOf} {
+		for _, sub := range list {
+			sub.Each(visit)
+		}
+	}
+	if s.Items != nil {
+		s.Items.Schema.Each(visit)
+		for _, sub := range s.Items.Schemas {
+			sub.Each(visit)
+		}
+	}
+	s.Not.Each(visit)
+	s.Value().Each(visit)
+	if s.AdditionalItems != nil {
+		s.AdditionalItems.Schema.Each(visit)
+	}
+	for _, named := range []map[string]*Schema{s.Properties, s.PatternProperties, s.Definitions} {
+		for _, sub := range named {
+			sub.Each(visit)
+		}
+	}
+	for _, d := range s.Dependencies {
+		if d != nil {
+			d.Schema.Each(visit)
+		}
+	}
+}
+
+// Items is the schema of all items of a list, or one for each, which no server accepts.
+type Items struct {
+	Schema  *Schema
+	Schemas []*Schema
+}
+
+// UnmarshalJSON reads whichever of the two is there.
+func (i *Items) UnmarshalJSON(b []byte) error {
+	*i = Items{}
+	switch first(b) {
+	case '{':
+		return wire.UnmarshalJSON(b, &i.Schema)
+	case '[':
+		return wire.UnmarshalJSON(b, &i.Schemas)
+	}
+	return errors.New("items must be a schema")
+}
+
+// MarshalJSON writes whichever of the two is there.
+func (i Items) MarshalJSON() ([]byte, error) {
+	if len(i.Schemas) > 0 {
+		return wire.MarshalJSON(i.Schemas)
+	}
+	return wire.MarshalJSON(i.Schema)
+}
+
+// SchemaOrBool is a schema, or whether anything is allowed.
+type SchemaOrBool struct {
+	Schema *Schema
+	Allows bool
+}
+
+// UnmarshalJSON reads whichever of the two is there.
+func (s *SchemaOrBool) UnmarshalJSON(b []byte) error {
+	*s = SchemaOrBool{}
+	if first(b) == '{' {
+		s.Allows = true
+		return wire.UnmarshalJSON(b, &s.Schema)
+	}
+	switch string(b) {
+	case "true":
+		s.Allows = true
+		return nil
+	case "false":
+		return nil
+	}
+	return errors.New("boolean or JSON schema expected")
+}
+
+// MarshalJSON writes whichever of the two is there.
+func (s SchemaOrBool) MarshalJSON() ([]byte, error) {
+	if s.Schema != nil {
+		return wire.MarshalJSON(s.Schema)
+	}
+	return wire.MarshalJSON(s.Allows)
+}
+
+// Requirement is what the presence of a property requires: a schema or other properties.
+type Requirement struct {
+	Schema     *Schema
+	Properties []string
+}
+
+// UnmarshalJSON reads whichever of the two is there.
+func (r *Requirement) UnmarshalJSON(b []byte) error {
+	*r = Requirement{}
+	switch first(b) {
+	case '{':
+		return wire.UnmarshalJSON(b, &r.Schema)
+	case '[':
+		return wire.UnmarshalJSON(b, &r.Properties)
+	}
+	return errors.New("a dependency must be a schema or a list of properties")
+}
+
+func first(b []byte) byte {
+	if len(b) == 0 {
+		return 0
+	}
+	return b[0]
+}

@@ -1,0 +1,127 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shape
+
+import (
+	"slices"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// quantityPattern is what a quantity looks like as a text, see
+// https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/.
+const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+
+// Known returns the schema of a type whose wire format its fields don't show, nil for all others.
+func Known(path, name string) *jsonschema.Schema {
+	extra := func(s *jsonschema.Schema, key string) *jsonschema.Schema {
+		s.Extras = map[string]any{key: true}
+		return s
+	}
+	const apiextensions = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	switch path + "." + name {
+	case "k8s.io/apimachinery/pkg/apis/meta/v1.Time", "k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime", "time.Time":
+		return &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case "k8s.io/apimachinery/pkg/apis/meta/v1.Duration":
+		return &jsonschema.Schema{Type: "string"}
+	case "k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":
+		return extra(&jsonschema.Schema{Type: "object"}, structural.KeyPreserveUnknownFields)
+	case "k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta":
+		return embeddedMeta()
+	case "k8s.io/apimachinery/pkg/api/resource.Quantity":
+		return extra(&jsonschema.Schema{Pattern: quantityPattern}, structural.KeyIntOrString)
+	case "k8s.io/apimachinery/pkg/util/intstr.IntOrString":
+		return extra(&jsonschema.Schema{}, structural.KeyIntOrString)
+	case "k8s.io/apimachinery/pkg/runtime.RawExtension", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.Unstructured":
+		return extra(&jsonschema.Schema{Type: "object"}, structural.KeyPreserveUnknownFields)
+	case apiextensions + ".JSON", "encoding/json.RawMessage":
+		return extra(&jsonschema.Schema{}, structural.KeyPreserveUnknownFields)
+	case "encoding/json.Number": // a text in Go, a number in JSON
+		return &jsonschema.Schema{Type: "number"}
+	}
+	return nil
+}
+
+// embeddedMeta describes the metadata of an object inside of another, such as a pod template: what a user may write. A
+// schema without these would make servers drop labels and annotations.
+func embeddedMeta() *jsonschema.Schema {
+	text := &jsonschema.Schema{Type: "string"}
+	texts := &jsonschema.Schema{Type: "object", AdditionalProperties: text}
+	s := Object()
+	s.Properties.Set("annotations", texts)
+	s.Properties.Set("finalizers", &jsonschema.Schema{Type: "array", Items: text})
+	s.Properties.Set("labels", texts)
+	s.Properties.Set("name", text)
+	s.Properties.Set("namespace", text)
+	return s
+}
+
+// Object returns the schema of a struct that has no fields yet.
+func Object() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+}
+
+// Basic returns the schema of a type that Go has built in, by its name; nil for those that have no place in an object.
+func Basic(name string) *jsonschema.Schema {
+	switch name {
+	case "bool":
+		return &jsonschema.Schema{Type: "boolean"}
+	case "string":
+		return &jsonschema.Schema{Type: "string"}
+	case "int", "int8", "int16", "uint", "uint8", "uint16":
+		return &jsonschema.Schema{Type: "integer"}
+	case "int32", "uint32":
+		return &jsonschema.Schema{Type: "integer", Format: "int32"}
+	case "int64", "uint64":
+		return &jsonschema.Schema{Type: "integer", Format: "int64"}
+	case "float32", "float64":
+		return &jsonschema.Schema{Type: "number"}
+	}
+	return nil
+}
+
+// Bytes returns the schema of a slice of bytes.
+func Bytes() *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Format: "byte"} }
+
+// Array returns the schema of an array. It has exactly as many items as Go writes, since Go drops those that are too many.
+func Array(n int64, items *jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", Items: items, MinItems: new(uint64(n)), MaxItems: new(uint64(n))}
+}
+
+// Stated returns the schema that a type states with the methods OpenAPISchemaType and OpenAPISchemaFormat; nil when there
+// is none with these types.
+func Stated(names []string, format string) *jsonschema.Schema {
+	switch {
+	case len(names) == 1 && isType(names[0]):
+		s := &jsonschema.Schema{Type: names[0], Format: format}
+		anything := map[string]any{structural.KeyPreserveUnknownFields: true}
+		switch s.Type { // nothing is known of what is inside
+		case "object":
+			s.Extras = anything
+		case "array":
+			s.Items = &jsonschema.Schema{Extras: anything}
+		}
+		return s
+	case len(names) == 2 && (names[0] == "integer" && names[1] == "string" || names[0] == "string" && names[1] == "integer"):
+		return &jsonschema.Schema{Extras: map[string]any{structural.KeyIntOrString: true}}
+	}
+	return nil
+}
+
+// Types returns the names of the types that a schema may have.
+func Types() []string { return []string{"string", "integer", "number", "boolean", "array", "object"} }
+
+func isType(name string) bool { return slices.Contains(Types(), name) }
+
+// AsString is what the string option of a json tag makes of a schema whose type is known: numbers and truth values become
+// texts.
+func AsString(p *jsonschema.Schema, typ string) *jsonschema.Schema {
+	switch typ {
+	case "integer", "number", "boolean":
+		return &jsonschema.Schema{Type: "string"}
+	}
+	return p
+}

@@ -1,0 +1,165 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package value
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	names "k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/derive/internal/openapi"
+)
+
+// Coerce gives the metadata of embedded resources its form: what metadata does not have is dropped. It is an error when a
+// field is of another type.
+func Coerce(path *field.Path, v any, s *openapi.Schema, resource bool) *field.Error {
+	if s == nil && !resource {
+		return nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if resource || s.EmbeddedResource {
+				if err := coerceMeta(path, v, key); err != nil {
+					return err
+				}
+			}
+			sub, below := s.Value(), path.Key(key)
+			if s != nil && s.Properties[key] != nil {
+				sub, below = s.Properties[key], path.Child(key)
+			}
+			if err := Coerce(below, v[key], sub, false); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if err := Coerce(path.Index(i), item, s.Item(), false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func coerceMeta(path *field.Path, v map[string]any, key string) *field.Error {
+	switch key {
+	case "apiVersion", "kind":
+		if _, ok := v[key].(string); !ok {
+			return field.Invalid(path.Child(key), v[key], "must be a string")
+		}
+	case "metadata":
+		meta, err := MetaOf(v)
+		if err != nil {
+			return field.Invalid(path.Child("metadata"), v[key], err.Error())
+		}
+		m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(meta)
+		if err != nil {
+			return field.Invalid(path.Child("metadata"), v[key], err.Error())
+		}
+		if meta.CreationTimestamp.IsZero() {
+			delete(m, "creationTimestamp")
+		}
+		v[key] = m
+	}
+	return nil
+}
+
+// MetaOf decodes the metadata of an object.
+func MetaOf(v map[string]any) (*metav1.ObjectMeta, error) {
+	b, err := wire.MarshalJSON(v["metadata"])
+	if err != nil {
+		return nil, fmt.Errorf("encode metadata: %w", err)
+	}
+	meta := &metav1.ObjectMeta{}
+	if err := wire.UnmarshalJSON(b, meta); err != nil {
+		return nil, fmt.Errorf("decode metadata: %w", err)
+	}
+	return meta, nil
+}
+
+// CheckMeta checks what embedded resources say of themselves.
+func CheckMeta(path *field.Path, v any, s *openapi.Schema, resource bool) field.ErrorList {
+	if s == nil && !resource {
+		return nil
+	}
+	var errs field.ErrorList
+	switch v := v.(type) {
+	case map[string]any:
+		if resource || s.EmbeddedResource {
+			errs = append(errs, checkResource(path, v)...)
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			sub, below := s.Value(), path.Key(key)
+			if s != nil && s.Properties[key] != nil {
+				sub, below = s.Properties[key], path.Child(key)
+			}
+			errs = append(errs, CheckMeta(below, v[key], sub, false)...)
+		}
+	case []any:
+		for i, item := range v {
+			errs = append(errs, CheckMeta(path.Index(i), item, s.Item(), false)...)
+		}
+	}
+	return errs
+}
+
+func checkResource(path *field.Path, v map[string]any) field.ErrorList {
+	errs := append(checkAPIVersion(path.Child("apiVersion"), v), checkKind(path.Child("kind"), v)...)
+	if _, ok := v["metadata"]; !ok {
+		return errs
+	}
+	meta, err := MetaOf(v)
+	if err != nil {
+		return append(errs, field.Invalid(path.Child("metadata"), v["metadata"], err.Error()))
+	}
+	if meta.Name == "" {
+		meta.Name = "any" // it may be without
+	}
+	return append(errs, validation.ValidateObjectMeta(meta, meta.Namespace != "", names.ValidatePathSegmentName, path.Child("metadata"))...)
+}
+
+func checkAPIVersion(path *field.Path, v map[string]any) field.ErrorList {
+	value, ok := v["apiVersion"]
+	text, isText := value.(string)
+	switch {
+	case !ok:
+		return field.ErrorList{field.Required(path, "")}
+	case !isText:
+		return field.ErrorList{field.Invalid(path, value, "must be a string")}
+	case text == "":
+		return field.ErrorList{field.Invalid(path, text, "must not be empty")}
+	}
+	if _, err := schema.ParseGroupVersion(text); err != nil {
+		return field.ErrorList{field.Invalid(path, text, err.Error())}
+	}
+	return nil
+}
+
+func checkKind(path *field.Path, v map[string]any) field.ErrorList {
+	value, ok := v["kind"]
+	text, isText := value.(string)
+	switch {
+	case !ok:
+		return field.ErrorList{field.Required(path, "")}
+	case !isText:
+		return field.ErrorList{field.Invalid(path, value, "must be a string")}
+	case text == "":
+		return field.ErrorList{field.Invalid(path, text, "must not be empty")}
+	}
+	if errs := utilvalidation.IsDNS1035Label(strings.ToLower(text)); len(errs) > 0 {
+		return field.ErrorList{field.Invalid(path, text, "may have mixed case, but should otherwise match: "+strings.Join(errs, ","))}
+	}
+	return nil
+}
