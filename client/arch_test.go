@@ -55,6 +55,11 @@ func allowedImports() map[string]map[string]string {
 		"config": {
 			"sigs.k8s.io/yaml": "reads kubeconfigs",
 		},
+		"webhook": {
+			sdk + "core/admission":  "reviews of requests",
+			sdk + "core/conversion": "reviews of versions",
+			sdk + "core/wire":       "bounds what is read",
+		},
 		"drain": {
 			sdk + "client":                         "asks the server",
 			sdk + "client/middleware":              "sends each request once, since it waits by itself",

@@ -56,13 +56,20 @@ func connectHint(err error) string {
 		return "correct the host name, or the resolver"
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "the server's certificate is not signed by the configured certificate-authority: take the cluster's current one"
+		return "the server's certificate is not signed by the certificate-authority that is configured, nor, without one, by any " +
+			"that this machine knows: take the cluster's current one"
 	}
 	if name, ok := errors.AsType[x509.HostnameError](err); ok {
 		return fmt.Sprintf("the server's certificate is not for %s: correct the address, or set tls-server-name", name.Host)
 	}
 	if inv, ok := errors.AsType[x509.CertificateInvalidError](err); ok && inv.Reason == x509.Expired {
+		if strings.Contains(inv.Detail, " is before ") {
+			return "correct this machine's clock, or the server's when it issued the certificate"
+		}
 		return "renew the server's certificate, or correct this machine's clock"
+	}
+	if alert, ok := errors.AsType[tls.AlertError](err); ok {
+		return alertHint(alert)
 	}
 	if _, ok := errors.AsType[*silentError](err); ok {
 		return "the server has the request and is busy or stuck: look at it, or allow more by AnswerTimeout"
@@ -75,6 +82,21 @@ func connectHint(err error) string {
 	}
 	if strings.Contains(err.Error(), wantsTLS) {
 		return "write https://"
+	}
+	return ""
+}
+
+// alertHint says what to do when the server ends the TLS handshake, by the alerts of RFC 8446.
+func alertHint(alert tls.AlertError) string {
+	switch alert {
+	case 42, 43, 44, 45, 46, 48: // bad, unsupported, revoked, expired, unknown certificate, and unknown authority
+		return "the server refuses the client certificate: renew it, or take the one for this cluster"
+	case 116:
+		return "the server wants a client certificate: give one"
+	case 40, 70, 71: // handshake failure, protocol version, insufficient security
+		return "the server has no version of TLS from 1.2 on, or no cipher, that we have: update it"
+	case 112:
+		return "the server does not know the name that it is asked for: correct the address, or set tls-server-name"
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ package client_test
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -63,7 +64,8 @@ func TestConnectError(t *testing.T) {
 			cfg := newConfig(secure(t, ca.issue(t, "kube", time.Hour)))
 			cfg.CAData = newAuthority(t).pem
 			return cfg
-		}, "; the server's certificate is not signed by the configured certificate-authority: take the cluster's current one"},
+		}, "; the server's certificate is not signed by the certificate-authority that is configured, nor, without one, by any " +
+			"that this machine knows: take the cluster's current one"},
 		{"another host name", func(t *testing.T) *config.Config {
 			cfg := newConfig(secure(t, ca.issue(t, "kube", time.Hour)))
 			cfg.CAData, cfg.TLSServerName = ca.pem, "cluster.test"
@@ -115,6 +117,28 @@ func TestConnectErrorOfTransport(t *testing.T) {
 			"a time-out", &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded},
 			"dial tcp: i/o timeout; nothing answers there: correct the address, or look for a firewall in between",
 		},
+		{
+			"a clock that is late", x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time A is before B"},
+			"x509: certificate has expired or is not yet valid: current time A is before B; " +
+				"correct this machine's clock, or the server's when it issued the certificate",
+		},
+		{
+			"a client certificate that is refused", &net.OpError{Op: "remote error", Err: tls.AlertError(48)},
+			"remote error: tls: unknown certificate authority; the server refuses the client certificate: renew it, or take the one for this cluster",
+		},
+		{
+			"no client certificate", &net.OpError{Op: "remote error", Err: tls.AlertError(116)},
+			"remote error: tls: certificate required; the server wants a client certificate: give one",
+		},
+		{
+			"an old server", &net.OpError{Op: "remote error", Err: tls.AlertError(70)},
+			"remote error: tls: protocol version not supported; the server has no version of TLS from 1.2 on, or no cipher, that we have: update it",
+		},
+		{
+			"a server with many names", &net.OpError{Op: "remote error", Err: tls.AlertError(112)},
+			"remote error: tls: unrecognized name; the server does not know the name that it is asked for: correct the address, or set tls-server-name",
+		},
+		{"another alert", &net.OpError{Op: "remote error", Err: tls.AlertError(80)}, "remote error: tls: internal error"},
 		{"anything else", errors.New("boom"), "boom"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

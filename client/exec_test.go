@@ -80,7 +80,7 @@ func TestExecOutcome(t *testing.T) {
 		{"a server that says too much", func(s *socket) { s.end(strings.Repeat("x", 100_000)) }, "server said: xxx", core.ErrInternal},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := serve(t, upgrades(t, v5, tc.play))
+			s := serve(t, upgrades(t, v4, tc.play))
 			p, err := podsOf(t, s).Exec(t.Context(), "web", &client.ExecOptions{Command: []string{"true"}})
 			if err != nil {
 				t.Fatal(err)
@@ -103,7 +103,7 @@ func TestExecOutcome(t *testing.T) {
 }
 
 func TestOutputKeepsWhatAFailedProcessComplainsOf(t *testing.T) {
-	s := serve(t, upgrades(t, v5, func(s *socket) {
+	s := serve(t, upgrades(t, v4, func(s *socket) {
 		s.send(1, "half of it")
 		s.send(2, strings.Repeat("complaint ", 5000))
 		s.end(exited("2"))
@@ -136,7 +136,7 @@ func TestExecRefused(t *testing.T) {
 			"redirects are not followed", nil,
 		},
 		{"no upgrade", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, jsonType, []byte("{}")) }, "status 200", nil},
-		{"another protocol", upgrades(t, "other", func(*socket) {}), "speaks none of v5.channel.k8s.io, v4.channel.k8s.io", nil},
+		{"another protocol", upgrades(t, "other", func(*socket) {}), "speaks none of v4.channel.k8s.io: it has chosen", nil},
 		{
 			"an upgrade that is none", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Connection", "Upgrade")
@@ -195,7 +195,7 @@ func TestExecNotSent(t *testing.T) {
 
 // TestExecPassesTheLayers promises that a stream is a request like others: with credentials, and seen by middleware.
 func TestExecPassesTheLayers(t *testing.T) {
-	s := serve(t, upgrades(t, v5, func(s *socket) {
+	s := serve(t, upgrades(t, v4, func(s *socket) {
 		s.send(1, s.request.Header.Get("Authorization"))
 		s.end(success)
 	}))
@@ -223,7 +223,7 @@ func TestExecPassesTheLayers(t *testing.T) {
 // TestExecOverATransportOfOnesOwn promises that a stream needs the connection itself, and says so.
 func TestExecOverATransportOfOnesOwn(t *testing.T) {
 	checkGoroutines(t)
-	s := newPlainServer(t, upgrades(t, v5, func(s *socket) { s.end(success) }))
+	s := newPlainServer(t, upgrades(t, v4, func(s *socket) { s.end(success) }))
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	for _, tc := range []struct {
@@ -281,7 +281,7 @@ func TestVersion4(t *testing.T) {
 
 func TestResize(t *testing.T) {
 	sizes := make(chan string, 1)
-	s := serve(t, upgrades(t, v5, func(s *socket) {
+	s := serve(t, upgrades(t, v4, func(s *socket) {
 		channel, data, _ := s.receive()
 		sizes <- string('0'+rune(channel)) + data
 		s.end(success)
@@ -335,7 +335,7 @@ func TestExecEnds(t *testing.T) {
 	})
 	t.Run("by Close", func(t *testing.T) {
 		s := serve(t, hang)
-		p, err := podsOf(t, s).Exec(t.Context(), "web", &client.ExecOptions{Command: []string{"sleep"}})
+		p, err := podsOf(t, s).Exec(t.Context(), "web", &client.ExecOptions{Command: []string{"sleep"}, Stdin: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -346,7 +346,7 @@ func TestExecEnds(t *testing.T) {
 		}
 	})
 	t.Run("by a writer that fails", func(t *testing.T) {
-		s := serve(t, upgrades(t, v5, func(s *socket) {
+		s := serve(t, upgrades(t, v4, func(s *socket) {
 			for range 1000 {
 				s.send(1, strings.Repeat("x", 1000))
 			}
@@ -376,7 +376,7 @@ type failing struct{ err error }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestRunWantsOnlyStreamsThatWereAskedFor(t *testing.T) {
-	s := serve(t, upgrades(t, v5, func(s *socket) { s.receive() }))
+	s := serve(t, upgrades(t, v4, func(s *socket) { s.receive() }))
 	p, err := podsOf(t, s).Exec(t.Context(), "web", &client.ExecOptions{Command: []string{"sleep"}, NoStderr: true})
 	if err != nil {
 		t.Fatal(err)
@@ -404,7 +404,7 @@ func TestACutStream(t *testing.T) {
 			defer conn.Close()
 			sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // the protocol's
 			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-				"Sec-WebSocket-Protocol: "+v5+"\r\nSec-WebSocket-Accept: "+base64.StdEncoding.EncodeToString(sum[:])+"\r\n\r\n"+whole[:n])
+				"Sec-WebSocket-Protocol: "+v4+"\r\nSec-WebSocket-Accept: "+base64.StdEncoding.EncodeToString(sum[:])+"\r\n\r\n"+whole[:n])
 		})
 		p, err := podsOf(t, s).Exec(t.Context(), "web", &client.ExecOptions{Command: []string{"true"}})
 		if err != nil {

@@ -128,19 +128,30 @@ func proxyAnswer(proxy *url.URL, resp *http.Response) error {
 	return &net.OpError{Op: "proxyconnect", Net: "tcp", Err: err}
 }
 
+// What to do about a proxy that does not let us through.
+const (
+	proxyPassword = "write a user name and a password that it accepts into proxy-url or HTTPS_PROXY"
+	proxyLost     = "it can't reach the server: correct the address, or look at the proxy"
+)
+
 // proxyHint says what to look at when a proxy is at fault.
 func proxyHint(err error) string {
 	if refused, ok := errors.AsType[*proxyError](err); ok {
 		switch {
 		case refused.code == http.StatusProxyAuthRequired:
-			return "write a user name and a password that it accepts into proxy-url or HTTPS_PROXY"
+			return proxyPassword
 		case refused.code >= 500:
-			return "it can't reach the server: correct the address, or look at the proxy"
+			return proxyLost
 		}
 		return "let the proxy connect to the server, or name another one in proxy-url or HTTPS_PROXY"
 	}
 	op, ok := errors.AsType[*net.OpError](err)
-	if !ok || op.Op != "proxyconnect" {
+	switch {
+	case ok && strings.HasPrefix(op.Op, "socks ") && strings.Contains(op.Err.Error(), "authentication"):
+		return proxyPassword
+	case ok && strings.HasPrefix(op.Op, "socks "):
+		return proxyLost
+	case !ok || op.Op != "proxyconnect":
 		return ""
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {

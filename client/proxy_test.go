@@ -284,6 +284,7 @@ func TestProxyErrors(t *testing.T) {
 	checkGoroutines(t)
 	_, plain := httpProxy(t, nil)
 	_, secure := httpProxy(t, new(newAuthority(t).issue(t, "proxy", time.Hour).load(t)))
+	_, socks := socksProxy(t)
 	for _, tc := range []struct{ name, proxy, want string }{
 		{"nothing listens", "http://me:hunter2@" + deadAddress(t), "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"},
 		{"nothing listens, over TLS", "https://me:hunter2@" + deadAddress(t), "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"},
@@ -294,6 +295,15 @@ func TestProxyErrors(t *testing.T) {
 		{
 			"a proxy that does not reach the server", "http://" + proxyUser + ":" + proxyPassword + "@" + plain,
 			" answered 502 Bad Gateway; it can't reach the server: correct the address, or look at the proxy",
+		},
+		{"nothing listens, over SOCKS", "socks5://me:hunter2@" + deadAddress(t), "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"},
+		{
+			"a SOCKS proxy that does not reach the server", "socks5://" + proxyUser + ":" + proxyPassword + "@" + socks,
+			": EOF; it can't reach the server: correct the address, or look at the proxy",
+		},
+		{
+			"a SOCKS proxy that wants another password", "socks5://me:hunter2@" + socks,
+			": username/password authentication failed; write a user name and a password that it accepts into proxy-url or HTTPS_PROXY",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/kube-go/sdk/client/internal/channels"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
 
@@ -107,6 +109,10 @@ func (a *API[K]) process(ctx context.Context, verb, name string, s streams, b fu
 	return p, nil
 }
 
+// connectTo asks for the newest protocol only when there is an input, whose end only that one can tell. A server that speaks
+// it has the stream translated to SPDY and back. On that way the end of the output is lost when the reader is slow when the
+// process ends, and the exit status with it, which then looks like success. What version 4 carries comes straight from the
+// container runtime, and says so when it breaks off.
 func (a *API[K]) connectTo(ctx context.Context, verb, name string, s streams, b func(request.Target) (*request.Request, error)) (*channels.Conn, error) {
 	if err := a.ready(); err != nil {
 		return nil, err
@@ -122,22 +128,40 @@ func (a *API[K]) connectTo(ctx context.Context, verb, name string, s streams, b 
 	if err != nil {
 		return nil, err
 	}
-	protocols := []string{channels.V5, channels.V4}
-	if !s.stdin {
-		protocols = []string{channels.V4}
+	if s.stdin {
+		return a.client.dial(ctx, r, []string{channels.V5, channels.V4}, s.incoming())
 	}
-	return a.client.dial(ctx, r, protocols, s.incoming())
+	conn, err := a.client.dial(ctx, r, []string{channels.V4}, s.incoming())
+	if refusedProtocol(err) {
+		return a.client.dial(ctx, r, []string{channels.V5}, s.incoming())
+	}
+	return conn, err
 }
 
-// conclude waits for the end of the stream, and says what it means. When the context ends first, it ends the stream.
+// refusedProtocol recognises what servers say that know none of the protocols they were offered: next to nothing. No
+// command has begun then.
+func refusedProtocol(err error) bool {
+	said, ok := errors.AsType[*core.StatusError](err)
+	return ok && said.Status.Code == http.StatusForbidden && said.Status.Status == "" && said.Status.Message == ""
+}
+
+// farewell is how long a server may be silent after it has said how a process has ended, before the stream is ended here.
+const farewell = 5 * time.Second
+
+// conclude waits for the end of the process or of the stream, and says what it means. When the context ends first, it ends
+// the stream.
 func (p *Process) conclude(ctx context.Context) {
 	defer close(p.done)
+	told := make(chan []byte, 1)
+	go func() { told <- readOutcome(p.conn.Incoming(channels.Status)) }()
+	var said []byte
 	select {
-	case <-p.conn.Done():
+	case said = <-told:
+		p.conn.Finish(farewell)
 	case <-ctx.Done():
 		p.conn.Abort(context.Cause(ctx))
+		said = <-told
 	}
-	said, _ := io.ReadAll(p.conn.Incoming(channels.Status)) // whatever has come
 	p.outcome = p.wrap(outcomeOf(said, p.conn.Err()))
 }
 

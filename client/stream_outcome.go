@@ -38,6 +38,20 @@ func (noOutcome) Error() string {
 // Unwrap makes the error match io.ErrUnexpectedEOF.
 func (noOutcome) Unwrap() error { return io.ErrUnexpectedEOF }
 
+// readOutcome reads what a server says of the end of a process: one status, or whatever it says until the stream ends.
+func readOutcome(r io.Reader) []byte {
+	var said []byte
+	for buf := make([]byte, messageBytes); ; {
+		n, err := r.Read(buf)
+		said = append(said, buf[:n]...)
+		var status metav1.Status
+		complete := wire.UnmarshalJSON(said, &status) == nil && status.Status != ""
+		if err != nil || complete || len(said) > outcomeBytes {
+			return said
+		}
+	}
+}
+
 // outcomeOf says how a process has ended, from what the server has said of it and from why the stream has ended.
 func outcomeOf(said []byte, ended error) error {
 	var status metav1.Status // its kind is left out

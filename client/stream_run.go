@@ -52,13 +52,13 @@ func (p *Process) Run(in io.Reader, out, errors io.Writer) error {
 	stopInput := p.feed(in, broken)
 	copying.Wait()
 	outcome := p.Wait()
-	stopInput()
 	select {
 	case err := <-broken:
-		return p.wrap(err)
+		outcome = p.wrap(err)
 	default:
-		return outcome
 	}
+	stopInput() // what the reader says to that is of no interest
+	return outcome
 }
 
 func (p *Process) checkStreams(in io.Reader, out, errors io.Writer) error {

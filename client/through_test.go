@@ -53,6 +53,19 @@ func TestProxyHandsOnTheAnswer(t *testing.T) {
 	if !errors.Is(err, core.ErrNotFound) || text(err) != "proxy pods prod/web-0: not found: server said: nothing here" {
 		t.Errorf("the pod's refusal: %v", err)
 	}
+	if se, ok := errors.AsType[*core.StatusError](err); !ok || string(se.Body) != "nothing here\n" {
+		t.Errorf("the pod's refusal: %#v, want what it wrote", err)
+	}
+}
+
+func TestProxySendsOnce(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "error trying to reach service: connection refused", http.StatusServiceUnavailable)
+	})
+	pods := client.Namespaced[corev1.Pod](newClient(t, &client.Options{Config: s.config()}), "prod")
+	if err := throughError(pods.Proxy(t.Context(), "web-0", nil)); !errors.Is(err, core.ErrUnavailable) || len(s.asked()) != 1 {
+		t.Errorf("a pod that does not answer: %v after %d requests, want one", err, len(s.asked()))
+	}
 }
 
 func TestBindNamesTheNode(t *testing.T) {

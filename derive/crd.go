@@ -4,53 +4,176 @@
 package derive
 
 import (
+	"errors"
 	"fmt"
+	"go/token"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/derive/internal/crd"
+	"github.com/kube-go/sdk/derive/internal/kind"
+	"github.com/kube-go/sdk/derive/internal/reflected"
+	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// Definer is a kind that knows its own CustomResourceDefinition, as JSON. Kinds that kube-derive generates do.
-type Definer interface {
-	KubeCRD() []byte
+// Options say of a kind what neither its Go type nor its descriptor can.
+type Options struct {
+	// Resource is what the kind is called, and its scope. With the subresource status, its objects have a status of its
+	// own. Default: what [core.ResourceOf] says.
+	Resource core.Resource
+
+	Columns          []Column // what kubectl get prints beside the name; default: the age
+	SelectableFields []string // paths that field selectors may name, such as .spec.title
+	Scale            *Scale   // default: the kind can't be scaled
 }
 
-// UndefinedKindError is returned by [CRD] for a type that is not a [Definer].
-type UndefinedKindError struct {
-	Type string // the Go type
+// Column is a column that kubectl get prints.
+type Column struct {
+	Name        string
+	JSONPath    string // such as .spec.title
+	Type        string // string, integer, number, boolean or date; default: that of what the path leads to
+	Format      string // such as int32; default: none
+	Description string
+	Priority    int // columns above 0 are shown by kubectl get -o wide; default: 0
 }
 
-// Error names the type and the remedy.
-func (e *UndefinedKindError) Error() string {
-	return e.Type + ": has no CustomResourceDefinition: generate it with kube-derive, or give it a method KubeCRD() []byte"
+// Scale says where the scale subresource finds its numbers.
+type Scale struct {
+	SpecReplicasPath   string // such as .spec.replicas
+	StatusReplicasPath string // such as .status.replicas
+	LabelSelectorPath  string // such as .status.selector; default: autoscalers can't find the pods
 }
 
-// CRD returns the CustomResourceDefinition of K. It is the caller's own.
+// CRD returns the CustomResourceDefinition of K: the one that it knows of itself, as generated kinds do, and otherwise what
+// [Reflect] makes without options. It is the caller's own.
 //
-// Errors: [*UndefinedKindError].
+// Errors: [*ReflectError], [*core.UnknownKindError].
 func CRD[K any, P core.ObjectPtr[K]]() (*unstructured.Unstructured, error) {
-	d, ok := any(P(new(K))).(Definer)
-	if !ok {
-		return nil, &UndefinedKindError{Type: reflect.TypeFor[K]().String()}
+	made, err := core.CRD[K, P]()
+	if _, undefined := errors.AsType[*core.UndefinedKindError](err); undefined {
+		return Reflect[K, P](nil)
 	}
-	crd := &unstructured.Unstructured{}
-	if err := crd.UnmarshalJSON(d.KubeCRD()); err != nil {
-		return nil, fmt.Errorf("decode the CustomResourceDefinition of %s: %w", reflect.TypeFor[K](), err)
-	}
-	return crd, nil
+	return made, err
 }
 
-// CRDResource returns what CustomResourceDefinitions themselves are called on the wire.
-func CRDResource() core.Resource {
-	return core.Resource{
-		Group:        "apiextensions.k8s.io",
-		Version:      "v1",
-		Kind:         "CustomResourceDefinition",
-		Plural:       "customresourcedefinitions",
-		Singular:     "customresourcedefinition",
-		ShortNames:   []string{"crd", "crds"},
-		Subresources: []string{"status"},
+// Reflect makes the CustomResourceDefinition of K from its Go type, its struct tags and its methods, as the package's
+// documentation says. It has the one version that K is.
+//
+// Errors: [*ReflectError], [*core.UnknownKindError].
+func Reflect[K any, P core.ObjectPtr[K]](o *Options) (*unstructured.Unstructured, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
 	}
+	if reflect.ValueOf(opts.Resource).IsZero() {
+		r, err := core.ResourceOf[K, P]()
+		if err != nil {
+			return nil, err
+		}
+		opts.Resource = r
+	}
+	return opts.reflect(reflect.TypeFor[K]())
+}
+
+// ReflectError says all that is wrong with a type.
+type ReflectError struct {
+	Type     string // the Go type
+	Problems []error
+}
+
+// Error lists the problems, a line each.
+func (e *ReflectError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = e.Type + ": " + p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the problems.
+func (e *ReflectError) Unwrap() []error { return e.Problems }
+
+// reflect is Reflect for one type, so that there is one copy of it for all kinds.
+func (o *Options) reflect(t reflect.Type) (*unstructured.Unstructured, error) {
+	e := &ReflectError{Type: t.String()}
+	k := o.kind(e)
+	doc, errs := reflected.Describe(t)
+	if e.Problems = append(e.Problems, errs...); len(e.Problems) > 0 {
+		return nil, e
+	}
+	schema, err := structural.Rewrite(doc)
+	if err == nil {
+		err = schema.CheckKeys()
+	}
+	if err != nil {
+		e.Problems = append(e.Problems, err)
+		return nil, e
+	}
+	if k.Scale == nil && slices.Contains(o.Resource.Subresources, "scale") {
+		e.add("the resource has the subresource scale: say where its numbers are, with Options.Scale")
+	}
+	definition := crd.Assemble([]crd.Version{{Kind: k, Schema: schema}},
+		func(_ token.Position, msg string) { e.add(msg) })
+	if len(e.Problems) > 0 {
+		return nil, e
+	}
+	body, err := definition.JSON()
+	if err != nil {
+		return nil, err
+	}
+	made := &unstructured.Unstructured{}
+	if err := made.UnmarshalJSON(body); err != nil {
+		return nil, fmt.Errorf("decode the CustomResourceDefinition of %s: %w", t, err)
+	}
+	return made, nil
+}
+
+func (e *ReflectError) add(msg string) { e.Problems = append(e.Problems, errors.New(msg)) }
+
+// kind describes the kind, apart from its schema.
+func (o *Options) kind(e *ReflectError) *kind.Kind {
+	r := o.Resource
+	if err := r.Validate(); err != nil {
+		e.Problems = append(e.Problems, err)
+	}
+	if !strings.Contains(r.Group, ".") {
+		e.add(fmt.Sprintf("group %q must be a domain name with a dot in it, such as docs.example.com", r.Group))
+	}
+	k := &kind.Kind{
+		Group:      r.Group,
+		Version:    r.Version,
+		Name:       r.Kind,
+		Plural:     r.Plural,
+		Singular:   r.Singular,
+		ShortNames: r.ShortNames,
+		Categories: r.Categories,
+		Cluster:    !r.Namespaced,
+		Served:     true,
+		HasStatus:  slices.Contains(r.Subresources, "status"),
+	}
+	if k.Singular == "" {
+		k.Singular = strings.ToLower(k.Name)
+	}
+	if s := o.Scale; s != nil {
+		k.Scale = &kind.Scale{SpecReplicas: s.SpecReplicasPath, StatusReplicas: s.StatusReplicasPath, LabelSelector: s.LabelSelectorPath}
+	}
+	for _, path := range o.SelectableFields {
+		k.Selectable = append(k.Selectable, kind.Path{Path: path})
+	}
+	for _, c := range o.Columns {
+		k.Columns = append(k.Columns, kind.Column{
+			Path:        kind.Path{Path: c.JSONPath},
+			Name:        c.Name,
+			Type:        c.Type,
+			Description: c.Description,
+			Format:      c.Format,
+			Priority:    strconv.Itoa(c.Priority),
+		})
+	}
+	return k
 }

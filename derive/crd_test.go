@@ -7,17 +7,58 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/invopop/jsonschema"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/derive"
 	"github.com/kube-go/sdk/derive/generate/testdata/document"
 	"github.com/kube-go/sdk/derive/generate/testdata/zoo"
 )
+
+// Ship is a kind that nothing was generated for.
+type Ship struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ShipSpec   `json:"spec"`
+	Status ShipStatus `json:"status,omitzero"`
+}
+
+// KubeResource tells what the kind is called.
+func (Ship) KubeResource() core.Resource {
+	return core.Resource{
+		Group: "ships.example.com", Version: "v1", Kind: "Ship", Plural: "ships", Namespaced: true,
+		ShortNames: []string{"sh"}, Subresources: []string{"status"},
+	}
+}
+
+// JSONSchemaExtend says what is about more than one field.
+func (Ship) JSONSchemaExtend(s *jsonschema.Schema) {
+	s.Description = "Ship is a ship."
+	s.Extras = map[string]any{"x-kubernetes-validations": []map[string]string{
+		{"rule": "self.spec.crew >= self.status.aboard", "message": "there are more aboard than in the crew"},
+	}}
+}
+
+type ShipSpec struct {
+	Name     string `json:"name" jsonschema:"minLength=1,maxLength=80,description=Name is painted on the bow."`
+	Crew     int32  `json:"crew" jsonschema:"minimum=1,default=2"`
+	Replicas *int32 `json:"replicas,omitempty"`
+}
+
+type ShipStatus struct {
+	Aboard   int32  `json:"aboard,omitempty" jsonschema:"default=0"`
+	Replicas int32  `json:"replicas,omitempty"`
+	Selector string `json:"selector,omitempty"`
+}
 
 func ExampleCRD() {
 	crd, err := derive.CRD[document.Document]()
@@ -29,6 +70,30 @@ func ExampleCRD() {
 	// Output: CustomResourceDefinition documents.docs.example.com
 }
 
+func ExampleReflect() {
+	crd, err := derive.Reflect[Ship](&derive.Options{
+		Columns: []derive.Column{{Name: "Name", JSONPath: ".spec.name"}, {Name: "Crew", JSONPath: ".spec.crew"}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := yaml.Marshal(crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)["additionalPrinterColumns"])
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s\n%s", crd.GetName(), text)
+	// Output:
+	// ships.ships.example.com
+	// - jsonPath: .spec.name
+	//   name: Name
+	//   type: string
+	// - jsonPath: .spec.crew
+	//   name: Crew
+	//   type: integer
+}
+
 func TestCRDIsWhatTheFileSays(t *testing.T) {
 	crd, err := derive.CRD[zoo.Zoo]()
 	if err != nil {
@@ -38,19 +103,105 @@ func TestCRDIsWhatTheFileSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asJSON, err := yaml.YAMLToJSON(file)
+	if diff := cmp.Diff(parsed(t, string(file)).Object, crd.Object); diff != "" {
+		t.Errorf("CRD (-file +got):\n%s", diff)
+	}
+}
+
+func parsed(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	asJSON, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := crd.DeepCopy()
-	if err := want.UnmarshalJSON(asJSON); err != nil {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(asJSON); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want.Object, crd.Object); diff != "" {
-		t.Errorf("CRD (-file +got):\n%s", diff)
+	return u
+}
+
+func TestReflectSaysAllThatItIsTold(t *testing.T) {
+	got, err := derive.Reflect[Ship](&derive.Options{
+		Columns: []derive.Column{
+			{Name: "Crew", JSONPath: ".spec.crew", Format: "int32", Description: "how many", Priority: 1},
+			{Name: "Age", JSONPath: ".metadata.creationTimestamp"},
+		},
+		SelectableFields: []string{".spec.name"},
+		Scale:            &derive.Scale{SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas", LabelSelectorPath: ".status.selector"},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := derive.CRDResource(); got.APIVersion() != crd.GetAPIVersion() || got.Kind != crd.GetKind() || got.Validate() != nil {
-		t.Errorf("CRDResource() = %+v, want the resource of a %s %s", got, crd.GetAPIVersion(), crd.GetKind())
+	want := parsed(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ships.ships.example.com}
+spec:
+  group: ships.example.com
+  names: {kind: Ship, listKind: ShipList, plural: ships, singular: ship, shortNames: [sh]}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns:
+    - {name: Crew, jsonPath: .spec.crew, type: integer, format: int32, description: how many, priority: 1}
+    - {name: Age, jsonPath: .metadata.creationTimestamp, type: date}
+    selectableFields: [{jsonPath: .spec.name}]
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas, labelSelectorPath: .status.selector}
+    schema:
+      openAPIV3Schema:
+        description: Ship is a ship.
+        type: object
+        required: [spec]
+        x-kubernetes-validations:
+        - {rule: self.spec.crew >= self.status.aboard, message: there are more aboard than in the crew}
+        properties:
+          apiVersion: {type: string}
+          kind: {type: string}
+          metadata: {type: object}
+          spec:
+            type: object
+            required: [crew, name]
+            properties:
+              name: {type: string, minLength: 1, maxLength: 80, description: Name is painted on the bow.}
+              crew: {type: integer, format: int32, minimum: 1, default: 2}
+              replicas: {type: integer, format: int32}
+          status:
+            type: object
+            properties:
+              aboard: {type: integer, format: int32, default: 0}
+              replicas: {type: integer, format: int32}
+              selector: {type: string}
+`)
+	schema := got.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+	for _, name := range []string{"apiVersion", "kind"} { // their documentation is apimachinery's
+		field := schema["properties"].(map[string]any)[name].(map[string]any)
+		if field["description"] == nil {
+			t.Errorf("%s has no description", name)
+		}
+		delete(field, "description")
+	}
+	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+		t.Errorf("Reflect (-want +got):\n%s", diff)
+	}
+}
+
+func TestReflectedCRDsAreTheCallersOwn(t *testing.T) {
+	first, err := derive.CRD[Ship]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Object["spec"] = "changed"
+	second, err := derive.CRD[Ship]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := second.Object["spec"].(map[string]any); !ok {
+		t.Errorf("spec = %v, want that of the kind", second.Object["spec"])
 	}
 }
 
@@ -62,17 +213,91 @@ type broken struct {
 
 func (*broken) KubeCRD() []byte { return []byte("{") }
 
-func TestCRDOfOtherTypesIsAnError(t *testing.T) {
-	_, err := derive.CRD[corev1.Pod]()
-	e, ok := errors.AsType[*derive.UndefinedKindError](err)
-	if !ok || e.Type != "v1.Pod" {
-		t.Errorf("CRD of a Pod: %v, want an UndefinedKindError that names it", err)
+// wrong has mistakes of all kinds.
+type wrong struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec struct {
+		Any  any    `json:"any"`
+		Name string `json:"name" jsonschema:"maxLenght=3"`
+	} `json:"spec"`
+}
+
+func (wrong) KubeResource() core.Resource {
+	return core.Resource{Group: "example", Version: "v1", Kind: "Wrong", Plural: "wrongs", Subresources: []string{"scale"}}
+}
+
+func TestReflectRefusesWhatCantBeHonoured(t *testing.T) {
+	ships := Ship{}.KubeResource()
+	scaled := ships
+	scaled.Subresources = []string{"scale"}
+	for _, tt := range []struct {
+		name string
+		make func() (*unstructured.Unstructured, error)
+		want string
+	}{
+		{
+			"a type that nothing is known of",
+			func() (*unstructured.Unstructured, error) { return derive.CRD[metav1.PartialObjectMetadata]() },
+			"v1.PartialObjectMetadata: has no resource of its own: it can be of any kind; name the resource explicitly",
+		},
+		{
+			"a kind that servers have built in",
+			func() (*unstructured.Unstructured, error) { return derive.CRD[corev1.Namespace]() },
+			`v1.Namespace: group "" must be a domain name with a dot in it, such as docs.example.com`,
+		},
+		{
+			"a definition that is no JSON",
+			func() (*unstructured.Unstructured, error) { return derive.CRD[broken]() },
+			"decode the CustomResourceDefinition of derive_test.broken: unexpected end of JSON input",
+		},
+		{
+			"all mistakes of a type at once",
+			func() (*unstructured.Unstructured, error) { return derive.CRD[wrong]() },
+			`derive_test.wrong: group "example" must be a domain name with a dot in it, such as docs.example.com
+derive_test.wrong: wrong.Spec.Any: an interface has no schema: use runtime.RawExtension for any object, or a struct that has one field for each alternative
+derive_test.wrong: wrong.Spec.Name: tag jsonschema: maxLenght: there is no such keyword; did you mean maxLength?`,
+		},
+		{
+			"a path that leads nowhere",
+			func() (*unstructured.Unstructured, error) {
+				return derive.Reflect[Ship](&derive.Options{Columns: []derive.Column{{Name: "Crew", JSONPath: ".spec.crews"}}})
+			},
+			"derive_test.Ship: column Crew: path .spec.crews leads nowhere; did you mean .spec.crew?",
+		},
+		{
+			"a subresource scale without paths",
+			func() (*unstructured.Unstructured, error) { return derive.Reflect[Ship](&derive.Options{Resource: scaled}) },
+			"derive_test.Ship: the resource has the subresource scale: say where its numbers are, with Options.Scale",
+		},
+		{
+			"a resource without a plural",
+			func() (*unstructured.Unstructured, error) {
+				r := ships
+				r.Plural = ""
+				return derive.Reflect[Ship](&derive.Options{Resource: r})
+			},
+			"derive_test.Ship: resource: Plural is empty",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			crd, err := tt.make()
+			if err == nil {
+				t.Fatalf("no error, but %v", crd)
+			}
+			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
 	}
-	const want = "v1.Pod: has no CustomResourceDefinition: generate it with kube-derive, or give it a method KubeCRD() []byte"
-	if err.Error() != want {
-		t.Errorf("CRD of a Pod: %v, want %s", err, want)
+	_, err := derive.CRD[wrong]()
+	if e, ok := errors.AsType[*derive.ReflectError](err); !ok || !strings.HasSuffix(e.Type, "wrong") || len(e.Problems) != 3 {
+		t.Errorf("error = %#v, want a ReflectError with three problems", err)
 	}
-	if _, err := derive.CRD[broken](); err == nil {
-		t.Error("CRD of a kind whose definition is no JSON: no error")
+	if _, ok := errors.AsType[*core.UnknownKindError](firstError(derive.CRD[metav1.PartialObjectMetadata]())); !ok {
+		t.Error("CRD of PartialObjectMetadata: not an UnknownKindError")
 	}
 }
+
+func firstError(_ any, err error) error { return err }

@@ -31,12 +31,16 @@ func elsewhere() map[string]string {
 		patches   = "for tests of patches; kube.Apply… would sound like a request"
 	)
 	return map[string]string{
-		"core/wire":         "for those who write clients, caches and servers",
-		"core/admission":    "for webhooks, which import it",
-		"core/conversion":   "for webhooks, which import it",
-		"client/middleware": "a program that chooses layers imports their package",
-		"runtime/queue":     "part of a controller; by itself it is its own import",
-		"derive/generate":   "for build tools",
+		"core/wire":                      "for those who write clients, caches and servers",
+		"core/admission":                 "for webhooks, which import it",
+		"core/conversion":                "for webhooks, which import it",
+		"core/conversion/conversiontest": "for tests, which import it",
+		"client/webhook":                 "for webhooks, which import it",
+		"derive/evolution":               "for build tools and tests, which import it",
+		"client/middleware":              "a program that chooses layers imports their package",
+		"runtime/queue":                  "part of a controller; by itself it is its own import",
+		"derive/generate":                "for build tools",
+		"derive/validation":              "for tests, which import it: it would be most of a program's weight",
 
 		"core.Describer":        writeOnly,
 		"core.InitialEventsEnd": drive,

@@ -69,7 +69,7 @@ type Plugin struct {
 type PluginError struct {
 	// Command is the plugin's.
 	Command string
-	// Stderr is the end of what the plugin had to say, on one line.
+	// Stderr is the end of what the plugin had to say, on one line. What looks like a token or a key is left out.
 	Stderr string
 	// Hint is what the configuration says about how to install the plugin, if it is not there.
 	Hint string

@@ -63,7 +63,7 @@ func (p *Plugin) run(ctx context.Context, _ *credential) (*credential, error) {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, &PluginError{Command: p.command, Stderr: plain(stderr.data), Err: err}
+		return nil, &PluginError{Command: p.command, Stderr: p.public(stderr.data), Err: err}
 	}
 	return cred, nil
 }

@@ -195,6 +195,19 @@ func TestPluginFailures(t *testing.T) {
 			`exit status 1: ` + strings.Repeat("a", 2041) + "the end",
 		},
 		{
+			"a plugin that tells secrets",
+			map[string]string{"exit": "1", "stderr": strings.Join([]string{
+				"profile prod: client s3cret-1 of", `{"id_token": "s3cret\"2", "clientKeyData":"s3cret`, `","expires":"soon"}`,
+				"Authorization: Bearer s3cret/3.4", "eyJhbGciOiJSUzI1NiJ9.eyJzM2NyZXQiOiIifQ.s3cret and k8s-aws-v1.s3cret",
+				"-----BEGIN EC PRIVATE KEY-----\ns3cret\n-----END EC PRIVATE KEY-----\nlog in",
+			}, "\n")},
+			func(e *config.ExecConfig) {
+				e.Env = append(e.Env, config.EnvVar{Name: "PROFILE", Value: "prod"}, config.EnvVar{Name: "CLIENT_SECRET", Value: "s3cret-1"})
+			}, nil,
+			`exit status 1: profile prod: client [redacted] of {[redacted], [redacted],"expires":"soon"} ` +
+				`Authorization: [redacted] [redacted] and [redacted] [redacted] log in`,
+		},
+		{
 			"a plugin that takes too long",
 			map[string]string{"sleep": "10m", "stderr": "wait"},
 			nil,

@@ -234,7 +234,7 @@ func TestParseSaysWhereAndWhat(t *testing.T) {
 			"wrong indentation in a later document", "---\na: 1\n---\nx: 1\ny: b: c\n",
 			"/k:5: mapping values are not allowed in this context",
 		},
-		{"a tab", "a:\n\tb: 1\n", "/k:2: found character that cannot start any token"},
+		{"a tab", "a:\n\tb: 1\n", "/k:2: begins with a tab: indent with spaces"},
 		{"text that does not end", "a: 'b\n", "/k:2: found unexpected end of stream"},
 		{"a file that was cut off", `{"clusters": [`, "/k:1: did not find expected node content"},
 		{

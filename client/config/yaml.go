@@ -159,7 +159,11 @@ func yamlError(err error, doc document) *syntaxError {
 	text := err.Error()
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ := strconv.Atoi(m[1]) // digits; a number too large is as good as any
-		return &syntaxError{line + doc.line, strings.Replace(m[2], "already set in map", "is there twice: remove one", 1)}
+		problem := strings.Replace(m[2], "already set in map", "is there twice: remove one", 1)
+		if strings.HasPrefix(problem, "found character that cannot start any token") && tabbed(doc.text, line) {
+			problem = "begins with a tab: indent with spaces"
+		}
+		return &syntaxError{line + doc.line, problem}
 	}
 	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
 		before, _, _ := strings.Cut(string(doc.text), "*"+m[1])
@@ -184,6 +188,12 @@ func yamlError(err error, doc document) *syntaxError {
 		}
 	}
 	return &syntaxError{0, "cannot be read as YAML or JSON: a value does not fit its tag or anchor"}
+}
+
+// tabbed reports whether a line, counted from 1, is indented by a tab.
+func tabbed(text []byte, line int) bool {
+	lines := bytes.Split(text, []byte("\n"))
+	return line > 0 && line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
 }
 
 // in puts the file and the line before what is wrong.

@@ -28,6 +28,14 @@ type Call struct {
 	LongRunning bool
 }
 
+// GroupResource returns the plural with its group, such as deployments.apps, or pods of the core group.
+func (c Call) GroupResource() string {
+	if c.Group == "" {
+		return c.Resource
+	}
+	return c.Resource + "." + c.Group
+}
+
 type callKey struct{}
 
 // WithCall returns a context that says what the requests made under it are. A client does so for each request that it

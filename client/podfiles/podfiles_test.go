@@ -44,7 +44,7 @@ func podOn(t *testing.T, root string, o *podfiles.Options) *podfiles.Files {
 // kubelet runs commands in a folder of this machine.
 func kubelet(root string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io"}})
+		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}})
 		if err != nil {
 			return // it has answered
 		}

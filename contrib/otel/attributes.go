@@ -25,7 +25,7 @@ func spanAttributes(r *http.Request, call middleware.Call) []attribute.KeyValue 
 	}
 	for _, a := range []struct{ key, value string }{
 		{"kube.verb", call.Verb},
-		{"kube.resource", resourceOf(call)},
+		{"kube.resource", call.GroupResource()},
 		{"kube.subresource", call.Subresource},
 		{"kube.namespace", call.Namespace},
 		{"kube.name", call.Name},
@@ -39,9 +39,9 @@ func spanAttributes(r *http.Request, call middleware.Call) []attribute.KeyValue 
 
 // beginAttributes returns what is known of a request when it begins, for metrics. It has room for no more.
 func (t *Telemetry) beginAttributes(r *http.Request, call middleware.Call) []attribute.KeyValue {
-	resource, subresource := t.resources.labels(call)
+	verb, resource, subresource := t.labels.Of(call)
 	return slices.Clip(append(serverAttributes(r),
-		attribute.String("kube.verb", verbOf(call.Verb)),
+		attribute.String("kube.verb", verb),
 		attribute.String("kube.resource", resource),
 		attribute.String("kube.subresource", subresource),
 	))
@@ -77,7 +77,7 @@ func endAttributes(out middleware.Outcome) []attribute.KeyValue {
 	case out.Err != nil:
 		attrs = append(attrs, attribute.String("error.type", errorType(out.Err)))
 	case !known:
-		attrs = append(attrs, attribute.String("error.type", other))
+		attrs = append(attrs, attribute.String("error.type", middleware.Other))
 	case out.Status >= 400:
 		attrs = append(attrs, attribute.String("error.type", strconv.Itoa(out.Status)))
 	}
@@ -107,12 +107,4 @@ func methodOf(method string) string {
 		return method
 	}
 	return "_OTHER"
-}
-
-// resourceOf returns a plural with its group.
-func resourceOf(call middleware.Call) string {
-	if call.Group == "" {
-		return call.Resource
-	}
-	return call.Resource + "." + call.Group
 }

@@ -41,7 +41,7 @@ type Options struct {
 type Telemetry struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
-	resources  *bound
+	labels     *middleware.Labels
 
 	duration metric.Float64Histogram
 	size     metric.Int64Histogram
@@ -76,7 +76,7 @@ func New(o *Options) (*Telemetry, error) {
 		return nil, err
 	}
 	return &Telemetry{
-		tracer: opts.TracerProvider.Tracer(scope), propagator: opts.Propagator, resources: newBound(opts.Resources),
+		tracer: opts.TracerProvider.Tracer(scope), propagator: opts.Propagator, labels: middleware.NewLabels(opts.Resources),
 		duration: duration, size: size, active: active,
 	}, nil
 }
@@ -114,7 +114,7 @@ func spanName(r *http.Request, call middleware.Call) string {
 	if call.Resource == "" {
 		return methodOf(r.Method)
 	}
-	name := call.Verb + " " + resourceOf(call)
+	name := call.Verb + " " + call.GroupResource()
 	if call.Subresource != "" {
 		name += "/" + call.Subresource
 	}

@@ -145,7 +145,7 @@ func TestTelemetry(t *testing.T) {
 		rt := middleware.Chain(server, retry, middleware.Observe(telemetry.Observe))
 		ctx, parent := s.tracer.Tracer("test").Start(t.Context(), "reconcile")
 		send(t, rt, ctx, middleware.Call{Verb: "get", Group: "apps", Resource: "deployments", Subresource: "scale", Namespace: "prod", Name: "web", Idempotent: true})
-		send(t, rt, ctx, middleware.Call{Verb: "watch", Resource: "pods"})
+		send(t, rt, ctx, middleware.Call{Verb: "watch", Resource: "pods", LongRunning: true})
 		send(t, rt, middleware.WithAttempts(ctx, 1), middleware.Call{Verb: "create", Resource: "pods"})
 		parent.End()
 
@@ -153,7 +153,7 @@ func TestTelemetry(t *testing.T) {
 			"network.protocol.version=2 server.address=cluster.test server.port=6443 "
 		url := "url.full=https://cluster.test:6443/api/v1/namespaces/prod/pods/web-0/exec?command=redacted"
 		want := []string{
-			"get deployments.apps/scale 1s Error: error.type=503 " + strings.Replace(common, "http.request.method=GET ", "http.request.method=GET http.response.body.size=0 http.response.status_code=503 ", 1) + url,
+			"get deployments.apps/scale 1s Error: error.type=503 " + strings.Replace(common, "http.request.method=GET ", "http.request.method=GET http.response.body.size=5 http.response.status_code=503 ", 1) + url,
 			"get deployments.apps/scale 2s Unset: " + strings.Replace(common, "http.request.method=GET ", "http.request.method=GET http.request.resend_count=1 http.response.body.size=5 http.response.status_code=200 ", 1) + url,
 			"watch pods 2s Error: error.type=404 http.request.method=GET http.response.body.size=5 http.response.status_code=404 kube.resource=pods kube.verb=watch network.protocol.version=2 server.address=cluster.test server.port=6443 " + url,
 			"create pods 1s Error: error.type=syscall.Errno http.request.method=GET http.response.body.size=0 kube.resource=pods kube.verb=create server.address=cluster.test server.port=6443 " + url,
@@ -189,9 +189,9 @@ func TestTelemetry(t *testing.T) {
 			"http.client.request.duration 1 error.type=503 http.request.method=GET http.response.status_code=503" + scale + "network.protocol.version=2 " + server1,
 			"http.client.request.duration 1 error.type=syscall.Errno http.request.method=GET" + pods + "create " + server1,
 			"http.client.request.duration 2 http.request.method=GET http.response.status_code=200" + scale + "network.protocol.version=2 " + server1,
-			"http.client.response.body.size 0 error.type=503 http.request.method=GET http.response.status_code=503" + scale + "network.protocol.version=2 " + server1,
 			"http.client.response.body.size 0 error.type=syscall.Errno http.request.method=GET" + pods + "create " + server1,
 			"http.client.response.body.size 5 error.type=404 http.request.method=GET http.response.status_code=404" + pods + "watch network.protocol.version=2 " + server1,
+			"http.client.response.body.size 5 error.type=503 http.request.method=GET http.response.status_code=503" + scale + "network.protocol.version=2 " + server1,
 			"http.client.response.body.size 5 http.request.method=GET http.response.status_code=200" + scale + "network.protocol.version=2 " + server1,
 		}
 		if diff := cmp.Diff(wantMetrics, s.metrics(t)); diff != "" {

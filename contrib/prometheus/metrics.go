@@ -32,7 +32,7 @@ type Metrics struct {
 	duration                 *prometheus.HistogramVec
 	inFlight                 *prometheus.GaugeVec
 	waits                    prometheus.Histogram
-	resources                *bound
+	labels                   *middleware.Labels
 }
 
 // New returns metrics, which the caller has to register.
@@ -63,8 +63,8 @@ func New(o *Options) *Metrics {
 			"Time until the API server's answer was read, of a watch until its header was there."), []string{"verb"}),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("requests_in_flight",
 			"HTTP requests to the API server that are under way.")), []string{"verb"}),
-		waits:     prometheus.NewHistogram(histogram("rate_limit_wait_seconds", "Time that requests had to wait for the client's own limit.")),
-		resources: newBound(o.Resources),
+		waits:  prometheus.NewHistogram(histogram("rate_limit_wait_seconds", "Time that requests had to wait for the client's own limit.")),
+		labels: middleware.NewLabels(o.Resources),
 	}
 }
 
@@ -89,8 +89,7 @@ func (m *Metrics) collectors() []prometheus.Collector {
 // Observe is a [middleware.Observer].
 func (m *Metrics) Observe(r *http.Request) (context.Context, func(middleware.Outcome)) {
 	call, _ := middleware.CallOf(r.Context())
-	verb := verbOf(call.Verb)
-	resource, sub := m.resources.labels(call)
+	verb, resource, sub := m.labels.Of(call)
 	if n, _ := middleware.AttemptOf(r.Context()); n > 1 {
 		m.retries.WithLabelValues(verb, resource, sub).Inc()
 	}
@@ -117,7 +116,7 @@ func codeOf(out middleware.Outcome) string {
 	case out.Status == 0:
 		return "error"
 	case http.StatusText(out.Status) == "":
-		return other
+		return middleware.Other
 	}
 	return strconv.Itoa(out.Status)
 }

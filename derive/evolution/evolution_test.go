@@ -200,7 +200,9 @@ func TestCompareDefinitions(t *testing.T) {
 			return s
 		}
 	}
-	add := func(text string) func(string) string { return func(s string) string { return strings.TrimRight(s, "\n") + text + "\n" } }
+	add := func(text string) func(string) string {
+		return func(s string) string { return strings.TrimRight(s, "\n") + text + "\n" }
+	}
 	same := func(s string) string { return s }
 	for _, tt := range []struct {
 		name          string

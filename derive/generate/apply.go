@@ -31,7 +31,9 @@ func Apply(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 	}
 	for _, pkg := range r.program.Roots {
 		if r.program.PackageMarker(pkg, "kubebuilder:skip") == nil {
-			r.applyStructs(pkg, kind.Find(r.program, pkg, kind.All, r.problems.add), true)
+			p := &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.All, r.problems.add)}
+			r.plans = append(r.plans, p)
+			r.applyStructs(p, true)
 		}
 	}
 	return r.outcome()
@@ -40,12 +42,13 @@ func Apply(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 // applies makes the apply structs that the markers of the planned packages ask for.
 func (r *run) applies() {
 	for _, p := range r.plans {
-		r.applyStructs(p.pkg, p.kinds, enabled(r.program.PackageMarker(p.pkg, acGenerate)))
+		r.applyStructs(p, enabled(r.program.PackageMarker(p.pkg, acGenerate)))
 	}
 }
 
 // applyStructs makes the apply structs of one package. All says whether kinds get them that are not marked.
-func (r *run) applyStructs(pkg *load.Package, kinds []*kind.Kind, all bool) {
+func (r *run) applyStructs(p *plan, all bool) {
+	pkg := p.pkg
 	f := &applytypes.File{
 		Package:  pkg.Types,
 		Header:   pkg.Licence(),
@@ -57,7 +60,7 @@ func (r *run) applyStructs(pkg *load.Package, kinds []*kind.Kind, all bool) {
 	}
 	marked := func(obj *types.TypeName) *load.Marker { return r.program.Decl(obj).Get(acGenerate) }
 	isKind := map[*types.TypeName]bool{}
-	for _, k := range kinds {
+	for _, k := range p.kinds {
 		obj := k.Root
 		if obj == nil {
 			obj = k.Spec

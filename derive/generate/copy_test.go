@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/derive"
 	"github.com/kube-go/sdk/derive/generate/testdata/beasts/v1"
 	"github.com/kube-go/sdk/derive/generate/testdata/beasts/v1beta1"
 	"github.com/kube-go/sdk/derive/generate/testdata/document"
@@ -27,7 +26,7 @@ import (
 // Generated kinds are what the SDK and the Kubernetes libraries take for kinds.
 var (
 	_ core.Describer = (*document.Document)(nil)
-	_ derive.Definer = (*document.Document)(nil)
+	_ core.Definer   = (*document.Document)(nil)
 	_ runtime.Object = (*document.Document)(nil)
 	_ runtime.Object = (*written.Book)(nil)
 	_ runtime.Object = (*written.BookList)(nil)

@@ -45,14 +45,24 @@ func (r *run) assemble() {
 	for _, p := range r.plans {
 		for _, k := range p.kinds {
 			if s := r.schema(builder, k); s != nil {
-				versions[k.CRDName()] = append(versions[k.CRDName()], crd.Version{Kind: k, Schema: s})
+				v := crd.Version{Kind: k, Schema: s}
+				if k.Package.Foreign {
+					v.Warn = r.warnings.add
+				}
+				versions[k.CRDName()] = append(versions[k.CRDName()], v)
 			}
 		}
 	}
 	r.crds = map[string]*crd.CRD{}
 	for name, list := range versions {
 		slices.SortStableFunc(list, func(a, b crd.Version) int { return cmp.Compare(a.Version, b.Version) })
-		r.crds[name] = crd.Assemble(list, r.problems.add)
+		before := r.problems.count()
+		c := crd.Assemble(list, r.problems.add)
+		r.limit(c, list)
+		if r.problems.count() == before {
+			r.accepted(c, list)
+		}
+		r.crds[name] = c
 	}
 }
 

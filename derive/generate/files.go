@@ -26,6 +26,9 @@ type Files struct {
 	// main module, they would be mistakes.
 	Warnings []Problem
 
+	Packages int // how many were read
+	Kinds    int // how many are defined in them, each version counted
+
 	dir string
 }
 

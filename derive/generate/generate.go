@@ -30,6 +30,18 @@ type Options struct {
 	// "config/rbac" for roles, "config/webhook" for webhook configurations. For [Run], it is that of the CRDs.
 	Out string
 
+	// Loaded, when it is set, is called once the packages have been read, with their number.
+	Loaded func(packages int)
+
+	// MaxDescription is how many bytes a description in a CRD may have. Longer ones end at the last sentence that fits, or
+	// else at the last word. Zero sets no limit; a negative number leaves out all descriptions.
+	MaxDescription int
+
+	// MaxSize is how many bytes a CRD may have, in JSON without white space. Of one that is larger, descriptions are
+	// shortened to their first sentence, and then left out, from the innermost fields outwards until it fits. Zero sets no
+	// limit. Servers store a megabyte and a half; kubectl apply without --server-side wants less than 262144.
+	MaxSize int
+
 	// RoleName is the name of the role that gets the rules of +kubebuilder:rbac markers that name none; default:
 	// "manager-role".
 	RoleName string
@@ -66,8 +78,13 @@ func newRun(ctx context.Context, patterns []string, o *Options, cfg *load.Config
 	opts.Dir = dir
 	r := &run{opts: opts, problems: problems{dir: dir}, warnings: problems{dir: dir}}
 	cfg.Dir, cfg.Patterns, cfg.Report, cfg.Warn = dir, patterns, r.problems.add, r.warnings.add
-	r.program, err = load.Load(ctx, cfg)
-	return r, err
+	if r.program, err = load.Load(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if opts.Loaded != nil {
+		opts.Loaded(len(r.program.Roots))
+	}
+	return r, nil
 }
 
 // run is one run over the packages of a program.
@@ -116,7 +133,11 @@ func (r *run) outcome() (*Files, error) {
 		return nil, err
 	}
 	slices.SortFunc(r.files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	return &Files{Files: r.files, Warnings: r.warnings.sorted(), dir: r.opts.Dir}, nil
+	files := &Files{Files: r.files, Warnings: r.warnings.sorted(), Packages: len(r.program.Roots), dir: r.opts.Dir}
+	for _, p := range r.plans {
+		files.Kinds += len(p.kinds)
+	}
+	return files, nil
 }
 
 // plan decides what a package needs.

@@ -26,6 +26,8 @@ func outputs() []output {
 		{name: "crds", dir: "crds", make: (*run).definitions},
 		{name: "rbac", dir: filepath.Join("config", "rbac"), make: (*run).roles},
 		{name: "webhooks", dir: filepath.Join("config", "webhook"), make: (*run).webhooks},
+		{name: "docs", dir: filepath.Join("docs", "api"), asked: true, make: (*run).markdown},
+		{name: "schemas", dir: "schemas", asked: true, make: (*run).schemas},
 	}
 }
 

@@ -19,11 +19,11 @@ import (
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Schemas(ctx context.Context, patterns []string, o *Options) (*Files, error) {
-	return ofKinds(ctx, patterns, o, output{dir: "schemas", make: (*run).schemas})
+	return ofKinds(ctx, patterns, o, "schemas", (*run).schemas)
 }
 
-// ofKinds makes one output that describes kinds, as [CRDs] finds them.
-func ofKinds(ctx context.Context, patterns []string, o *Options, out output) (*Files, error) {
+// ofKinds makes one output that describes kinds, as [CRDs] finds them, where the output of that name belongs.
+func ofKinds(ctx context.Context, patterns []string, o *Options, name string, fill func(r *run, dir string)) (*Files, error) {
 	r, err := open(ctx, patterns, o, emit.MetaPath)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,11 @@ func ofKinds(ctx context.Context, patterns []string, o *Options, out output) (*F
 			r.plans = append(r.plans, &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.All, r.problems.add)})
 		}
 	}
-	out.make(r, r.place(out))
+	for _, out := range outputs() {
+		if out.name == name {
+			fill(r, r.place(out))
+		}
+	}
 	return r.outcome()
 }
 

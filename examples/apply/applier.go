@@ -133,8 +133,11 @@ func (a *applier) join(obj object, before *unstructured.Unstructured) error {
 		}
 	}
 	labels := obj.GetLabels()
-	if labels == nil {
+	switch other := labels[labelPartOf]; {
+	case labels == nil:
 		labels = map[string]string{}
+	case other != "" && other != a.setID:
+		return fmt.Errorf("it has the label %s of another apply set; remove it from the file", labelPartOf)
 	}
 	labels[labelPartOf] = a.setID
 	obj.SetLabels(labels)

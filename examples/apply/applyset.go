@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -27,9 +28,10 @@ const (
 	tooling      = "applyset.kubernetes.io/tooling"
 	groupKinds   = "applyset.kubernetes.io/contains-group-kinds"
 	namespaces   = "applyset.kubernetes.io/additional-namespaces"
+	parentType   = "applyset.kubernetes.io/is-parent-type" // of a CustomResourceDefinition
 	toolName     = "kube-go-apply"
 	tool         = toolName + "/v1.0.0"
-	parentSuffix = "-applyset" // of the field manager who owns the parent
+	parentWriter = toolName + "-applyset" // the field manager who owns what the parent remembers
 )
 
 // names is a set of strings.
@@ -52,7 +54,6 @@ type applySet struct {
 	applier *applier
 	parents *kube.API[unstructured.Unstructured]
 	name    string // of the parent
-	kind    string
 
 	groupKinds, namespaces names // of members now
 	allKinds, allSpaces    names // those, and the ones of members before
@@ -61,28 +62,29 @@ type applySet struct {
 // openSet finds or makes the parent of the apply set, and has it remember where members will be beside those that there are.
 func openSet(ctx context.Context, a *applier, objects []object) (*applySet, error) {
 	s := &applySet{
-		applier: a, name: a.options.applySet, kind: "Secret",
+		applier: a, name: a.options.applySet,
 		groupKinds: names{}, namespaces: names{}, allKinds: names{}, allSpaces: names{},
 	}
-	if kind, name, ok := strings.Cut(s.name, "/"); ok {
-		s.name = name
-		switch strings.ToLower(kind) {
-		case "secret", "secrets":
-		case "configmap", "configmaps", "cm":
-			s.kind = "ConfigMap"
-		default:
-			return nil, fmt.Errorf("a %s can't be its parent; use secret/%s or configmap/%s", kind, name, name)
-		}
+	kind := "secrets"
+	if before, after, ok := strings.Cut(s.name, "/"); ok {
+		kind, s.name = before, after
 	}
-	res, err := a.mapper.ForKind(ctx, schema.GroupVersionKind{Version: "v1", Kind: s.kind})
+	res, err := a.mapper.Resolve(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
-	s.parents = kube.Dynamic(a.client, res, a.options.namespace)
+	s.parents = kube.Dynamic(a.client, res, a.namespaceOf(res, ""))
+	if err := s.checkParent(ctx); err != nil {
+		return nil, err
+	}
 	a.setID = s.id()
 	for _, obj := range objects {
 		s.groupKinds[printGroupKind(obj.GroupVersionKind().GroupKind())] = true
-		if ns := obj.GetNamespace(); ns != "" && ns != a.options.namespace {
+		ns := obj.GetNamespace()
+		if ns == "" && s.parents.Namespace() == "" {
+			ns = a.options.namespace // if its kind has any
+		}
+		if ns != "" && ns != s.parents.Namespace() {
 			s.namespaces[ns] = true
 		}
 	}
@@ -94,44 +96,86 @@ func openSet(ctx context.Context, a *applier, objects []object) (*applySet, erro
 	return s, s.store(ctx, s.allKinds, s.allSpaces)
 }
 
-// id returns the set's identity, which says whose it is: an object that was copied with its labels is no parent.
+// builtinParent reports whether the parent is of a kind that needs no permission, and that is made when it is not there.
+func (s *applySet) builtinParent() bool {
+	name := s.parents.Resource().String()
+	return name == "secrets" || name == "configmaps"
+}
+
+// checkParent refuses a parent of a kind whose definition does not say that its objects can be parents.
+func (s *applySet) checkParent(ctx context.Context) error {
+	if s.builtinParent() {
+		return nil
+	}
+	kind := s.parents.Resource().String()
+	definition, err := kube.Dynamic(s.applier.client, kube.CRDResource(), "").Metadata().GetOrNil(ctx, kind, nil)
+	if err != nil {
+		return err
+	}
+	if definition == nil || definition.Labels[parentType] == "" {
+		return fmt.Errorf("one of %s can't be its parent; use secret/%s or configmap/%s, or label the kind's definition %s",
+			kind, s.name, s.name, parentType)
+	}
+	return nil
+}
+
+// parent says in a message which object the parent is.
+func (s *applySet) parent() string {
+	ref := kube.ObjectRef{Namespace: s.parents.Namespace(), Name: s.name}
+	return fmt.Sprintf("%s %s", s.parents.Resource().Kind, ref)
+}
+
 func (s *applySet) id() string {
-	sum := sha256.Sum256([]byte(s.name + "." + s.parents.Namespace() + "." + s.kind + "."))
+	return setID(s.parents.Resource(), kube.ObjectRef{Namespace: s.parents.Namespace(), Name: s.name})
+}
+
+// setID returns a set's identity, which says whose it is: an object that was copied with its labels is no parent.
+func setID(res kube.Resource, parent kube.ObjectRef) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{parent.Name, parent.Namespace, res.Kind, res.Group}, ".")))
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 }
 
 // load reads what the parent remembers.
 func (s *applySet) load(ctx context.Context) error {
-	parent, err := s.parents.GetOrNil(ctx, s.name, nil)
-	if err != nil || parent == nil {
+	parent, err := s.parents.Metadata().GetOrNil(ctx, s.name, nil)
+	if err != nil {
 		return err
 	}
-	notes := parent.GetAnnotations()
-	id := parent.GetLabels()[labelID]
-	by, _, _ := strings.Cut(notes[tooling], "/")
-	switch {
-	case id == "":
-		return fmt.Errorf("the %s %s/%s is there, but is no apply set; name another one", s.kind, s.parents.Namespace(), s.name)
-	case id != s.id():
-		return fmt.Errorf("the label %s of %s %s/%s is %s, want %s; was it copied?", labelID, s.kind, s.parents.Namespace(), s.name, id, s.id())
-	case by != toolName:
-		return fmt.Errorf("it is kept by another tool, %s; use that one", notes[tooling])
+	if parent == nil {
+		if !s.builtinParent() {
+			return fmt.Errorf("there is no %s; make it first", s.parent())
+		}
+		return nil
 	}
-	s.allKinds.add(notes[groupKinds])
-	s.allSpaces.add(notes[namespaces])
+	id := parent.Labels[labelID]
+	kinds, remembers := parent.Annotations[groupKinds]
+	by := parent.Annotations[tooling]
+	by = by[:max(0, strings.LastIndexByte(by, '/'))]
+	switch {
+	case id == "" && by == "" && !s.builtinParent():
+		return nil // it was made for this
+	case id == "":
+		return fmt.Errorf("the %s is there, but is no apply set; name another one", s.parent())
+	case id != s.id():
+		return fmt.Errorf("the label %s of %s is %s, want %s; was it copied?", labelID, s.parent(), id, s.id())
+	case by != toolName:
+		return fmt.Errorf("it is kept by another tool, %s; use that one", parent.Annotations[tooling])
+	case !remembers:
+		return fmt.Errorf("the annotation %s of %s is gone, which tells where members are; restore it", groupKinds, s.parent())
+	}
+	s.allKinds.add(kinds)
+	s.allSpaces.add(parent.Annotations[namespaces])
 	return nil
 }
 
-// store has the parent remember kinds and namespaces.
+// store has the parent remember kinds and namespaces, whoever has changed that meanwhile: it is for this tool to say.
 func (s *applySet) store(ctx context.Context, kinds, spaces names) error {
-	parent := &unstructured.Unstructured{}
-	parent.SetAPIVersion("v1")
-	parent.SetKind(s.kind)
-	parent.SetName(s.name)
-	parent.SetLabels(map[string]string{labelID: s.id()})
-	parent.SetAnnotations(map[string]string{tooling: tool, groupKinds: kinds.String(), namespaces: spaces.String()})
-	_, err := s.parents.Apply(ctx, parent, &kube.ApplyOptions{
-		FieldManager: s.applier.options.manager + parentSuffix, DryRun: s.applier.options.dryRun,
+	parent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: s.name, Labels: map[string]string{labelID: s.id()},
+		Annotations: map[string]string{tooling: tool, groupKinds: kinds.String(), namespaces: spaces.String()},
+	}}
+	_, err := s.parents.Metadata().Apply(ctx, parent, &kube.ApplyOptions{
+		FieldManager: parentWriter, Force: true, DryRun: s.applier.options.dryRun,
 	})
 	return err
 }
@@ -140,7 +184,7 @@ func (s *applySet) store(ctx context.Context, kinds, spaces names) error {
 func (s *applySet) prune(ctx context.Context) error {
 	for kind := range s.allKinds {
 		res, err := s.applier.mapper.Resolve(ctx, kind)
-		if _, unknown := errors.AsType[*kube.UnknownResourceError](err); unknown {
+		if unknown, ok := errors.AsType[*kube.UnknownResourceError](err); ok && len(unknown.Failed) == 0 {
 			continue // neither are there objects of a kind that is gone, or that the dry run has not defined
 		}
 		if err != nil {
@@ -149,10 +193,12 @@ func (s *applySet) prune(ctx context.Context) error {
 		spaces := names{"": true}
 		if res.Namespaced {
 			spaces = maps.Clone(s.allSpaces)
-			spaces[s.parents.Namespace()] = true
+			if ns := s.parents.Namespace(); ns != "" {
+				spaces[ns] = true
+			}
 		}
 		for _, ns := range slices.Sorted(maps.Keys(spaces)) {
-			if err := s.pruneIn(ctx, kube.Dynamic(s.applier.client, res, ns)); err != nil {
+			if err := s.pruneIn(ctx, kube.Dynamic(s.applier.client, res, ns).Metadata()); err != nil {
 				return err
 			}
 		}
@@ -160,7 +206,7 @@ func (s *applySet) prune(ctx context.Context) error {
 	return s.store(ctx, s.groupKinds, s.namespaces)
 }
 
-func (s *applySet) pruneIn(ctx context.Context, api *kube.API[unstructured.Unstructured]) error {
+func (s *applySet) pruneIn(ctx context.Context, api *kube.API[metav1.PartialObjectMetadata]) error {
 	for obj, err := range api.All(ctx, &kube.ListOptions{LabelSelector: labelPartOf + "=" + s.id()}) {
 		if err != nil {
 			return err

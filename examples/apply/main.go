@@ -28,7 +28,8 @@ const usage = `apply makes a cluster have what files say, by server-side apply.
   -force                take over fields that others own with other values
   -dry-run              let the server check all, and store nothing
   -applyset NAME        label the objects as a set, which is remembered in the Secret NAME of the namespace;
-                        configmap/NAME remembers it in a ConfigMap
+                        configmap/NAME remembers it in a ConfigMap, and widgets.example.com/NAME in an object of a kind
+                        whose definition is labelled applyset.kubernetes.io/is-parent-type
   -prune                delete what the set had before, and the files have no more
   -timeout DURATION     how long to wait for new kinds to be served; default: 1m
 

@@ -94,7 +94,7 @@ func read(crd *unstructured.Unstructured) (*definition, error) {
 	}
 	switch want := definitions(); {
 	case d.APIVersion != want.APIVersion() || d.Kind != want.Kind:
-		return nil, fmt.Errorf("it is a %s of %s, not a %s of %s; derive.CRD makes one of a kind",
+		return nil, fmt.Errorf("it is a %s of %s, not a %s of %s; core.CRD returns that of a kind",
 			d.Kind, d.APIVersion, want.Kind, want.APIVersion())
 	case d.Metadata.Name == "":
 		return nil, errors.New("metadata.name is empty; it must be spec.names.plural and spec.group with a dot between")

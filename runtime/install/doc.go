@@ -6,7 +6,7 @@
 // Use it in controllers that bring their own definitions, and in tests. Whoever deploys definitions by other means needs
 // nothing of it.
 //
-//	crd, err := derive.CRD[v1.Document]()
+//	crd, err := core.CRD[v1.Document]()
 //	if err != nil {
 //		return err
 //	}

@@ -5,6 +5,8 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/kube"
 )
@@ -117,6 +120,54 @@ func TestApplyExample(t *testing.T) {
 	if n := strings.Count(got.stderr, "is part of another apply set, applyset-"); n != 4 || got.code != 1 || got.stdout != "" {
 		t.Errorf("an apply of another set: exit code %d, %s%s", got.code, got.stdout, got.stderr)
 	}
+}
+
+// TestApplySetParents promises that an object of a user's own kind can remember a set, if the kind's definition says so,
+// in the way that kubectl does it.
+func TestApplySetParents(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	plans := newWidgets(t, c, "parents").In(ns)
+	m := manifests{dir: t.TempDir(), ns: ns, group: plans.Resource().Group}
+	m.write(t, "a.yaml", manifestOfOld)
+	const parent = "widgets.GROUP/plan"
+	parentOf := []string{"-applyset", strings.Replace(parent, "GROUP", m.group, 1), "-prune"}
+	m.apply(t, parentOf...).says(t, "a kind that is not permitted", 1, nil,
+		"apply: apply set "+parent+": one of widgets.GROUP can't be its parent; use secret/plan or configmap/plan, "+
+			"or label the kind's definition applyset.kubernetes.io/is-parent-type")
+	permit := kube.MergePatch([]byte(`{"metadata":{"labels":{"applyset.kubernetes.io/is-parent-type":"true"}}}`))
+	if _, err := kube.Dynamic(c, kube.CRDResource(), "").Patch(limit(t), plans.Resource().String(), permit, nil); err != nil {
+		t.Fatal(err)
+	}
+	m.apply(t, parentOf...).says(t, "a parent that is not there", 1, nil,
+		"apply: apply set "+parent+": there is no Widget NS/plan; make it first")
+	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "plan"}}}
+	if _, err := plans.Create(limit(t), obj, nil); err != nil {
+		t.Fatal(err)
+	}
+	m.apply(t, parentOf...).says(t, "a parent that was made for this", 0, []string{"configmaps NS/old created"})
+	m.write(t, "a.yaml", strings.Replace(manifestOfOld, "old", "new", 1))
+	m.apply(t, append(parentOf, "-field-manager", "another")...).says(t, "another member, by another manager", 0,
+		[]string{"configmaps NS/new created", "configmaps NS/old pruned"})
+	now, err := plans.Metadata().Get(limit(t), "plan", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte("plan." + ns + ".Widget." + m.group))
+	id := "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
+	want := map[string]string{
+		"applyset.kubernetes.io/tooling": "kube-go-apply/v1.0.0", "applyset.kubernetes.io/contains-group-kinds": "ConfigMap",
+		"applyset.kubernetes.io/additional-namespaces": "",
+	}
+	if diff := cmp.Diff(want, now.Annotations); diff != "" || now.Labels["applyset.kubernetes.io/id"] != id {
+		t.Errorf("the parent has labels %v, annotations (-want +got):\n%s", now.Labels, diff)
+	}
+	remembers := kube.MergePatch([]byte(`{"metadata":{"annotations":{"applyset.kubernetes.io/contains-group-kinds":null}}}`))
+	if _, err := plans.Patch(limit(t), "plan", remembers, nil); err != nil {
+		t.Fatal(err)
+	}
+	m.apply(t, parentOf...).says(t, "a parent that does not remember", 1, nil, "apply: apply set "+parent+
+		": the annotation applyset.kubernetes.io/contains-group-kinds of Widget NS/plan is gone, which tells where members are; restore it")
 }
 
 // manifests is a directory of manifests.

@@ -24,7 +24,10 @@ func TestVerbsOnNode(t *testing.T) {
 	t.Run("Eviction", func(t *testing.T) { testEviction(t, c) })
 	t.Run("Ephemeral", func(t *testing.T) { testEphemeral(t, c) })
 	t.Run("Resize", func(t *testing.T) { testResize(t, c) })
+	t.Run("Restart", func(t *testing.T) { testRestart(t, c) })
+	t.Run("Proxy", func(t *testing.T) { testProxyVerb(t, c) })
 	t.Run("Drain", func(t *testing.T) { testDrain(t, c) })
+	t.Run("Drain refusals", func(t *testing.T) { testDrainRefusals(t, c) })
 }
 
 // clusterWithNode returns a client of a cluster that runs containers.

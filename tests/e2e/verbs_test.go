@@ -34,7 +34,7 @@ func TestModify(t *testing.T) {
 	if _, err := maps.Create(t.Context(), cm, nil); err != nil {
 		t.Fatal(err)
 	}
-	const writers = 8
+	const writers = 20
 	lean := kube.Namespaced[leanConfigMap](c, ns)
 	var wg sync.WaitGroup
 	for range writers {
@@ -43,7 +43,7 @@ func TestModify(t *testing.T) {
 				n, err := strconv.Atoi(cm.Data["v"])
 				cm.Data["v"] = strconv.Itoa(n + 1)
 				return err
-			}, &kube.ModifyOptions{Attempts: 100})
+			}, nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -139,6 +139,37 @@ func TestDeleteAndWait(t *testing.T) {
 	}
 	if cm, err := maps.GetOrNil(t.Context(), "held", nil); cm != nil || err != nil {
 		t.Errorf("after all: %v, %v", cm, err)
+	}
+}
+
+// TestDeleteAndWaitForOneOfMany promises that the wait is for the object that was deleted, not for those that take its
+// name as soon as it is gone.
+func TestDeleteAndWaitForOneOfMany(t *testing.T) {
+	c := connect(t, nil)
+	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
+	again := func(ctx context.Context) error { // somebody who always wants one to be there
+		for ctx.Err() == nil {
+			if _, err := maps.Create(ctx, configMap("web", "1"), nil); err != nil && !errors.Is(err, kube.ErrAlreadyExists) {
+				return err
+			}
+		}
+		return context.Cause(ctx)
+	}
+	stop := background(t, again)
+	for range 10 {
+		old, err := kube.Await(limit(t), maps, "web", kube.Exists[corev1.ConfigMap](), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := maps.DeleteAndWait(limit(t), "web", &kube.DeleteOptions{UID: old.UID}); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := maps.GetOrNil(limit(t), "web", nil); err != nil || now != nil && now.UID == old.UID {
+			t.Errorf("after the wait: %v, %v; want another object", now, err)
+		}
+	}
+	if err := stop(); !errors.Is(err, errStopped) {
+		t.Error(err)
 	}
 }
 

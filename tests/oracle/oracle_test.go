@@ -5,6 +5,7 @@ package oracle_test
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +20,9 @@ import (
 
 	"github.com/kube-go/sdk/derive/generate"
 )
+
+// generateFunc is what all of kube-derive's outputs look like.
+type generateFunc = func(context.Context, []string, *generate.Options) (*generate.Files, error)
 
 // api is a set of packages that are compared together.
 type api struct {

@@ -257,7 +257,26 @@ func (c *Conn) Close() {
 	c.running.Wait()
 }
 
-// watch takes a peer for dead that does not answer pings, and is silent otherwise.
+// Finish ends a connection whose peer has nothing more to say. It leaves that to the peer, until that has been silent for
+// so long. What has come can still be read.
+func (c *Conn) Finish(silent time.Duration) {
+	for {
+		left := silent - time.Since(c.spoke())
+		if left <= 0 {
+			c.Abort(io.EOF)
+			return
+		}
+		select {
+		case <-time.After(left):
+		case <-c.done:
+			return
+		}
+	}
+}
+
+// watch takes a peer for dead that does not answer pings, and is silent otherwise. Only a silent one is asked, or one that
+// may not have taken all we have sent: what a server finds unread when it closes its socket, or gets after that, makes its
+// kernel drop all that is still on its way to us.
 //
 // A server reads what we send in one loop, so while it waits for a program to take its input it does not answer. Such a
 // program may well do something else for an hour. So silence means death only when nearly all we had sent before the
@@ -273,7 +292,7 @@ func (c *Conn) watch() {
 			return
 		}
 		if c.sent.Load() == taken && time.Since(c.lastHeard()) < pingInterval {
-			continue
+			continue // it is alive, and a ping that comes when it has just closed would make it drop what is on its way
 		}
 		sent, began := c.sent.Load(), time.Now()
 		pong := make(chan error, 1)
@@ -297,12 +316,17 @@ func (c *Conn) watch() {
 	}
 }
 
-// lastHeard returns when the peer last gave a sign of life, or could not since we did not listen.
-func (c *Conn) lastHeard() time.Time {
+// spoke returns when the peer last gave a sign of life, or could not since we did not listen.
+func (c *Conn) spoke() time.Time {
 	if c.delivering.Load() {
 		return time.Now()
 	}
-	heard := c.start.Add(time.Duration(c.heard.Load()))
+	return c.start.Add(time.Duration(c.heard.Load()))
+}
+
+// lastHeard returns the same, and counts a peer that does not listen as one that can't speak.
+func (c *Conn) lastHeard() time.Time {
+	heard := c.spoke()
 	if held := c.out.heldUp(); held.After(heard) {
 		return held
 	}

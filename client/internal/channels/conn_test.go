@@ -193,6 +193,51 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// TestOnlyASilentPeerIsAsked promises that nothing is sent to a peer that speaks, since what arrives when it has just closed
+// its socket makes it drop what is still on its way; that is, unless it may not have taken what it was sent.
+func TestOnlyASilentPeerIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := connect(t, channels.V5, outputs(1<<20, time.Minute)...)
+		pings := make(chan time.Time, 100)
+		go func() {
+			for {
+				kind, payload := p.receive()
+				switch kind {
+				case 0:
+					return
+				case pingKind:
+					pings <- time.Now()
+					p.send(pongKind, payload)
+				}
+			}
+		}()
+		talk := func(d time.Duration) (asked int) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
+				p.send(binaryKind, "\x01talk")
+			}
+			asked = len(pings)
+			for range asked {
+				<-pings
+			}
+			return asked
+		}
+		if n := talk(10 * time.Minute); n > 0 {
+			t.Errorf("a peer that speaks was asked %d times", n)
+		}
+		if _, err := c.Write(channels.Stdin, []byte("input")); err != nil {
+			t.Error(err)
+		}
+		if n := talk(10 * time.Minute); n != 1 {
+			t.Errorf("a peer that was sent something was asked %d times, want once", n)
+		}
+		start := time.Now()
+		if asked := <-pings; asked.Sub(start) > 16*time.Second {
+			t.Errorf("a peer that is silent was asked after %v", asked.Sub(start))
+		}
+		c.Abort(net.ErrClosed)
+	})
+}
+
 // TestAProgramMayLeaveItsInputForAnHour promises that a peer that takes nothing is not given up for that, that its pings
 // are answered as soon as it reads on, and that nothing is lost.
 func TestAProgramMayLeaveItsInputForAnHour(t *testing.T) {

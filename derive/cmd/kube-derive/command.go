@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // streams are where a command writes: what was asked for to out, what else there is to say to err.
 type streams struct {
 	out, err io.Writer
+	patience time.Duration // how long a command may take before it says how far it is
 }
 
 // command is one of the things that kube-derive does. One is called by its name, or else by no name at all.

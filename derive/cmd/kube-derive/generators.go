@@ -5,8 +5,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/kube-go/sdk/derive/generate"
@@ -17,7 +19,7 @@ type generator struct {
 	name  string
 	short string
 	long  string
-	out   string // the default of -out; "" when the files stand beside the sources
+	out   string // the default of -out, unless //kube:output names another; "" when the files stand beside the sources
 	what  string // what -out is for
 
 	// generate is a function of package generate; flags, which may be nil, defines what only this one takes.
@@ -35,7 +37,7 @@ func (g *generator) command() *command {
 		o := &generate.Options{}
 		r := &reporter{}
 		if g.out != "" {
-			flags.StringVar(&o.Out, "out", g.out, "write "+g.what+" into the `directory`")
+			flags.StringVar(&o.Out, "out", "", fmt.Sprintf("write %s into the `directory` (default %s)", g.what, g.out))
 		}
 		flags.BoolVar(&r.verify, "verify", false, "write nothing; exit with 1 and name the files that are out of date")
 		flags.BoolVar(&r.quiet, "q", false, "name mistakes and stale files only")
@@ -50,7 +52,10 @@ func (g *generator) command() *command {
 				patterns = []string{"."}
 			}
 			r.std = std
-			return r.report(ctx, func(ctx context.Context) (*generate.Files, error) { return g.generate(ctx, patterns, o) })
+			return r.report(ctx, func(ctx context.Context, loaded func(int)) (*generate.Files, error) {
+				o.Loaded = loaded
+				return g.generate(ctx, patterns, o)
+			})
 		}
 	}
 	return c
@@ -109,6 +114,28 @@ on a package, kube-derive alone writes them too.
 	kube-derive apply ./api/...`,
 		},
 		{
+			name: "rbac", short: "roles from +kubebuilder:rbac", out: filepath.Join("config", "rbac"), what: "role.yaml", generate: generate.Roles,
+			flags: func(flags *flag.FlagSet, o *generate.Options) {
+				flags.StringVar(&o.RoleName, "role-name", "", "give rules that name no role to the one of this `name` (default manager-role)")
+			},
+			long: `
+Writes the roles that markers ask for, wherever in the packages they stand:
+
+	// +kubebuilder:rbac:groups=docs.example.com,resources=documents,verbs=get;list;watch
+
+	kube-derive rbac ./... --out config/rbac`,
+		},
+		{
+			name: "webhook", short: "webhook configurations from +kubebuilder:webhook", out: filepath.Join("config", "webhook"), what: "manifests.yaml",
+			generate: generate.Webhooks,
+			long: `
+Writes the configurations of the webhooks that markers describe, wherever in the packages
+they stand.
+
+	kube-derive webhook ./... --out config/webhook`,
+		},
+		docs(),
+		{
 			name: "schema", short: "JSON Schema files for editors and checkers of manifests", out: "schemas", what: "JSON Schemas", generate: generate.Schemas,
 			long: `
 Writes a JSON Schema for each version of a kind to <group>/<kind>_<version>.json, where
@@ -118,5 +145,34 @@ kubeconform and the catalogs for yaml-language-server look for it.
 	kubeconform -schema-location default \
 		-schema-location 'schemas/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json' manifests`,
 		},
+	}
+}
+
+// docs writes in one of two formats.
+func docs() *generator {
+	format := "markdown"
+	return &generator{
+		name: "docs", short: "reference documentation, as Markdown or HTML", out: filepath.Join("docs", "api"), what: "pages",
+		flags: func(flags *flag.FlagSet, _ *generate.Options) {
+			flags.Func("format", "`markdown` or html (default markdown)", func(s string) error {
+				if s != "markdown" && s != "html" {
+					return errors.New("must be markdown or html")
+				}
+				format = s
+				return nil
+			})
+		},
+		generate: func(ctx context.Context, patterns []string, o *generate.Options) (*generate.Files, error) {
+			if format == "html" {
+				return generate.HTML(ctx, patterns, o)
+			}
+			return generate.Markdown(ctx, patterns, o)
+		},
+		long: `
+Writes a page for each version of a group: its kinds, the types that they are made of,
+and what a server asks of each field.
+
+	kube-derive docs ./api/... --out docs/api
+	kube-derive docs ./api/... --out public --format html`,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // call runs the command in a directory.
@@ -18,7 +19,7 @@ func call(t *testing.T, dir string, args ...string) (code int, stdout, stderr st
 	t.Helper()
 	t.Chdir(dir)
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, streams{&out, &errs})
+	code = run(t.Context(), args, streams{&out, &errs, time.Hour})
 	return code, out.String(), errs.String()
 }
 

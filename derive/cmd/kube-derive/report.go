@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/kube-go/sdk/derive/generate"
 )
@@ -18,9 +19,16 @@ type reporter struct {
 	quiet  bool
 }
 
-// report returns the exit code: 1 for mistakes in the sources and stale files.
-func (r *reporter) report(ctx context.Context, generated func(context.Context) (*generate.Files, error)) int {
-	files, err := generated(ctx)
+// report returns the exit code: 1 for mistakes in the sources and stale files. What is generated may say how many packages
+// it has loaded.
+func (r *reporter) report(ctx context.Context, generated func(ctx context.Context, loaded func(int)) (*generate.Files, error)) int {
+	std := r.std
+	if r.quiet {
+		std.err = io.Discard
+	}
+	p := newProgress(std, isTerminal(std.err))
+	files, err := generated(ctx, p.loaded)
+	p.end()
 	if err != nil {
 		fmt.Fprintln(r.std.err, err)
 		if e, ok := errors.AsType[*generate.SourceError](err); ok {
@@ -31,6 +39,7 @@ func (r *reporter) report(ctx context.Context, generated func(context.Context) (
 	for _, w := range files.Warnings {
 		fmt.Fprintf(r.std.err, "%s (ignored: the package is not of this module)\n", w)
 	}
+	p.summary(files)
 	if r.verify {
 		return r.verified(files)
 	}

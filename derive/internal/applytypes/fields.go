@@ -84,9 +84,14 @@ func pointed(t types.Type) types.Type {
 // value writes the type that stands for another: itself when no struct is in it whose fields are not all optional. By is
 // what has the type.
 func (w *writer) value(t types.Type, by types.Object) string {
-	switch t := pointed(t).(type) {
+	switch t := types.Unalias(t).(type) {
 	case *types.Named:
 		return w.named(t, by)
+	case *types.Pointer:
+		if changes(t.Elem()) { // a null says no more than an empty struct does
+			return w.value(t.Elem(), by)
+		}
+		return "*" + w.value(t.Elem(), by)
 	case *types.Slice:
 		return "[]" + w.value(t.Elem(), by)
 	case *types.Array:
@@ -123,8 +128,10 @@ func (w *writer) canName(t *types.Named) bool {
 // changes reports whether something other than the type itself stands for a type.
 func changes(t types.Type) bool {
 	switch t := types.Unalias(t).(type) {
-	case *types.Pointer, *types.Struct:
+	case *types.Struct:
 		return true
+	case *types.Pointer:
+		return changes(t.Elem())
 	case *types.Named:
 		if hasMethod(t, "MarshalJSON") || hasMethod(t, "MarshalText") || isMeta(t) {
 			return false

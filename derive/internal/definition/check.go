@@ -26,9 +26,7 @@ func Check(def *openapi.Definition, env *cel.Environment) field.ErrorList {
 	c.metadata(def)
 	c.spec(&def.Spec, field.NewPath("spec"))
 	c.names(&def.Status.AcceptedNames, field.NewPath("status", "acceptedNames"))
-	if !slices.ContainsFunc(def.Spec.Versions, func(v openapi.Version) bool { return v.Storage }) {
-		c.add(field.Invalid(field.NewPath("status", "storedVersions"), nil, "must have at least one stored version"))
-	}
+	c.stored(def.Spec.Versions, field.NewPath("status", "storedVersions"))
 	c.approval(def)
 	return c.errs
 }
@@ -44,6 +42,23 @@ func complete(def *openapi.Definition) {
 	}
 	if def.Spec.Conversion == nil {
 		def.Spec.Conversion = &openapi.Conversion{Strategy: "None"}
+	}
+}
+
+// stored checks that servers know which version to store.
+func (c *checker) stored(versions []openapi.Version, path *field.Path) {
+	var stored []string
+	for _, v := range versions {
+		switch {
+		case !v.Storage:
+		case stored == nil:
+			stored = []string{v.Name}
+		case v.Name != stored[0]:
+			c.add(field.Invalid(path, stored, "must have the storage version "+v.Name))
+		}
+	}
+	if stored == nil {
+		c.add(field.Invalid(path, nil, "must have at least one stored version"))
 	}
 }
 
@@ -133,7 +148,9 @@ func (c *checker) spec(spec *openapi.Spec, path *field.Path) {
 	}
 }
 
-func statusEnabled(v openapi.Version) bool { return v.Subresources != nil && v.Subresources.Status != nil }
+func statusEnabled(v openapi.Version) bool {
+	return v.Subresources != nil && v.Subresources.Status != nil
+}
 
 func (c *checker) group(group string, path *field.Path) {
 	if group == "" {

@@ -60,7 +60,8 @@ func (f *finder) stray(decl *load.Decl) {
 	for _, m := range decl.Markers {
 		spelling := f.program.Markers().Spelling(m.Marker)
 		switch m.Name {
-		case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata", "kube:validation":
+		case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata", "kube:validation",
+			"kube:conversion":
 			f.program.Mistake(f.pkg, m.Pos, spelling+" needs //kube:resource beside it")
 		case "kubebuilder:resource", "kubebuilder:subresource:status", "kubebuilder:subresource:scale", "kubebuilder:printcolumn",
 			"kubebuilder:selectablefield", "kubebuilder:metadata", "kubebuilder:storageversion", "kubebuilder:unservedversion",
@@ -140,6 +141,8 @@ func (f *finder) ours(k *Kind, m *load.Marker) {
 		f.metadata(&k.Labels, m, "label")
 	case "kube:validation":
 		k.Rules = append(k.Rules, Rule(a))
+	case "kube:conversion":
+		f.conversion(k, m)
 	}
 }
 
@@ -256,6 +259,8 @@ func (f *finder) theirs(k *Kind, m *load.Marker) {
 		f.metadata(&k.Labels, m, "labels")
 	case "kubebuilder:deprecatedversion":
 		k.Deprecated, k.Warning = true, a.String("warning")
+	case "kube:conversion":
+		f.conversion(k, m)
 	}
 }
 

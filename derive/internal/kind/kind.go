@@ -36,6 +36,7 @@ type Kind struct {
 	Columns    []Column
 	Selectable []Path
 	Rules      []structural.Rule // on the object as a whole
+	Conversion *Conversion       // nil when this version does not say
 
 	Package *load.Package
 	Pos     token.Position
@@ -56,6 +57,18 @@ type Scale struct {
 	StatusReplicas string
 	LabelSelector  string
 	Pos            token.Position
+}
+
+// Conversion says how servers convert objects between the versions of a kind.
+type Conversion struct {
+	Webhook   bool // false: they change nothing but the apiVersion
+	Namespace string
+	Service   string
+	Path      string
+	Port      string // "" for the default
+	URL       string // instead of a service
+	Reviews   []string
+	Pos       token.Position
 }
 
 // Column is a column that kubectl get prints.

@@ -4,6 +4,7 @@
 package load
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"path/filepath"
@@ -21,7 +22,7 @@ type scan struct {
 	file    *ast.File
 	base    string
 	claimed map[*ast.CommentGroup]bool
-	seen    map[*Decl]map[string]bool // markers that a declaration has, to find repetitions
+	seen    map[*Decl]map[string]*Marker // markers that a declaration has, to find repetitions
 }
 
 func newScan(p *Program, pkg *Package, file *ast.File) *scan {
@@ -31,7 +32,7 @@ func newScan(p *Program, pkg *Package, file *ast.File) *scan {
 		file:    file,
 		base:    filepath.Base(p.fset.Position(file.Package).Filename),
 		claimed: map[*ast.CommentGroup]bool{},
-		seen:    map[*Decl]map[string]bool{},
+		seen:    map[*Decl]map[string]*Marker{},
 	}
 }
 
@@ -39,8 +40,11 @@ func (s *scan) run() {
 	end := s.file.Name.End()
 	for _, decl := range s.file.Decls {
 		gen, ok := decl.(*ast.GenDecl)
-		if ok && gen.Tok == token.TYPE {
+		switch {
+		case ok && gen.Tok == token.TYPE:
 			s.typeDecl(gen, end)
+		case ok && gen.Tok == token.CONST:
+			s.constDecl(gen, end)
 		}
 		end = decl.End()
 	}
@@ -74,6 +78,48 @@ func (s *scan) typeDecl(gen *ast.GenDecl, end token.Pos) {
 		s.structs(spec.Type)
 		end = spec.End()
 	}
+}
+
+// constDecl reads the constants of one declaration that have markers.
+func (s *scan) constDecl(gen *ast.GenDecl, end token.Pos) {
+	single := !gen.Lparen.IsValid()
+	if !single {
+		end = gen.Lparen
+	}
+	for _, spec := range gen.Specs {
+		spec, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		doc, start := spec.Doc, spec.Pos()
+		if single {
+			start = gen.Pos()
+			if doc == nil {
+				doc = gen.Doc
+			}
+		}
+		if s.hasMarkers(doc) {
+			d := s.declare(spec.Names[0], doc, start, end, marker.Const)
+			for _, name := range spec.Names {
+				s.pkg.decls[s.key(name)] = d
+			}
+		}
+		end = spec.End()
+	}
+}
+
+// hasMarkers reports whether a comment may have markers of a constant. Others that stand there are told that they stand
+// on nothing.
+func (s *scan) hasMarkers(doc *ast.CommentGroup) bool {
+	if doc == nil {
+		return false
+	}
+	for _, c := range doc.List {
+		if m, err := s.program.set.Parse(c.Text); err == nil && m != nil && s.program.set.On(m)&marker.Const != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // of finds out which name a type is declared with.
@@ -188,6 +234,7 @@ func (s *scan) declare(name *ast.Ident, doc *ast.CommentGroup, start, end token.
 			s.add(d, m, on)
 		}
 	}
+	s.conflicts(d.Markers)
 	return d
 }
 
@@ -222,13 +269,13 @@ func (s *scan) add(d *Decl, m *Marker, on marker.Target) {
 	spelling := s.program.set.Spelling(m.Marker)
 	if !s.program.set.Repeatable(m.Marker) {
 		if s.seen[d] == nil {
-			s.seen[d] = map[string]bool{}
+			s.seen[d] = map[string]*Marker{}
 		}
-		if s.seen[d][spelling] {
-			s.mistake(m.Pos, spelling+" is given twice")
+		if old := s.seen[d][spelling]; old != nil {
+			s.mistake(m.Pos, fmt.Sprintf("%s is given twice, first at %s:%d", spelling, filepath.Base(old.Pos.Filename), old.Pos.Line))
 			return
 		}
-		s.seen[d][spelling] = true
+		s.seen[d][spelling] = m
 	}
 	d.Markers = append(d.Markers, m)
 }

@@ -21,6 +21,7 @@ const (
 	kindValues                   // a list of any values
 	kindAny                      // any value in the marker notation
 	kindJSON                     // any value in JSON
+	kindMarker                   // another marker
 	kindRaw                      // the rest of the line, which is for another tool to understand
 )
 
@@ -43,6 +44,8 @@ func (k valueKind) String() string {
 		return "a list of values"
 	case kindJSON:
 		return "JSON"
+	case kindMarker:
+		return "another marker"
 	case kindAny, kindRaw:
 	}
 	return "a value"
@@ -56,6 +59,9 @@ type param struct {
 	oneOf    []string // when not empty: the texts that are allowed
 	repeat   bool     // may be given several times, and makes a list
 	bare     bool     // may be given without a value
+
+	empty      bool // nothing at all is a list of one empty text
+	positional bool // has no name where it is given in parentheses
 }
 
 // definition is one marker that there is.
@@ -68,6 +74,9 @@ type definition struct {
 	hint   string // what to write instead where it may not stand
 	our    bool   // written //kube:…
 	loose  bool   // about the package wherever it stands
+
+	declarative bool   // its arguments stand in parentheses
+	unsayable   string // why a CRD can't say it, "" when it can
 }
 
 const (
@@ -174,6 +183,9 @@ func kindMarkers() []definition {
 	for i := range defs {
 		defs[i].our = true
 		defs[i].on = Type
+		if defs[i].name == "kube:description" {
+			defs[i].hint = "a field is described by its comment; //kube:descriptions says what becomes of it in large CRDs"
+		}
 	}
 	return defs
 }
@@ -186,6 +198,10 @@ func outputMarkers() []definition {
 	}
 	return []definition{
 		output,
+		{name: "kube:descriptions", on: Type | Field, our: true, params: []param{
+			{name: "keep", kind: kindFlag, bare: true},
+			{name: "drop", kind: kindFlag, bare: true},
+		}},
 		{name: "kube:conversion", on: Type, our: true, params: []param{
 			{name: "strategy", kind: kindString, oneOf: []string{"None", "Webhook"}},
 			{name: "service", kind: kindString},
@@ -307,26 +323,17 @@ func fieldMarkers() []definition {
 		value(validation+"Required", Field|Package, kindFlag),
 		value("optional", Field, kindFlag),
 		value("required", Field, kindFlag),
-		value("k8s:optional", Field, kindFlag),
-		value("k8s:required", Field, kindFlag),
 		value("nullable", Field, kindFlag),
-		value("k8s:immutable", Field, kindFlag),
-		value("k8s:maxItems", Field, kindSize),
-		value("k8s:maximum", Field, kindNumber),
-		value("k8s:minimum", Field, kindNumber),
 		value("kubebuilder:default", Field, kindAny),
 		value("default", Field, kindJSON),
 		value("kubebuilder:example", Field, kindAny),
 		value("kubebuilder:title", Type|Field, kindString),
-		value("k8s:enum", Type, kindFlag),
 		value("mapType", Type|Field, kindString, "granular", "atomic"),
 		value("structType", Type|Field, kindString, "granular", "atomic"),
 	}
-	for _, prefix := range []string{"", "k8s:"} {
-		key := value(prefix+"listMapKey", Type|Field, kindString)
-		key.repeat = true
-		defs = append(defs, key, value(prefix+"listType", Type|Field, kindString, "atomic", "set", "map"))
-	}
+	key := value("listMapKey", Type|Field, kindString)
+	key.repeat = true
+	defs = append(defs, key, value("listType", Type|Field, kindString, "atomic", "set", "map"))
 	for _, name := range []string{"AtMostOneOf", "ExactlyOneOf", "AtLeastOneOf"} {
 		d := value(validation+name, Type, kindStrings)
 		d.repeat = true
@@ -352,7 +359,7 @@ func copyMarkers() []definition {
 func serverMarkers() []definition {
 	defs := []definition{
 		{name: "kubebuilder:rbac", params: []param{
-			{name: "groups", kind: kindStrings},
+			{name: "groups", kind: kindStrings, empty: true},
 			{name: "resources", kind: kindStrings},
 			{name: "resourceNames", kind: kindStrings},
 			{name: "verbs", kind: kindStrings, required: true},
@@ -366,7 +373,7 @@ func serverMarkers() []definition {
 			{name: "matchPolicy", kind: kindString},
 			{name: "sideEffects", kind: kindString},
 			{name: "timeoutSeconds", kind: kindSize},
-			{name: "groups", kind: kindStrings, required: true},
+			{name: "groups", kind: kindStrings, required: true, empty: true},
 			{name: "resources", kind: kindStrings, required: true},
 			{name: "verbs", kind: kindStrings, required: true},
 			{name: "versions", kind: kindStrings, required: true},

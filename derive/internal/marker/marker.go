@@ -17,6 +17,7 @@ const (
 	Package Target = 1 << iota
 	Type
 	Field
+	Const
 )
 
 // String names the target as one would in a sentence.
@@ -25,7 +26,7 @@ func (t Target) String() string {
 	for _, n := range []struct {
 		target Target
 		name   string
-	}{{Package, "package"}, {Type, "type"}, {Field, "field"}} {
+	}{{Package, "package"}, {Type, "type"}, {Field, "field"}, {Const, "constant"}} {
 		if t&n.target != 0 {
 			names = append(names, n.name)
 		}
@@ -38,6 +39,9 @@ type Marker struct {
 	Name  string // as defined, such as "kubebuilder:validation:MaxLength"
 	Items bool   // it is about the items of an array: its name was written with the items: prefix
 	Args  Args   // by name; a value without a name is under ""
+
+	// Applies is the marker that this one applies to a part of the value, for those that do. Its name is under "", too.
+	Applies *Marker
 
 	// Offset is where the marker starts in the text that was parsed, in bytes.
 	Offset int

@@ -80,9 +80,8 @@ func (s *Set) parseTheirs(text string) (*Marker, error) {
 	if d == nil {
 		return nil, s.unknownTheirs(text)
 	}
-	if strings.HasPrefix(d.name, "k8s:") { // Kubernetes allows a note behind these
-		value, _, _ := strings.Cut(text[end:], "#")
-		text = strings.TrimRight(text[:end]+value, " \t")
+	if d.declarative {
+		return s.parseDeclarative(d, text, end)
 	}
 	args := newArgReader(d)
 	sc := &scanner{text: text, pos: end}
@@ -174,12 +173,15 @@ func theirValue(p *param, sc *scanner, own bool) (any, error) {
 	case kindJSON:
 		return sc.json()
 	case kindStrings:
+		if p.empty && (sc.done() || sc.has(",")) {
+			return []string{""}, nil
+		}
 		list, err := sc.list()
 		if err != nil {
 			return nil, err
 		}
 		return asStrings(list, at)
-	case kindFlag, kindBool, kindSize, kindNumber, kindString, kindRaw:
+	case kindFlag, kindBool, kindSize, kindNumber, kindString, kindMarker, kindRaw:
 	}
 	stop := ","
 	if own {
@@ -195,7 +197,11 @@ func theirValue(p *param, sc *scanner, own bool) (any, error) {
 // lookup finds the definition whose name is the longest beginning of the text, and where that beginning ends.
 func (s *Set) lookup(text string) (d *definition, items bool, end int) {
 	name := strings.TrimPrefix(text, "+")
-	if i := strings.IndexAny(name, "= \t"); i >= 0 {
+	stop := "= \t"
+	if strings.HasPrefix(name, "k8s:") {
+		stop = "= \t(#"
+	}
+	if i := strings.IndexAny(name, stop); i >= 0 {
 		name = name[:i]
 	}
 	for {

@@ -129,7 +129,50 @@ func TestParseUnderstands(t *testing.T) {
 		{"a note", "// +k8s:maxItems=3 # for now", &marker.Marker{Name: "k8s:maxItems", Offset: 3, Args: marker.Args{"": n("3")}}},
 		{"a default list", "// +kubebuilder:default=a;b", &marker.Marker{Name: "kubebuilder:default", Offset: 3, Args: marker.Args{"": []any{"a", "b"}}}},
 		{"a Kubernetes default", `// +default="TCP"`, &marker.Marker{Name: "default", Offset: 3, Args: marker.Args{"": "TCP"}}},
-		{"what another tool understands", "// +kubebuilder:rbac:groups=apps,resources=x;y", &marker.Marker{Name: "kubebuilder:rbac", Offset: 3, Args: marker.Args{}}},
+		{"what another tool understands", "// +kubebuilder:scaffold:imports", &marker.Marker{Name: "kubebuilder:scaffold", Offset: 3, Args: marker.Args{}}},
+		{
+			"what a program may do",
+			"// +kubebuilder:rbac:groups=apps;\"\",resources={deployments,pods},verbs=get;list",
+			&marker.Marker{Name: "kubebuilder:rbac", Offset: 3, Args: marker.Args{
+				"groups": []string{"apps", ""}, "resources": []string{"deployments", "pods"}, "verbs": []string{"get", "list"},
+			}},
+		},
+		{
+			"a group without a name",
+			"// +kubebuilder:rbac:groups=,resources=pods,verbs=get",
+			&marker.Marker{Name: "kubebuilder:rbac", Offset: 3, Args: marker.Args{
+				"groups": []string{""}, "resources": []string{"pods"}, "verbs": []string{"get"},
+			}},
+		},
+		{
+			"a patch in backquotes",
+			"// +kubebuilder:webhook:path=/a,mutating=false,failurePolicy=fail,groups=a,resources=b,verbs=create,versions=v1,name=a.b.c,admissionReviewVersions=v1,patch=`{\"timeoutSeconds\":5}`",
+			&marker.Marker{Name: "kubebuilder:webhook", Offset: 3, Args: marker.Args{
+				"path": "/a", "mutating": false, "failurePolicy": "fail", "groups": []string{"a"}, "resources": []string{"b"},
+				"verbs": []string{"create"}, "versions": []string{"v1"}, "name": "a.b.c", "admissionReviewVersions": []string{"v1"},
+				"patch": `{"timeoutSeconds":5}`,
+			}},
+		},
+		{"declared validation with a note", "// +k8s:maxLength=5 # for now", &marker.Marker{Name: "k8s:maxLength", Offset: 3, Args: marker.Args{"": n("5")}}},
+		{"a number sign that is no note", `// +k8s:neq="#1"`, &marker.Marker{Name: "k8s:neq", Offset: 3, Args: marker.Args{"": "#1"}}},
+		{
+			"a member of a union",
+			`// +k8s:unionMember(union: "source", memberName: "Git")`,
+			&marker.Marker{Name: "k8s:unionMember", Offset: 3, Args: marker.Args{"union": "source", "memberName": "Git"}},
+		},
+		{"a member of the only union", "// +k8s:unionMember", &marker.Marker{Name: "k8s:unionMember", Offset: 3, Args: marker.Args{}}},
+		{
+			"a marker for a part of the value",
+			"// +k8s:subfield(name)=+k8s:eachVal=+k8s:maxLength=5",
+			&marker.Marker{
+				Name: "k8s:subfield", Offset: 3, Args: marker.Args{"field": "name", "": "k8s:eachVal"},
+				Applies: &marker.Marker{
+					Name: "k8s:eachVal", Offset: 20, Args: marker.Args{"": "k8s:maxLength"},
+					Applies: &marker.Marker{Name: "k8s:maxLength", Offset: 13, Args: marker.Args{"": n("5")}},
+				},
+			},
+		},
+		{"what a CRD can't say", `// +k8s:ifEnabled("Feature")=+k8s:optional`, &marker.Marker{Name: "k8s:ifEnabled", Offset: 3, Args: marker.Args{}}},
 		{"a carriage return at the end", "// +optional\r", &marker.Marker{Name: "optional", Offset: 3, Args: marker.Args{"": true}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -219,6 +262,13 @@ func TestParseRefuses(t *testing.T) {
 		{"an argument without a name", "// +kubebuilder:resource:=x", "x", "+kubebuilder:resource has no value of its own; it takes path, shortName, categories, singular, scope"},
 		{"arguments separated by spaces", `// +kubebuilder:resource:path="a" scope=Cluster`, "scope", `unexpected "scope=Cluster": arguments are separated by commas`},
 		{"an object in a list of texts", "// +kubebuilder:resource:shortName={{a: b}}", "{{", "item 1 of the list is not a text"},
+		{"a bare word where a marker belongs", "// +k8s:eachVal=5", "5", "+k8s:eachVal applies another marker of Kubernetes: write +k8s:eachVal=+k8s:…"},
+		{"an unknown marker in another", "// +k8s:eachVal=+k8s:maxLenth=5", "+k8s:maxLenth", "unknown marker +k8s:maxLenth; did you mean +k8s:maxLength?"},
+		{"another generator's marker in one", "// +k8s:eachVal=+k8s:openapi-gen=true", "+k8s:openapi", "unknown marker +k8s:openapi-gen=true"},
+		{"an argument without a name where there are several", "// +k8s:unionMember(x)", "x", "+k8s:unionMember takes arguments by name: union, memberName"},
+		{"a parenthesis that does not close", "// +k8s:unionMember(union: x", "", "expected a comma or a closing parenthesis"},
+		{"a missing field", "// +k8s:subfield=+k8s:optional", "+k8s", "+k8s:subfield needs field=…"},
+		{"a value where none belongs", "// +k8s:unionMember=5", "5", "+k8s:unionMember has no value"},
 		{"a marker in a block comment", "/*\n\t+kubebuilder:validation:MaxLength=3\n*/", "+kube", "+kubebuilder:validation:MaxLength=3: markers are read from line comments only; use //"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -275,6 +325,8 @@ func FuzzParse(f *testing.F) {
 		`// +kubebuilder:default={name: "x", "port": 3, tags: {a, b}}`, "// +default=[1]",
 		"// +kubebuilder:printcolumn:name=\"Ready\",type=string,JSONPath=`.a[?(@.b==\"c,d\")]`",
 		"/* +kubebuilder:validation:MaxLength=3 */", "// +listType=map", "// +kubebuilder:", "// +",
+		`// +k8s:subfield(name)=+k8s:eachVal=+k8s:neq="x" # note`, `// +k8s:unionMember(union: "a", memberName: b)`,
+		"// +kubebuilder:rbac:groups=core;apps,resources={a,b/status},verbs=*", "//kube:output rbac=config/rbac docs=none",
 	} {
 		f.Add(seed)
 	}

@@ -290,7 +290,7 @@ func convert(p *param, text string, at int) (any, error) {
 			return nil, wrong(p.kind.String())
 		}
 		return json.Number(text), nil
-	case kindString, kindStrings, kindValues, kindAny, kindJSON, kindRaw:
+	case kindString, kindStrings, kindValues, kindAny, kindJSON, kindMarker, kindRaw:
 	}
 	if text == "" && p.required {
 		return nil, errorAt(at, "the value is empty")

@@ -4,7 +4,6 @@
 package marker
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/suggest"
@@ -28,19 +27,16 @@ func (s *Set) unknown(at int, name, prefix string, among func(*definition) bool)
 // and so is a misspelling of one of the names outside of it.
 func (s *Set) unknownTheirs(text string) error {
 	name := strings.TrimPrefix(text, "+")
-	if i := strings.IndexAny(name, "= \t"); i >= 0 {
+	if i := strings.IndexAny(name, "= \t(#"); i >= 0 {
 		name = name[:i]
 	}
 	namespace, _, nested := strings.Cut(name, ":")
-	theirs := func(d *definition) bool { return !d.our }
+	theirs := func(d *definition) bool { return !d.our && !d.declarative }
 	switch {
 	case namespace == "kubebuilder" || nested && suggest.Distance(namespace, "kubebuilder") <= 2:
 		return s.unknown(0, name, "+", theirs)
 	case namespace == "kube":
 		return s.unknown(0, name, "+", func(d *definition) bool { return d.our })
-	}
-	if s.foreign(name) {
-		return nil
 	}
 	for _, n := range s.names {
 		if s.byName[n].our || strings.HasPrefix(n, "kubebuilder:") || strings.HasPrefix(n, "k8s:") != (namespace == "k8s") {
@@ -51,11 +47,6 @@ func (s *Set) unknownTheirs(text string) error {
 		}
 	}
 	return nil
-}
-
-// foreign reports whether other tools know a name that is close to one of ours.
-func (s *Set) foreign(name string) bool {
-	return slices.Contains([]string{"k8s:item", "k8s:items"}, name)
 }
 
 // nearestMarker finds the name that was most likely meant: one with the same last part, or one few letters away.

@@ -53,7 +53,7 @@ func rank(name string) int {
 		return 0
 	case "ExclusiveMaximum", "ExclusiveMinimum", "kubebuilder:default", "listMapKey", "k8s:listMapKey":
 		return 2
-	case "XValidation", "AtMostOneOf", "k8s:required":
+	case "XValidation", "AtMostOneOf", "k8s:required", "k8s:unique", "k8s:update":
 		return 3
 	case "ExactlyOneOf":
 		return 4
@@ -142,13 +142,14 @@ func (t *target) apply(m *load.Marker) error {
 		}
 		return t.general(name, m)
 	}
-	switch name := strings.TrimPrefix(m.Name, "k8s:"); name {
+	switch m.Name {
 	case "listType", "listMapKey", "mapType", "structType":
-		return t.topology(name, m)
-	case "maximum", "minimum":
-		return t.numeric(strings.ToUpper(name[:1])+name[1:], m.Args)
-	case "maxItems":
-		return t.counted("MaxItems", m.Args)
+		return t.topology(m.Name, m)
+	case "kube:descriptions":
+		return t.descriptions(m)
+	}
+	if strings.HasPrefix(m.Name, "k8s:") {
+		return t.declarative(m)
 	}
 	return t.general(m.Name, m)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/token"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,10 +81,10 @@ func (t *target) general(name string, m *load.Marker) error {
 	case "k8s:immutable":
 		t.rule(structural.Rule{Rule: "self == oldSelf", Message: "field is immutable"})
 	case "k8s:enum":
-		if err := t.want("texts", "string"); err != nil {
+		if err := t.want("texts and whole numbers", "string", "integer"); err != nil {
 			return err
 		}
-		if s.Enum = enumOf(t.obj); len(s.Enum) == 0 {
+		if s.Enum = t.builder.enumOf(t.obj); len(s.Enum) == 0 {
 			return fmt.Errorf("the package has no constants of type %s", t.obj.Name())
 		}
 	}
@@ -132,17 +133,20 @@ func (t *target) fits(values ...any) error {
 
 // later checks a value against all that is known of the schema once the document is complete.
 func (t *target) later(m *load.Marker, v any) {
-	b, s := t.builder, t.schema
-	if !b.strict(t.obj) {
-		return
+	if t.builder.strict(t.obj) {
+		t.builder.check(m.Pos, t.builder.program.Markers().Spelling(m.Marker), t.schema, v)
 	}
+}
+
+// check checks a value against a schema once the document is complete.
+func (b *Builder) check(pos token.Position, what string, s *jsonschema.Schema, v any) {
 	b.checks = append(b.checks, func() {
 		full := b.rewritten(s)
 		if full == nil {
 			return
 		}
 		if err := full.Accepts(v); err != nil {
-			b.report(m.Pos, fmt.Sprintf("%s: %v", b.program.Markers().Spelling(m.Marker), err))
+			b.report(pos, fmt.Sprintf("%s: %v", what, err))
 		}
 	})
 }

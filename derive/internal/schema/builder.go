@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/shape"
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
@@ -23,6 +24,7 @@ type Builder struct {
 	defs    jsonschema.Definitions
 	stack   []frame
 	checks  []func()
+	refused int // how many types and fields could not be described
 }
 
 // frame is a declaration that is being described.
@@ -44,10 +46,10 @@ func (b *Builder) Describe(k *kind.Kind) *jsonschema.Schema {
 	if k.Root != nil {
 		return b.document(b.schema(k.Root.Type()))
 	}
-	root := object()
+	root := shape.Object()
 	root.Description = k.Description
 	root.AllOf = []*jsonschema.Schema{b.typeMeta()}
-	root.Properties.Set("metadata", object())
+	root.Properties.Set("metadata", shape.Object())
 	root.Properties.Set("spec", b.schema(k.Spec.Type()))
 	root.Required = []string{"spec"}
 	if k.Status != nil {
@@ -72,10 +74,6 @@ func (b *Builder) document(root *jsonschema.Schema) *jsonschema.Schema {
 	return root
 }
 
-func object() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
-}
-
 // schema describes a type.
 func (b *Builder) schema(t types.Type) *jsonschema.Schema {
 	switch t := t.(type) {
@@ -91,12 +89,12 @@ func (b *Builder) schema(t types.Type) *jsonschema.Schema {
 	case *types.Basic:
 		return b.basic(t)
 	case *types.Slice:
-		if isByte(t.Elem()) {
-			return &jsonschema.Schema{Type: "string", Format: "byte"}
+		if isByteSlice(t) {
+			return shape.Bytes()
 		}
 		return &jsonschema.Schema{Type: "array", Items: b.schema(t.Elem())}
 	case *types.Array:
-		return &jsonschema.Schema{Type: "array", Items: b.schema(t.Elem())}
+		return shape.Array(t.Len(), b.schema(t.Elem()))
 	case *types.Map:
 		return b.mapType(t)
 	case *types.Struct:
@@ -113,24 +111,11 @@ func (b *Builder) schema(t types.Type) *jsonschema.Schema {
 
 // basic describes a type that Go has built in.
 func (b *Builder) basic(t *types.Basic) *jsonschema.Schema {
-	switch info := t.Info(); {
-	case t.Kind() == types.Invalid:
+	if t.Kind() == types.Invalid {
 		return b.undefined()
-	case info&types.IsBoolean != 0:
-		return &jsonschema.Schema{Type: "boolean"}
-	case info&types.IsString != 0:
-		return &jsonschema.Schema{Type: "string"}
-	case info&types.IsInteger != 0 && t.Kind() != types.Uintptr:
-		s := &jsonschema.Schema{Type: "integer"}
-		switch t.Kind() {
-		case types.Int32, types.Uint32:
-			s.Format = "int32"
-		case types.Int64, types.Uint64:
-			s.Format = "int64"
-		}
+	}
+	if s := shape.Basic(types.Typ[t.Kind()].Name()); s != nil { // byte and rune have names of their own
 		return s
-	case info&types.IsFloat != 0:
-		return &jsonschema.Schema{Type: "number"}
 	}
 	return b.refuse(fmt.Sprintf("a %s can't be stored in an object", t), "use a string or a number")
 }
@@ -145,14 +130,13 @@ func (b *Builder) undefined() *jsonschema.Schema {
 	return b.refuse("the type is not defined", "see what the compiler says")
 }
 
-func isByte(t types.Type) bool {
-	basic, ok := types.Unalias(t).(*types.Basic)
-	return ok && basic.Kind() == types.Byte
-}
-
 func (b *Builder) mapType(t *types.Map) *jsonschema.Schema {
 	key, ok := t.Key().Underlying().(*types.Basic)
-	if !ok || key.Info()&types.IsString == 0 {
+	isText := ok && key.Info()&types.IsString != 0
+	if named, ok := types.Unalias(t.Key()).(*types.Named); ok && !isText {
+		isText = encoder(named, "MarshalText") != nil
+	}
+	if !isText {
 		return b.refuse(fmt.Sprintf("the keys of a map must be strings, not %s", typeString(t.Key())),
 			"use a string type, or a list of structs with +listType=map")
 	}
@@ -165,14 +149,14 @@ func (b *Builder) namedType(t *types.Named) *jsonschema.Schema {
 	if obj.Pkg() == nil { // error, comparable
 		return b.schema(t.Underlying())
 	}
-	if s := known(obj); s != nil {
+	if s := shape.Known(obj.Pkg().Path(), obj.Name()); s != nil {
 		name := defName(t)
 		b.defs[name] = s
 		return &jsonschema.Schema{Ref: structural.DefPrefix + name}
 	}
 	return b.named(t, obj, func() *jsonschema.Schema {
 		decl := b.program.Decl(obj)
-		if s := b.marshaler(t, decl); s != nil {
+		if s := b.encoded(t, decl); s != nil {
 			return s
 		}
 		if base := b.program.Base(obj); base != nil && types.Identical(base.Type().Underlying(), t.Underlying()) {
@@ -201,12 +185,16 @@ func (b *Builder) named(t types.Type, obj *types.TypeName, describe func() *json
 		label = obj.Pkg().Name() + "." + label
 	}
 	b.stack = append(b.stack, frame{def: name, label: label, pos: decl.Pos, strict: strict})
+	refused := b.refused
 	s := describe()
 	if decl.Doc != "" {
 		s.Description = decl.Doc
 	}
 	b.apply(s, decl, obj)
 	b.stack = b.stack[:len(b.stack)-1]
+	if !strict && b.refused > refused {
+		return &jsonschema.Schema{} // whoever else uses the type is told, too
+	}
 	b.defs[name] = s
 	return ref
 }
@@ -239,6 +227,7 @@ func (b *Builder) strict(obj types.Object) bool {
 // refuse reports that a type can't be described, at the innermost declaration that its user can change.
 func (b *Builder) refuse(what, remedy string) *jsonschema.Schema {
 	label := ""
+	b.refused++
 	for _, f := range slices.Backward(b.stack) {
 		if !f.strict {
 			continue

@@ -4,49 +4,66 @@
 package schema
 
 import (
+	"encoding/json"
 	"fmt"
+	"go/constant"
+	"go/token"
 	"go/types"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 
 	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/shape"
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
 // structType describes the fields of a struct.
 func (b *Builder) structType(t *types.Struct) *jsonschema.Schema {
-	s := object()
+	s := shape.Object()
 	seen := map[string]string{} // by JSON name: the Go name
 	for i := range t.NumFields() {
-		f := t.Field(i)
-		tag, tagged := reflect.StructTag(t.Tag(i)).Lookup("json")
-		if tag == "-" || !f.Exported() && !f.Embedded() {
+		f, tag := t.Field(i), fieldTag(t, i)
+		name := shape.ParseJSON(tag)
+		if name.Ignored || shape.Hidden(tag) || !f.Exported() && !f.Embedded() {
 			continue
 		}
-		name, options, _ := strings.Cut(tag, ",")
-		b.push(f)
-		switch inline, ok := b.inline(f, name, options); {
+		b.push(f, tag)
+		switch inline, ok := b.inline(f, name); {
 		case !ok:
 		case inline:
-			s.AllOf = append(s.AllOf, b.embedded(f))
-		default:
-			name = b.property(s, f, name, options, tagged)
-			if other := seen[name]; name != "" && other != "" {
-				b.refuse(fmt.Sprintf("field %s has the JSON name %q too", other, name), "give one of them another")
+			s.AllOf = append(s.AllOf, b.embedded(f, tag))
+		case b.property(s, f, tag):
+			if other := seen[name.Name]; other != "" {
+				b.refuse(fmt.Sprintf("field %s has the JSON name %q too", other, name.Name), "give one of them another")
 			}
-			seen[name] = f.Name()
+			seen[name.Name] = f.Name()
 		}
 		b.pop()
 	}
+	b.checkAmbiguous(s)
 	return s
 }
 
+func fieldTag(t *types.Struct, i int) reflect.StructTag { return reflect.StructTag(t.Tag(i)) }
+
+// checkAmbiguous reports names that two embedded structs have and the struct around them has not.
+func (b *Builder) checkAmbiguous(s *jsonschema.Schema) {
+	if len(s.AllOf) == 0 || !b.stack[len(b.stack)-1].strict {
+		return
+	}
+	if full := b.rewritten(s); full != nil {
+		for _, name := range full.Ambiguous() {
+			b.refuse(fmt.Sprintf("two embedded structs have a field with the JSON name %q, so encoding/json leaves out both", name),
+				"declare it in the struct itself, or give one of them another name")
+		}
+	}
+}
+
 // push enters a field.
-func (b *Builder) push(f *types.Var) {
+func (b *Builder) push(f *types.Var, tag reflect.StructTag) {
 	label := f.Name()
 	if owner := b.owner(); owner != "" {
 		label = owner + "." + label
@@ -56,7 +73,8 @@ func (b *Builder) push(f *types.Var) {
 		label:  label,
 		pos:    decl.Pos,
 		strict: b.strict(f),
-		bounds: decl.Has("kubebuilder:pruning:PreserveUnknownFields", "kubebuilder:validation:XPreserveUnknownFields"),
+		bounds: shape.Preserves(tag) ||
+			decl.Has("kubebuilder:pruning:PreserveUnknownFields", "kubebuilder:validation:XPreserveUnknownFields"),
 	})
 }
 
@@ -70,28 +88,34 @@ func (b *Builder) owner() string {
 	return b.stack[len(b.stack)-1].label
 }
 
-// inline reports whether the fields of an embedded struct are those of the struct around it. It is not ok when the tag and
-// encoding/json disagree about that.
-func (b *Builder) inline(f *types.Var, name, options string) (inline, ok bool) {
-	asked := slices.Contains(strings.Split(options, ","), "inline")
-	if asked && (!f.Embedded() || name != "") {
+// inline reports whether the fields of an embedded struct are those of the struct around it. It is not ok when that can't
+// be, or when the tag and encoding/json disagree about it.
+func (b *Builder) inline(f *types.Var, tag shape.JSON) (inline, ok bool) {
+	if tag.Inline && (!f.Embedded() || tag.Name != "") {
 		b.refuse("encoding/json puts the fields of embedded structs without a JSON name inline, and no others",
 			`embed the type, or give the field a JSON name without "inline"`)
 		return false, false
 	}
-	if !f.Embedded() || name != "" {
+	if !f.Embedded() || tag.Name != "" {
 		return false, true
 	}
-	t := f.Type()
+	t, pointer := f.Type(), false
 	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
+		t, pointer = p.Elem(), true
 	}
 	_, inline = t.Underlying().(*types.Struct)
+	if inline && pointer && !f.Exported() && b.strict(f) {
+		b.refuse("encoding/json can't decode into an embedded pointer to a struct that is not exported", "embed the struct itself, or export its type")
+		return false, false
+	}
 	return inline, true
 }
 
 // embedded describes a struct whose fields are those of the struct around it.
-func (b *Builder) embedded(f *types.Var) *jsonschema.Schema {
+func (b *Builder) embedded(f *types.Var, tag reflect.StructTag) *jsonschema.Schema {
+	if shape.Mentioned(tag) && b.strict(f) {
+		b.refuse("a jsonschema tag has no effect on an embedded struct", "its fields become those of the struct around it: tag them")
+	}
 	e := b.schema(f.Type())
 	decl := *b.program.Decl(f)
 	decl.Markers = slices.DeleteFunc(slices.Clone(decl.Markers), func(m *load.Marker) bool {
@@ -108,52 +132,90 @@ func (b *Builder) embedded(f *types.Var) *jsonschema.Schema {
 	return e
 }
 
-// property describes a field that has a name of its own, and returns that name.
-func (b *Builder) property(s *jsonschema.Schema, f *types.Var, name, options string, tagged bool) string {
-	if name == "" {
-		if !f.Exported() {
-			return ""
-		}
-		what := "the field has no json tag"
-		if tagged {
-			what = "the json tag has no name"
-		}
-		b.refuse(what, fmt.Sprintf("add json:%q, or json:\"-\" to leave the field out", lowerFirst(f.Name())))
-		return ""
+// property describes a field that has a name of its own, and reports whether it has.
+func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.StructTag) bool {
+	name := shape.ParseJSON(tag)
+	if name.Name == "" {
+		b.nameless(f, name)
+		return false
 	}
 	decl := b.program.Decl(f)
-	var p *jsonschema.Schema
-	if decl.Has("kubebuilder:validation:Schemaless") {
-		p = &jsonschema.Schema{}
-	} else {
+	p := &jsonschema.Schema{}
+	if !decl.Has("kubebuilder:validation:Schemaless") {
 		p = b.schema(f.Type())
 	}
-	omit := strings.Split(options, ",")
-	if slices.Contains(omit, "string") {
-		p = asString(p)
+	if name.Quoted {
+		p = shape.AsString(p, b.resolve(p).Type)
 	}
 	p.Description = decl.Doc
+	before := shape.Clone(p)
 	b.apply(p, decl, f)
-	s.Properties.Set(name, p)
+	required := b.required(f, decl, name.Omitted)
+	if said := b.said(f, tag, p, before); said != nil {
+		said.Join(s, name.Name)
+		if said.Required && !required && decl.Has(validation+"Optional", "optional", "k8s:optional") {
+			b.refuse("the jsonschema tag says that the field is required, and a marker that it is optional", "remove one of them")
+		}
+		required = required || said.Required
+	}
+	s.Properties.Set(name.Name, p)
+	b.aboutStruct(s, f, name.Name, decl)
 	switch {
-	case b.required(f, decl, slices.Contains(omit, "omitempty") || slices.Contains(omit, "omitzero")):
-		s.Required = append(s.Required, name)
+	case required:
+		s.Required = append(s.Required, name.Name)
 	case decl.Has("k8s:immutable"): // a rule of the field itself does not run when the field is removed
 		(&target{builder: b, schema: s}).rule(structural.Rule{
-			Rule:    fmt.Sprintf("!has(oldSelf.%[1]s) || has(self.%[1]s)", name),
-			Message: fmt.Sprintf("field %s is immutable once set", name),
+			Rule:    fmt.Sprintf("!has(oldSelf.%[1]s) || has(self.%[1]s)", celName(name.Name)),
+			Message: "field " + name.Name + " is immutable once set",
 		})
 	}
-	return name
+	return true
 }
 
-// asString is what the string option of a json tag makes of a number or a truth value.
-func asString(p *jsonschema.Schema) *jsonschema.Schema {
-	switch p.Type {
-	case "integer", "number", "boolean":
-		return &jsonschema.Schema{Type: "string"}
+// nameless reports a field without a name.
+func (b *Builder) nameless(f *types.Var, tag shape.JSON) {
+	if !f.Exported() {
+		return
 	}
-	return p
+	if !b.strict(f) { // once for the struct: its user can't change the fields
+		all := b.stack
+		b.stack = b.stack[:len(b.stack)-1]
+		b.refuse("it has fields without a json tag, so it is not made for JSON", "use a text or a struct of your own instead")
+		b.stack = all
+		return
+	}
+	what := "the field has no json tag"
+	if tag.Tagged {
+		what = "the json tag has no name"
+	}
+	b.refuse(what, fmt.Sprintf("add json:%q, or json:\"-\" to leave the field out", lowerFirst(f.Name())))
+}
+
+// said puts what the jsonschema tags of a field say into its schema, and returns it; nil when there are none. Before is the
+// schema without what the markers say.
+func (b *Builder) said(f *types.Var, tag reflect.StructTag, p, before *jsonschema.Schema) *shape.Said {
+	if !shape.Mentioned(tag) {
+		return nil
+	}
+	frame := b.stack[len(b.stack)-1]
+	complain := func(msg string) { b.mistake(f, frame.pos, frame.label+": "+msg) }
+	said, errs := shape.Say(tag, p, b.resolve)
+	for _, err := range errs {
+		complain(err.Error())
+	}
+	for _, keyword := range said.Merge(p, before) {
+		complain(fmt.Sprintf("the jsonschema tag and a marker give %s differently: remove one of them", keyword))
+	}
+	if b.strict(f) {
+		b.checks = append(b.checks, func() {
+			if full := b.rewritten(p); full != nil {
+				for _, problem := range full.Contradictions() {
+					complain("tag jsonschema: " + problem.Error())
+				}
+			}
+		})
+	}
+	return said
 }
 
 // required reports whether a field must be there: its own markers decide, then the package's, then its json tag.
@@ -161,10 +223,7 @@ func (b *Builder) required(f *types.Var, decl *load.Decl, omitted bool) bool {
 	optional := decl.Has(validation+"Optional", "optional", "k8s:optional")
 	required := decl.Has(validation+"Required", "required", "k8s:required")
 	switch {
-	case optional && required && b.strict(f):
-		b.refuse("the field is marked both optional and required", "remove one of the markers")
-		return false
-	case optional && required: // in other modules, the one counts that counts for controller-gen
+	case optional && required: // a mistake of which one has been told; in other modules, what counts for controller-gen counts
 		return decl.Has(validation+"Required") && !decl.Has(validation+"Optional")
 	case optional || required:
 		return required
@@ -180,23 +239,32 @@ func (b *Builder) required(f *types.Var, decl *load.Decl, omitted bool) bool {
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // enumOf lists the values of the constants that have a type, in order.
-func enumOf(obj types.Object) []any {
-	var texts []string
+func (b *Builder) enumOf(obj types.Object) []any {
+	var values []constant.Value
 	scope := obj.Pkg().Scope()
 	for _, name := range scope.Names() {
-		c, ok := scope.Lookup(name).(*types.Const)
-		if ok && types.Identical(c.Type(), obj.Type()) {
-			texts = append(texts, c.Val().ExactString())
+		if c, ok := scope.Lookup(name).(*types.Const); ok && name != "_" && types.Identical(c.Type(), obj.Type()) && !b.program.Decl(c).Has("k8s:enumExclude") {
+			values = append(values, c.Val())
 		}
 	}
-	slices.Sort(texts)
-	var values []any
-	for _, text := range slices.Compact(texts) {
-		if s, err := strconv.Unquote(text); err == nil {
-			values = append(values, s)
+	slices.SortFunc(values, func(a, b constant.Value) int {
+		switch {
+		case constant.Compare(a, token.LSS, b):
+			return -1
+		case constant.Compare(a, token.EQL, b):
+			return 0
+		}
+		return 1
+	})
+	var list []any
+	for _, v := range slices.CompactFunc(values, func(a, b constant.Value) bool { return constant.Compare(a, token.EQL, b) }) {
+		if v.Kind() == constant.String {
+			list = append(list, constant.StringVal(v))
+		} else {
+			list = append(list, json.Number(v.ExactString()))
 		}
 	}
-	return values
+	return list
 }
 
 // rewritten returns the structural form of a schema as far as the document is complete, nil when it has none.

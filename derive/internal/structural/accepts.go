@@ -172,3 +172,24 @@ func text(v any) string {
 	}
 	return string(b)
 }
+
+// Contradictions reports what the default, the example and the values of an enum have against the schema that they are in.
+func (s *Schema) Contradictions() []error {
+	var errs []error
+	check := func(what string, v any, against *Schema) {
+		if err := against.Accepts(v); v != nil && err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	check("default", s.Default, s)
+	check("example", s.Example, s)
+	bare := *s
+	bare.Enum = nil
+	for _, v := range s.Enum {
+		check("enum", v, &bare)
+	}
+	if s.Items != nil {
+		errs = append(errs, s.Items.Contradictions()...)
+	}
+	return errs
+}

@@ -20,6 +20,7 @@ func (s *Schema) overlay(field *Schema) *Schema {
 	replace(&s.Type, field.Type)
 	replace(&s.ListType, field.ListType)
 	replace(&s.MapType, field.MapType)
+	replace(&s.Descriptions, field.Descriptions)
 	replaceAny(&s.Example, field.Example)
 	replaceAny(&s.Default, field.Default)
 	if field.ListMapKeys != nil {
@@ -201,4 +202,16 @@ func (s *Schema) clone() *Schema {
 	c.AllOf, c.AnyOf, c.OneOf = list(s.AllOf), list(s.AnyOf), list(s.OneOf)
 	c.Required, c.Validations = slices.Clone(s.Required), slices.Clone(s.Validations)
 	return &c
+}
+
+// size counts the schemas in a schema.
+func (s *Schema) size() int {
+	if s == nil {
+		return 0
+	}
+	n := 1 + s.Items.size() + s.AdditionalProperties.size()
+	for _, p := range s.Properties {
+		n += p.size()
+	}
+	return n
 }

@@ -4,7 +4,6 @@
 package structural
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -41,6 +40,7 @@ type rewriter struct {
 	defs  jsonschema.Definitions
 	done  map[string]*Schema // definitions that were rewritten
 	stack []string           // definitions that are being rewritten
+	size  int                // how many schemas were copied
 }
 
 // full reports whether the part is the document itself, which describes a whole object.
@@ -80,7 +80,7 @@ func (r *rewriter) definition(ref string) (*Schema, error) {
 		return nil, fmt.Errorf("reference %q leads nowhere", ref)
 	}
 	if s := r.done[name]; s != nil {
-		return s.clone(), nil
+		return r.copy(name, s)
 	}
 	if i := slices.Index(r.stack, name); i >= 0 {
 		return nil, fmt.Errorf("type %s contains itself (%s); a structural schema can't", name,
@@ -93,6 +93,18 @@ func (r *rewriter) definition(ref string) (*Schema, error) {
 		return nil, err
 	}
 	r.done[name] = s
+	return r.copy(name, s)
+}
+
+// maxSize is how many schemas there may be in one, which is several times what servers can store.
+const maxSize = 100_000
+
+// copy returns a copy of a definition that is its user's own.
+func (r *rewriter) copy(name string, s *Schema) (*Schema, error) {
+	if r.size += s.size(); r.size > maxSize {
+		return nil, fmt.Errorf("type %s makes the schema grow beyond %d fields, and servers store no such: "+
+			"it is used in too many places inside of each other", name, maxSize)
+	}
 	return s.clone(), nil
 }
 
@@ -132,7 +144,12 @@ func (r *rewriter) own(in *jsonschema.Schema) (*Schema, error) {
 	if in.ContentEncoding == "base64" {
 		out.Format = "byte"
 	}
-	out.extras(in.Extras)
+	if err := unsupported(in); err != nil {
+		return nil, err
+	}
+	if err := out.extras(in.Extras); err != nil {
+		return nil, err
+	}
 	return out, r.children(in, out)
 }
 
@@ -150,7 +167,11 @@ func (r *rewriter) children(in *jsonschema.Schema, out *Schema) error {
 	many := func(list []*jsonschema.Schema) []*Schema {
 		var children []*Schema
 		for _, s := range list {
-			children = append(children, one(s))
+			child := one(s)
+			if child != nil { // servers allow no documentation here
+				child.Title, child.Description = "", ""
+			}
+			children = append(children, child)
 		}
 		return children
 	}
@@ -172,21 +193,6 @@ func (r *rewriter) children(in *jsonschema.Schema, out *Schema) error {
 	return err
 }
 
-// extras converts what JSON Schema has no word for.
-func (s *Schema) extras(e map[string]any) {
-	s.Nullable, _ = e[KeyNullable].(bool)
-	s.ExternalDocs, _ = e[KeyExternalDocs].(*ExternalDocs)
-	s.EmbeddedResource, _ = e[KeyEmbeddedResource].(bool)
-	s.IntOrString, _ = e[KeyIntOrString].(bool)
-	if preserve, _ := e[KeyPreserveUnknownFields].(bool); preserve {
-		s.PreserveUnknownFields = true
-	}
-	s.ListType, _ = e[KeyListType].(string)
-	s.ListMapKeys, _ = e[KeyListMapKeys].([]string)
-	s.MapType, _ = e[KeyMapType].(string)
-	s.Validations, _ = e[KeyValidations].([]Rule)
-}
-
 // tidy brings a schema into the one form that servers want.
 func (s *Schema) tidy() {
 	slices.Sort(s.Required)
@@ -197,29 +203,4 @@ func (s *Schema) tidy() {
 			s.AnyOf = []*Schema{{Type: "integer"}, {Type: "string"}}
 		}
 	}
-}
-
-// embed adds the properties of an embedded struct. As in Go, those that are already there hide the embedded ones.
-func (s *Schema) embed(e *Schema) {
-	s.Type, s.MapType = cmp.Or(s.Type, e.Type), cmp.Or(s.MapType, e.MapType)
-	s.PreserveUnknownFields = s.PreserveUnknownFields || e.PreserveUnknownFields
-	if s.Properties == nil && len(e.Properties) > 0 {
-		s.Properties = map[string]*Schema{}
-	}
-	for name, p := range e.Properties {
-		if s.Properties[name] != nil {
-			continue
-		}
-		s.Properties[name] = p
-		if slices.Contains(e.Required, name) {
-			s.Required = append(s.Required, name)
-		}
-	}
-	var both branches
-	restrictPointer(&both, &s.MaxProperties, e.MaxProperties, func(b *Schema, v *uint64) { b.MaxProperties = v })
-	restrictPointer(&both, &s.MinProperties, e.MinProperties, func(b *Schema, v *uint64) { b.MinProperties = v })
-	s.Validations = append(s.Validations, e.Validations...)
-	s.AllOf = append(append(s.AllOf, e.AllOf...), both.list()...)
-	s.AnyOf = append(s.AnyOf, e.AnyOf...)
-	s.OneOf = append(s.OneOf, e.OneOf...)
 }

@@ -52,6 +52,11 @@ type Schema struct {
 	ListMapKeys           []string `json:"x-kubernetes-list-map-keys,omitempty"`
 	MapType               string   `json:"x-kubernetes-map-type,omitempty"`
 	Validations           []Rule   `json:"x-kubernetes-validations,omitempty"`
+
+	// Descriptions is DescriptionsKeep or DescriptionsDrop where the type or the field says so.
+	Descriptions string `json:"-"`
+
+	origins map[string]origin // of the properties that are embedded
 }
 
 // ExternalDocs points to documentation elsewhere.
@@ -81,4 +86,11 @@ const (
 	KeyListMapKeys           = "x-kubernetes-list-map-keys"           // []string
 	KeyMapType               = "x-kubernetes-map-type"                // string
 	KeyValidations           = "x-kubernetes-validations"             // []Rule
+	KeyDescriptions          = "x-kube-descriptions"                  // string; never written
+)
+
+// What becomes of descriptions.
+const (
+	DescriptionsKeep = "keep" // this one is never shortened
+	DescriptionsDrop = "drop" // what is inside has none
 )

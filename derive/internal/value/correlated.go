@@ -17,6 +17,7 @@ type Correlated struct {
 	schema   *openapi.Schema
 
 	same     *bool
+	byKeys   *ByKeys
 	children map[any]*Correlated
 }
 
@@ -75,26 +76,40 @@ func (c *Correlated) index(i int) *Correlated {
 	if i >= len(newList) {
 		return nil
 	}
-	old := SameKeys(c.schema, oldList, newList[i])
+	if c.byKeys == nil {
+		c.byKeys = new(IndexKeys(c.schema, oldList))
+	}
+	old := c.byKeys.Like(newList[i])
 	if old == nil {
 		return nil
 	}
 	return Correlate(c.schema.Item(), newList[i], old)
 }
 
-// SameKeys returns the first item of a list that has the keys of another, nil when there is none. Only lists of type map
-// have keys.
-func SameKeys(s *openapi.Schema, list []any, item any) any {
-	want, ok := keysOf(s, item)
+// ByKeys are the items of a list of type map by their keys. Lists of other types have no keys.
+type ByKeys struct {
+	schema *openapi.Schema
+	items  map[string]any
+}
+
+// IndexKeys finds the keys of the items of a list. Of items with the same keys the first counts.
+func IndexKeys(s *openapi.Schema, list []any) ByKeys {
+	b := ByKeys{s, map[string]any{}}
+	for _, item := range list {
+		if keys, ok := keysOf(s, item); ok && b.items[keys] == nil {
+			b.items[keys] = item
+		}
+	}
+	return b
+}
+
+// Like returns the item that has the keys of another, nil when there is none.
+func (b ByKeys) Like(item any) any {
+	keys, ok := keysOf(b.schema, item)
 	if !ok {
 		return nil
 	}
-	for _, old := range list {
-		if got, ok := keysOf(s, old); ok && got == want {
-			return old
-		}
-	}
-	return nil
+	return b.items[keys]
 }
 
 // keysOf returns what is the same for two items that are one.

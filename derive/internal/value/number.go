@@ -41,8 +41,12 @@ func (c *Checker) checkNumber(s *openapi.Schema, v any, path string) result {
 		}
 	}
 	bound(s.MultipleOf, "MultipleOf",
-		func(n, factor int64) *problem { return notMultiple(path, n, factor, factor <= 0 || n/factor*factor == n) },
-		func(n, factor float64) *problem { return notMultiple(path, n, factor, factor <= 0 || isMultiple(n, factor)) })
+		func(n, factor int64) *problem {
+			return notMultiple(path, n, factor, factor <= 0 || n/factor*factor == n)
+		},
+		func(n, factor float64) *problem {
+			return notMultiple(path, n, factor, factor <= 0 || isMultiple(n, factor))
+		})
 	bound(s.Minimum, "Minimum boundary",
 		func(n, limit int64) *problem { return below(path, n, limit, s.ExclusiveMinimum) },
 		func(n, limit float64) *problem { return below(path, n, limit, s.ExclusiveMinimum) })

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/derive"
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/examples/document-controller/documents"
 	"github.com/kube-go/sdk/kube"
@@ -81,8 +80,8 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 		return errors.Join(errs...)
 	}
 
-	crds := kube.Dynamic(st.client, derive.CRDResource(), "")
-	crd, err := derive.CRD[v1.Document]()
+	crds := kube.Dynamic(st.client, kube.CRDResource(), "")
+	crd, err := kube.CRD[v1.Document]()
 	if err != nil {
 		return undo, err
 	}

@@ -108,7 +108,7 @@ type ListsApply struct {
 type MapsApply struct {
 	Texts    map[string]string               `json:"texts,omitzero"`
 	Points   map[Key]PointApply              `json:"points,omitzero"`
-	Pointers map[string]int64                `json:"pointers,omitzero"`
+	Pointers map[string]*int64               `json:"pointers,omitzero"`
 	Lists    map[string][]PointApply         `json:"lists,omitzero"`
 	Maps     map[string]map[Key][]PointApply `json:"maps,omitzero"`
 	Atomic   map[string]string               `json:"atomic,omitzero"`

@@ -1011,7 +1011,9 @@ const zooCRD = `{
             "type": "array",
             "items": {
              "type": "integer"
-            }
+            },
+            "maxItems": 3,
+            "minItems": 3
            },
            "arrays": {
             "type": "array",
@@ -1020,7 +1022,9 @@ const zooCRD = `{
              "items": {
               "type": "string"
              }
-            }
+            },
+            "maxItems": 2,
+            "minItems": 2
            },
            "bytes": {
             "type": "array",

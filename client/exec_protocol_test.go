@@ -1,0 +1,66 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+)
+
+// TestExecProtocol promises that only a process with an input is asked for by the protocol in which servers may lose what
+// comes last, unless a server knows no other.
+func TestExecProtocol(t *testing.T) {
+	// knows plays a server as they are: what it does not know, it refuses without a word.
+	knows := func(protocol string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if !strings.Contains(r.Header.Get("Sec-WebSocket-Protocol"), protocol) {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			upgrades(t, protocol, func(s *socket) { s.end(success) })(w, r)
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+		stdin  bool
+		want   []string // what was offered, in each request
+		is     error
+	}{
+		{"an input", knows(v5), true, []string{v5 + "," + v4}, nil},
+		{"an input, and an old server", knows(v4), true, []string{v5 + "," + v4}, nil},
+		{"no input", knows(v4), false, []string{v4}, nil},
+		{"no input, and a server of the future", knows(v5), false, []string{v4, v5}, nil},
+		{"no input, and a server that knows neither", knows("v6"), false, []string{v4, v5}, core.ErrForbidden},
+		{
+			"no input, and no right to exec", func(w http.ResponseWriter, _ *http.Request) { fail(w, 403, "Forbidden", "no") },
+			false, []string{v4}, core.ErrForbidden,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, tc.answer)
+			p, err := podsOf(t, s).Exec(t.Context(), "web", &client.ExecOptions{Command: []string{"true"}, Stdin: tc.stdin})
+			if err == nil {
+				err = p.Wait()
+			}
+			if !errors.Is(err, tc.is) {
+				t.Errorf("Exec() = %v, want %v", err, tc.is)
+			}
+			var offered []string
+			for _, ask := range s.asked() {
+				offered = append(offered, ask.Header.Get("Sec-WebSocket-Protocol"))
+			}
+			if diff := cmp.Diff(tc.want, offered); diff != "" {
+				t.Errorf("offered protocols (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,343 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversiontest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// filler makes random values. What it makes follows from its random numbers alone.
+type filler struct {
+	rand *rand.Rand
+}
+
+// maxDepth bounds values of types that contain themselves.
+const maxDepth = 8
+
+// fill gives every field of an object a value, or none. Its type is left to the caller.
+func (f *filler) fill(obj core.Object, s *schema) error {
+	return f.value(reflect.ValueOf(obj).Elem(), s, maxDepth)
+}
+
+// value sets v. Types that Kubernetes gives a form of their own have values that survive the wire.
+func (f *filler) value(v reflect.Value, s *schema, depth int) error {
+	if s != nil && len(s.Enum) > 0 {
+		return set(v, s.Enum[f.rand.IntN(len(s.Enum))])
+	}
+	switch p := v.Addr().Interface().(type) {
+	case *metav1.TypeMeta:
+		return nil
+	case *metav1.ObjectMeta:
+		*p = f.objectMeta()
+		return nil
+	case *metav1.Time:
+		*p = metav1.NewTime(f.time())
+		return nil
+	case *metav1.MicroTime:
+		*p = metav1.NewMicroTime(f.time().Add(time.Duration(f.rand.IntN(1_000_000)) * time.Microsecond))
+		return nil
+	case *time.Time:
+		*p = f.time()
+		return nil
+	case *metav1.Duration:
+		p.Duration = time.Duration(f.rand.IntN(100_000)) * time.Second
+		return nil
+	case *intstr.IntOrString:
+		*p = intstr.FromInt32(f.rand.Int32N(100))
+		if f.rand.IntN(2) == 0 {
+			*p = intstr.FromString(strconv.Itoa(f.rand.IntN(100)) + "%")
+		}
+		return nil
+	case *resource.Quantity:
+		*p = resource.MustParse(strconv.Itoa(f.rand.IntN(1000)) + []string{"", "m", "Mi", "k"}[f.rand.IntN(4)])
+		return nil
+	case *runtime.RawExtension:
+		p.Raw = []byte(`{"raw":"` + f.word() + `"}`)
+		return nil
+	case json.Unmarshaler:
+		return nil // has a form that only its author knows: see Options.Mend
+	}
+	return f.plain(v, s, depth)
+}
+
+// plain sets a value of one of Go's own kinds.
+func (f *filler) plain(v reflect.Value, s *schema, depth int) error {
+	switch v.Kind() {
+	case reflect.Struct:
+		return f.fields(v, s, depth)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return f.value(v.Elem(), s, depth-1)
+	case reflect.Slice:
+		return f.slice(v, s, depth)
+	case reflect.Array:
+		for i := range v.Len() {
+			if err := f.value(v.Index(i), s.items(), depth-1); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		return f.fillMap(v, s, depth)
+	case reflect.String:
+		return f.text(v, s)
+	case reflect.Bool:
+		v.SetBool(f.rand.IntN(2) == 0)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(f.number(s, minOf(v), maxOf(v))))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(f.number(s, 0, maxOf(v))))
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(f.number(s, -1000, 1000))
+	default: // interfaces and the like, of which JSON would not say the type
+	}
+	return nil
+}
+
+// fields sets the fields of a struct that JSON knows.
+func (f *filler) fields(v reflect.Value, s *schema, depth int) error {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inline := field.Anonymous && name == ""
+		if name == "-" || !field.IsExported() && !inline {
+			continue
+		}
+		if !field.IsExported() { // of an embedded struct, the exported fields count all the same
+			if v.Field(i).Kind() == reflect.Struct {
+				if err := f.fields(v.Field(i), s, depth); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		inside := s
+		if !inline && !strings.Contains(options, "inline") {
+			name = cmp.Or(name, field.Name)
+			inside = s.property(name)
+			if !s.requires(name) && f.leaveOut(v.Field(i), inside, strings.Contains(options, "omit"), depth) {
+				continue
+			}
+		}
+		if err := f.value(v.Field(i), inside, depth); err != nil {
+			return fmt.Errorf("%s: %w", field.Name, err)
+		}
+	}
+	return nil
+}
+
+// leaveOut decides whether a field that may be absent has no value: at random, when values have become too deep, and when
+// a pattern asks for what a random text is not. What has a default is never absent on a server.
+func (f *filler) leaveOut(v reflect.Value, s *schema, omits bool, depth int) bool {
+	switch {
+	case s != nil && s.Default != nil:
+		return false
+	case s != nil && s.Pattern != "" && len(s.Enum) == 0:
+		return omits
+	case v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice || v.Kind() == reflect.Map:
+		return depth <= 0 || f.rand.IntN(4) == 0
+	}
+	return (omits || s == nil) && f.rand.IntN(4) == 0
+}
+
+func (f *filler) slice(v reflect.Value, s *schema, depth int) error {
+	if v.Type().Elem().Kind() == reflect.Uint8 {
+		v.SetBytes([]byte(f.word()))
+		return nil
+	}
+	least, most := 1, 3
+	if s != nil {
+		least, most = within(s.MinItems, s.MaxItems, least, most)
+	}
+	n := least + f.rand.IntN(most-least+1)
+	if n == 0 {
+		return nil // an empty list and none are the same on most wires
+	}
+	v.Set(reflect.MakeSlice(v.Type(), n, n))
+	for i := range n {
+		if err := f.value(v.Index(i), s.items(), depth-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *filler) fillMap(v reflect.Value, s *schema, depth int) error {
+	if v.Type().Key().Kind() != reflect.String {
+		return nil // not on the wire of a custom resource
+	}
+	least, most := 1, 3
+	if s != nil {
+		least, most = within(s.MinProperties, s.MaxProperties, least, most)
+	}
+	n := least + f.rand.IntN(most-least+1)
+	if n == 0 {
+		return nil
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for v.Len() < n {
+		item := reflect.New(v.Type().Elem()).Elem()
+		if err := f.value(item, s.values(), depth-1); err != nil {
+			return err
+		}
+		v.SetMapIndex(reflect.ValueOf(f.word()+strconv.Itoa(v.Len())).Convert(v.Type().Key()), item)
+	}
+	return nil
+}
+
+// text sets a string.
+func (f *filler) text(v reflect.Value, s *schema) error {
+	if s == nil {
+		if f.rand.IntN(8) > 0 {
+			v.SetString(f.word())
+		}
+		return nil
+	}
+	if made, ok := f.formatted(s.Format); ok {
+		v.SetString(made)
+		return nil
+	}
+	if s.Pattern != "" {
+		if s.Default == nil {
+			return fmt.Errorf("no random text matches %q; give the field an enum or a default, or set it in Options.Mend", s.Pattern)
+		}
+		return set(v, s.Default)
+	}
+	least, most := within(s.MinLength, s.MaxLength, 1, 8)
+	n := least + f.rand.IntN(most-least+1)
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte('a' + f.rand.IntN(26))
+	}
+	v.SetString(string(b))
+	return nil
+}
+
+// formatted returns a text of one of the formats that are common.
+func (f *filler) formatted(format string) (string, bool) {
+	switch format {
+	case "date-time":
+		return f.time().Format(time.RFC3339), true
+	case "date":
+		return f.time().Format(time.DateOnly), true
+	case "duration":
+		return (time.Duration(f.rand.IntN(1000)) * time.Second).String(), true
+	case "ipv4":
+		return fmt.Sprintf("10.0.%d.%d", f.rand.IntN(256), f.rand.IntN(256)), true
+	case "uri":
+		return "https://example.com/" + f.word(), true
+	case "uuid":
+		return string(f.uid()), true
+	case "byte":
+		return "Ynl0ZXM=", true
+	}
+	return "", false
+}
+
+// number returns an integer between bounds, those of the schema before others.
+func (f *filler) number(s *schema, least, most float64) float64 {
+	step := 1.0
+	if s != nil {
+		if s.MultipleOf != nil && *s.MultipleOf > 0 {
+			step = *s.MultipleOf
+		}
+		if s.Minimum != nil {
+			least = *s.Minimum
+			if s.ExclusiveMinimum {
+				least += step
+			}
+			most = max(most, least+100)
+		}
+		if s.Maximum != nil {
+			most = *s.Maximum
+			if s.ExclusiveMaximum {
+				most -= step
+			}
+			if s.Minimum == nil {
+				least = min(least, most)
+			}
+		}
+	}
+	first, last := math.Ceil(least/step), math.Floor(most/step)
+	return (first + math.Floor(f.rand.Float64()*(max(last-first, 0)+1))) * step
+}
+
+// minOf and maxOf bound numbers without a schema: small ones, which every type of integer that the other version may have
+// can say.
+func minOf(v reflect.Value) float64 { return max(-1000, -math.Exp2(float64(v.Type().Bits()-1))) }
+func maxOf(v reflect.Value) float64 { return min(1000, math.Exp2(float64(v.Type().Bits()-1))-1) }
+
+// within returns bounds, those that are given before the usual ones.
+func within(least, most *int, usualLeast, usualMost int) (int, int) {
+	low, high := usualLeast, usualMost
+	if least != nil {
+		low = *least
+		high = max(high, low)
+	}
+	if most != nil {
+		high = *most
+		low = min(low, high)
+	}
+	return low, min(high, low+1000)
+}
+
+// objectMeta makes what survives in any version: what the server fills in, and what people write.
+func (f *filler) objectMeta() metav1.ObjectMeta {
+	meta := metav1.ObjectMeta{
+		Name: f.word(), Namespace: f.word(), UID: f.uid(), ResourceVersion: strconv.Itoa(1 + f.rand.IntN(1000)),
+		Generation: int64(1 + f.rand.IntN(9)), CreationTimestamp: metav1.NewTime(f.time()),
+	}
+	if f.rand.IntN(2) == 0 {
+		meta.Labels = map[string]string{f.word(): f.word()}
+	}
+	if f.rand.IntN(2) == 0 {
+		meta.Annotations = map[string]string{f.word(): f.word()}
+	}
+	if f.rand.IntN(2) == 0 {
+		meta.Finalizers = []string{"example.com/" + f.word()}
+	}
+	return meta
+}
+
+func (f *filler) word() string {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	b := make([]byte, 1+f.rand.IntN(8))
+	for i := range b {
+		b[i] = letters[f.rand.IntN(len(letters))]
+	}
+	return string(b)
+}
+
+func (f *filler) uid() types.UID {
+	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", f.rand.Uint32(), f.rand.Uint64()>>16))
+}
+
+func (f *filler) time() time.Time {
+	return time.Unix(1_500_000_000+f.rand.Int64N(500_000_000), 0).UTC()
+}
+
+// set gives v a value that a schema names.
+func set(v reflect.Value, value any) error {
+	data, err := wire.MarshalJSON(value)
+	if err != nil {
+		return err
+	}
+	return wire.UnmarshalJSON(data, v.Addr().Interface())
+}

@@ -1,0 +1,94 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversiontest
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// schema is what a definition says of the values that there can be.
+type schema struct {
+	Type                 string             `json:"type"`
+	Format               string             `json:"format"`
+	Enum                 []any              `json:"enum"`
+	Default              any                `json:"default"`
+	Pattern              string             `json:"pattern"`
+	Minimum              *float64           `json:"minimum"`
+	Maximum              *float64           `json:"maximum"`
+	ExclusiveMinimum     bool               `json:"exclusiveMinimum"`
+	ExclusiveMaximum     bool               `json:"exclusiveMaximum"`
+	MultipleOf           *float64           `json:"multipleOf"`
+	MinLength            *int               `json:"minLength"`
+	MaxLength            *int               `json:"maxLength"`
+	MinItems             *int               `json:"minItems"`
+	MaxItems             *int               `json:"maxItems"`
+	MinProperties        *int               `json:"minProperties"`
+	MaxProperties        *int               `json:"maxProperties"`
+	Properties           map[string]*schema `json:"properties"`
+	Items                *schema            `json:"items"`
+	AdditionalProperties *schema            `json:"additionalProperties"`
+	Required             []string           `json:"required"`
+}
+
+// schemaOf returns the schema of a version; nil, which allows everything, when there is no definition.
+func schemaOf(crd *unstructured.Unstructured, version string) (*schema, error) {
+	if crd == nil {
+		return nil, nil
+	}
+	data, err := wire.MarshalJSON(crd.Object)
+	if err != nil {
+		return nil, err
+	}
+	var def struct {
+		Spec struct {
+			Versions []struct {
+				Name   string `json:"name"`
+				Schema struct {
+					OpenAPIV3Schema *schema `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := wire.UnmarshalJSON(data, &def); err != nil {
+		return nil, fmt.Errorf("read %s: %w", crd.GetName(), err)
+	}
+	for _, v := range def.Spec.Versions {
+		if v.Name == version {
+			return v.Schema.OpenAPIV3Schema, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no version %s", crd.GetName(), version)
+}
+
+// property returns the schema of a field, nil when the schema says nothing of it.
+func (s *schema) property(name string) *schema {
+	if s == nil {
+		return nil
+	}
+	if p := s.Properties[name]; p != nil {
+		return p
+	}
+	return s.AdditionalProperties
+}
+
+func (s *schema) requires(name string) bool { return s != nil && slices.Contains(s.Required, name) }
+
+func (s *schema) items() *schema {
+	if s == nil {
+		return nil
+	}
+	return s.Items
+}
+
+func (s *schema) values() *schema {
+	if s == nil {
+		return nil
+	}
+	return s.AdditionalProperties
+}

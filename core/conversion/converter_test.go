@@ -1,0 +1,401 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/conversion"
+	"github.com/kube-go/sdk/core/conversion/conversiontest"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Gauges have three versions. The hub, v2, says all that the others say, and more.
+type (
+	gaugeV2 struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              gaugeSpecV2 `json:"spec"`
+	}
+	gaugeSpecV2 struct {
+		Size  sizeV2    `json:"size"`
+		Parts []partV2  `json:"parts,omitempty"`
+		Limit *limitV2  `json:"limit,omitempty"`
+		Notes []string  `json:"notes,omitempty"`
+		Old   []oldNote `json:"old,omitempty"`
+	}
+	sizeV2  struct{ Value, Unit string }
+	partV2  struct{ Name, Color, Shape string }
+	limitV2 struct{ Low, High int32 }
+	oldNote struct{ Text string }
+
+	gaugeV1 struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              gaugeSpecV1 `json:"spec"`
+	}
+	gaugeSpecV1 struct {
+		Size  string   `json:"size"`
+		Parts []partV1 `json:"parts,omitempty"`
+		Rank  *int32   `json:"rank,omitempty"` // is nowhere else
+	}
+	partV1 struct{ Name, Color string }
+
+	gaugeV1beta1 struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Size              string `json:"size"`
+	}
+)
+
+func gaugeResource(version string) core.Resource {
+	return core.Resource{Group: "example.com", Version: version, Kind: "Gauge", Plural: "gauges", Namespaced: true}
+}
+
+func (*gaugeV2) KubeResource() core.Resource      { return gaugeResource("v2") }
+func (*gaugeV1) KubeResource() core.Resource      { return gaugeResource("v1") }
+func (*gaugeV1beta1) KubeResource() core.Resource { return gaugeResource("v1beta1") }
+
+func v1ToV2(in *gaugeV1) (*gaugeV2, error) {
+	value, unit, _ := strings.Cut(in.Spec.Size, " ")
+	out := &gaugeV2{Spec: gaugeSpecV2{Size: sizeV2{value, unit}}}
+	for _, p := range in.Spec.Parts {
+		out.Spec.Parts = append(out.Spec.Parts, partV2{Name: p.Name, Color: p.Color})
+	}
+	return out, nil
+}
+
+func v2ToV1(in *gaugeV2) (*gaugeV1, error) {
+	out := &gaugeV1{Spec: gaugeSpecV1{Size: strings.TrimSuffix(in.Spec.Size.Value+" "+in.Spec.Size.Unit, " ")}}
+	for _, p := range in.Spec.Parts {
+		if p.Color == "" && p.Shape == "hidden" {
+			continue // can't be said at all
+		}
+		out.Spec.Parts = append(out.Spec.Parts, partV1{Name: p.Name, Color: p.Color})
+	}
+	return out, nil
+}
+
+func betaToV2(in *gaugeV1beta1) (*gaugeV2, error) {
+	return &gaugeV2{Spec: gaugeSpecV2{Size: sizeV2{Value: in.Size}}}, nil
+}
+
+func v2ToBeta(in *gaugeV2) (*gaugeV1beta1, error) {
+	return &gaugeV1beta1{Size: in.Spec.Size.Value}, nil
+}
+
+func gauges(t testing.TB, o *conversion.ConverterOptions) *conversion.Converter {
+	t.Helper()
+	c, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{
+		conversion.Between(v1ToV2, v2ToV1), conversion.Between(betaToV2, v2ToBeta),
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// to converts an object to a version.
+func to(t testing.TB, c *conversion.Converter, obj core.Object, version string) core.Object {
+	t.Helper()
+	if k, ok := obj.(core.Describer); ok {
+		obj.GetObjectKind().SetGroupVersionKind(k.KubeResource().GroupVersionKind())
+	}
+	packed, err := wire.Pack(obj, wire.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.Convert(packed, "example.com/"+version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestConverter(t *testing.T) {
+	c := gauges(t, nil)
+	meta := metav1.ObjectMeta{
+		Name: "g", Namespace: "prod", UID: "1", Labels: map[string]string{"a": "b"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+	}
+	in := &gaugeV1{ObjectMeta: meta, Spec: gaugeSpecV1{Size: "3 cm", Parts: []partV1{{"a", "red"}}, Rank: new(int32(1))}}
+	up := to(t, c, in, "v2").(*gaugeV2)
+	want := &gaugeV2{
+		TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v2", Kind: "Gauge"}, ObjectMeta: meta,
+		Spec: gaugeSpecV2{Size: sizeV2{"3", "cm"}, Parts: []partV2{{Name: "a", Color: "red"}}},
+	}
+	if diff := cmp.Diff(want, up); diff != "" {
+		t.Errorf("v1 to v2 (-want +got):\n%s", diff)
+	}
+	beta := to(t, c, in, "v1beta1").(*gaugeV1beta1)
+	if beta.Size != "3" || beta.APIVersion != "example.com/v1beta1" || cmp.Diff(meta, beta.ObjectMeta) != "" {
+		t.Errorf("v1 to v1beta1, by way of v2: %+v", beta)
+	}
+	if diff := cmp.Diff([]string{"v2", "v1", "v1beta1"}, c.Versions()); diff != "" {
+		t.Errorf("Versions (-want +got):\n%s", diff)
+	}
+}
+
+func TestConverterLeavesAnObjectOfTheSameVersionAsItIs(t *testing.T) {
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Gauge", "metadata": map[string]any{"name": "g"}, "unknown": int64(1),
+	}}
+	if diff := cmp.Diff(obj, to(t, gauges(t, nil), obj, "v1")); diff != "" {
+		t.Errorf("it has changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestConverterTakesLabelsAndAnnotationsOfTheFunctions(t *testing.T) {
+	c, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{conversion.Between(
+		func(*gaugeV1) (*gaugeV2, error) {
+			return &gaugeV2{ObjectMeta: metav1.ObjectMeta{Name: "ignored", Labels: map[string]string{}, Annotations: map[string]string{"new": "y"}}}, nil
+		}, v2ToV1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &gaugeV1{ObjectMeta: metav1.ObjectMeta{Name: "g", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"old": "x"}}}
+	out := to(t, c, in, "v2")
+	if out.GetName() != "g" || len(out.GetLabels()) > 0 || cmp.Diff(map[string]string{"new": "y"}, out.GetAnnotations()) != "" {
+		t.Errorf("metadata is %+v", out)
+	}
+}
+
+func TestConverterRefuses(t *testing.T) {
+	fails := errors.New("odd size")
+	c, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{
+		conversion.Between(func(*gaugeV1) (*gaugeV2, error) { return nil, fails }, func(*gaugeV2) (*gaugeV1, error) { return nil, nil }),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, in, to, want string }{
+		{"what its function refuses", `{"apiVersion":"example.com/v1","kind":"Gauge"}`, "example.com/v2", "odd size"},
+		{"what its function makes nothing of", `{"apiVersion":"example.com/v2","kind":"Gauge"}`, "example.com/v1", "from v2 to v1: the function has returned nothing"},
+		{"a version that it does not know", `{"apiVersion":"example.com/v3","kind":"Gauge"}`, "example.com/v1", "nothing converts Gauge of example.com/v3; there are the versions v2, v1"},
+		{"a version that nobody knows", `{"apiVersion":"example.com/v1","kind":"Gauge"}`, "example.com/v3", "nothing converts Gauge of example.com/v3"},
+		{"another kind", `{"apiVersion":"example.com/v1","kind":"Meter"}`, "example.com/v2", "it is a Meter, not a Gauge"},
+		{"what is not of its type", `{"apiVersion":"example.com/v1","kind":"Gauge","spec":[]}`, "example.com/v2", "decode"},
+		{"what is no object", `[]`, "example.com/v2", "decode"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := c.Convert(wire.NewPacked(wire.JSON, []byte(tt.in)), tt.to); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Convert = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// undescribed has no name on the wire.
+type undescribed struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+}
+
+func TestNewConverterRefuses(t *testing.T) {
+	good := conversion.Between(v1ToV2, v2ToV1)
+	for _, tt := range []struct {
+		name   string
+		spokes []conversion.Spoke[gaugeV2]
+		opts   *conversion.ConverterOptions
+		want   string
+	}{
+		{"an empty spoke", []conversion.Spoke[gaugeV2]{good, {}}, nil, "spoke 1 is empty; make it with Between"},
+		{"a version twice", []conversion.Spoke[gaugeV2]{good, good}, nil, "spoke 1: there is a version v1 already"},
+		{"the hub as a spoke", []conversion.Spoke[gaugeV2]{conversion.Between(func(g *gaugeV2) (*gaugeV2, error) { return g, nil }, func(g *gaugeV2) (*gaugeV2, error) { return g, nil })}, nil, "there is a version v2 already"},
+		{"a way that is missing", []conversion.Spoke[gaugeV2]{conversion.Between(v1ToV2, nil)}, nil, "version v1: Between needs a function for each way"},
+		{"another kind", []conversion.Spoke[gaugeV2]{conversion.Between(func(*metav1Widget) (*gaugeV2, error) { return nil, nil }, func(*gaugeV2) (*metav1Widget, error) { return nil, nil })}, nil, "it is a Widget of example.com, and the hub is a Gauge of example.com"},
+		{"a type that nothing describes", []conversion.Spoke[gaugeV2]{conversion.Between(func(*undescribed) (*gaugeV2, error) { return nil, nil }, func(*gaugeV2) (*undescribed, error) { return nil, nil })}, nil, "not a known kind"},
+		{"a bound below nothing", nil, &conversion.ConverterOptions{KeepLost: true, MaxLostBytes: -1}, "ConverterOptions.MaxLostBytes is -1"},
+		{"a bound of what is not kept", nil, &conversion.ConverterOptions{MaxLostBytes: 1}, "MaxLostBytes is set, but KeepLost is not"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := conversion.NewConverter(tt.spokes, tt.opts); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("NewConverter = %v, want %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := conversion.NewConverter[undescribed](nil, nil); err == nil || !strings.Contains(err.Error(), "converter: hub: ") {
+		t.Errorf("NewConverter of a hub that nothing describes = %v", err)
+	}
+}
+
+// metav1Widget is of another kind.
+type metav1Widget struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+}
+
+func (*metav1Widget) KubeResource() core.Resource {
+	return core.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets"}
+}
+
+func TestCovers(t *testing.T) {
+	c := gauges(t, nil)
+	definition := func(kind string, versions ...string) *unstructured.Unstructured {
+		list := []any{}
+		for _, v := range versions {
+			list = append(list, map[string]any{"name": v})
+		}
+		return &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": "gauges.example.com"},
+			"spec":     map[string]any{"group": "example.com", "names": map[string]any{"kind": kind}, "versions": list},
+		}}
+	}
+	if err := c.Covers(definition("Gauge", "v1", "v2")); err != nil {
+		t.Errorf("Covers = %v", err)
+	}
+	for _, tt := range []struct {
+		crd  *unstructured.Unstructured
+		want string
+	}{
+		{definition("Gauge", "v1", "v3"), "converter: gauges.example.com: nothing converts Gauge of example.com/v3; there are the versions v2, v1, v1beta1"},
+		{definition("Meter", "v1"), "converter: gauges.example.com defines a Meter of example.com, and the hub is a Gauge of example.com"},
+		{&unstructured.Unstructured{Object: map[string]any{"spec": 1}}, "converter: : .spec.group accessor error"},
+	} {
+		if err := c.Covers(tt.crd); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Covers = %v, want %q", err, tt.want)
+		}
+	}
+}
+
+const keptV2 = "example.com/conversion-v2"
+
+func TestWhatIsLostComesBack(t *testing.T) {
+	c := gauges(t, &conversion.ConverterOptions{KeepLost: true})
+	full := func() *gaugeV2 {
+		return &gaugeV2{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v2", Kind: "Gauge"},
+			ObjectMeta: metav1.ObjectMeta{Name: "g"},
+			Spec: gaugeSpecV2{
+				Size:  sizeV2{"3", "cm"},
+				Parts: []partV2{{"a", "red", "round"}, {"b", "blue", "flat"}, {"c", "", "hidden"}},
+				Limit: &limitV2{1, 2}, Notes: []string{"x"},
+			},
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		edit    func(*gaugeV1)
+		changes func(*gaugeV2)
+	}{
+		{"when nothing changes", func(*gaugeV1) {}, func(*gaugeV2) {}},
+		{"when something else changes", func(g *gaugeV1) { g.Spec.Size = "4 cm" }, func(g *gaugeV2) { g.Spec.Size.Value = "4" }},
+		{"of the items that stay, also beside one that changes", func(g *gaugeV1) { g.Spec.Parts[0].Color = "green" }, func(g *gaugeV2) { g.Spec.Parts[0].Color = "green" }},
+		{"of the items that stay, when one goes", func(g *gaugeV1) { g.Spec.Parts = g.Spec.Parts[1:] }, func(g *gaugeV2) { g.Spec.Parts = g.Spec.Parts[1:] }},
+		{
+			"of the items that stay, when one comes",
+			func(g *gaugeV1) { g.Spec.Parts = append([]partV1{{"z", "black"}}, g.Spec.Parts...) },
+			func(g *gaugeV2) { g.Spec.Parts = append([]partV2{{Name: "z", Color: "black"}}, g.Spec.Parts...) },
+		},
+		{
+			"not where all is taken away",
+			func(g *gaugeV1) { g.Spec.Parts = nil },
+			func(g *gaugeV2) { g.Spec.Parts = nil },
+		},
+		{"in spite of another field", func(g *gaugeV1) { g.Spec.Rank = new(int32(7)) }, func(g *gaugeV2) {
+			g.Annotations = map[string]string{"example.com/conversion-v1": `{"was":{"spec":{}},"is":{"spec":{"rank":7}}}`}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spoke := to(t, c, full(), "v1").(*gaugeV1)
+			if spoke.Annotations[keptV2] == "" {
+				t.Fatal("nothing was kept")
+			}
+			tt.edit(spoke)
+			want := full()
+			tt.changes(want)
+			back := to(t, c, spoke, "v2").(*gaugeV2)
+			if diff := cmp.Diff(want, back); diff != "" {
+				t.Errorf("back in v2 (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsLostSurvivesAThirdVersion(t *testing.T) {
+	c := gauges(t, &conversion.ConverterOptions{KeepLost: true})
+	in := &gaugeV1{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: gaugeSpecV1{Size: "3 cm", Rank: new(int32(2))}}
+	hub := to(t, c, in, "v2")
+	beta := to(t, c, hub, "v1beta1")
+	back := to(t, c, to(t, c, beta, "v2"), "v1").(*gaugeV1)
+	if diff := cmp.Diff(in.Spec, back.Spec); diff != "" || len(back.Annotations) > 0 {
+		t.Errorf("by way of v2, v1beta1 and v2, annotations %v (-want +got):\n%s", back.Annotations, diff)
+	}
+}
+
+func TestAnAnnotationThatNobodyUnderstandsIsIgnored(t *testing.T) {
+	c := gauges(t, &conversion.ConverterOptions{KeepLost: true})
+	for _, text := range []string{"{", "[]", `{"is":{"spec":{"size":[]}}}`, `{"is":{"metadata":{"name":"other"},"kind":"Other"}}`, `{"is":1}`} {
+		in := &gaugeV1{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: map[string]string{keptV2: text, "mine": "x"}}, Spec: gaugeSpecV1{Size: "3 cm"}}
+		out := to(t, c, in, "v2").(*gaugeV2)
+		if out.Name != "g" || out.Kind != "Gauge" || out.Spec.Size.Unit != "cm" || cmp.Diff(map[string]string{"mine": "x"}, out.Annotations) != "" {
+			t.Errorf("with %s it becomes %+v", text, out)
+		}
+	}
+}
+
+func TestMoreThanMayBeKeptIsAnError(t *testing.T) {
+	c := gauges(t, &conversion.ConverterOptions{KeepLost: true, MaxLostBytes: 64})
+	obj := &gaugeV2{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v2", Kind: "Gauge"}, Spec: gaugeSpecV2{Notes: []string{strings.Repeat("x", 64)}}}
+	packed, err := wire.Pack(obj, wire.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "what v1 can't say takes 112 bytes to keep, and ConverterOptions.MaxLostBytes allows 64"
+	if _, err := c.Convert(packed, "example.com/v1"); err == nil || err.Error() != want {
+		t.Errorf("Convert = %v, want %s", err, want)
+	}
+}
+
+func TestRoundTrips(t *testing.T) {
+	conversiontest.RoundTrip(t, gauges(t, &conversion.ConverterOptions{KeepLost: true}), nil)
+}
+
+func FuzzRoundTrips(f *testing.F) {
+	conversiontest.Fuzz(f, gauges(f, &conversion.ConverterOptions{KeepLost: true}), nil)
+}
+
+// FuzzKept holds that no annotation makes a conversion fail or changes whose the object is.
+func FuzzKept(f *testing.F) {
+	f.Add(`{"was":{"spec":{}},"is":{"spec":{"limit":{"Low":1}}}}`)
+	f.Add(`{"was":{"spec":{"parts":[{"Name":"a"},1,[]]}},"is":{"spec":{"parts":[{"Name":"a","Shape":"x"}],"notes":null}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		c := gauges(t, &conversion.ConverterOptions{KeepLost: true, MaxLostBytes: 1 << 20})
+		in := &gaugeV1{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: map[string]string{keptV2: text}}, Spec: gaugeSpecV1{Parts: []partV1{{"a", "b"}}}}
+		if out := to(t, c, in, "v2"); out.GetName() != "g" || out.GetAnnotations()[keptV2] != "" {
+			t.Errorf("it becomes %+v", out)
+		}
+	})
+}
+
+func ExampleNewConverter() {
+	converter, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{
+		conversion.Between(v1ToV2, v2ToV1),
+		conversion.Between(betaToV2, v2ToBeta),
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(converter.Versions())
+	const old = `{"apiVersion":"example.com/v1","kind":"Gauge","metadata":{"name":"g"},"spec":{"size":"3 cm"}}`
+	obj, err := converter.Convert(wire.NewPacked(wire.JSON, []byte(old)), "example.com/v2")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(obj.GetName(), strconv.Quote(obj.(*gaugeV2).Spec.Size.Unit))
+	// Output:
+	// [v2 v1 v1beta1]
+	// g "cm"
+}

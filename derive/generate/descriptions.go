@@ -1,0 +1,121 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kube-go/sdk/derive/internal/crd"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// described is a schema that has a description.
+type described struct {
+	schema *structural.Schema
+	depth  int
+}
+
+// limit shortens the descriptions of a definition as far as the options say.
+func (r *run) limit(c *crd.CRD, versions []crd.Version) {
+	var list []described
+	for _, v := range versions {
+		list = collect(v.Schema, 0, false, list)
+	}
+	for _, d := range list {
+		switch most := r.opts.MaxDescription; {
+		case most < 0:
+			d.schema.Description = ""
+		case most > 0:
+			d.schema.Description = atMost(d.schema.Description, most)
+		}
+	}
+	if r.opts.MaxSize <= 0 {
+		return
+	}
+	size, err := r.fit(c, list)
+	if err == nil && size > r.opts.MaxSize {
+		err = fmt.Errorf("%s has %d bytes even without the descriptions that may go; it should have %d", c.FileName(), size, r.opts.MaxSize)
+	}
+	if err != nil {
+		r.problems.add(versions[0].Pos, err.Error())
+	}
+}
+
+// fit shortens descriptions until the definition is small enough, and returns how large it is then.
+func (r *run) fit(c *crd.CRD, list []described) (int, error) {
+	deepest := 0
+	for _, d := range list {
+		deepest = max(deepest, d.depth)
+	}
+	size, err := c.Size()
+	for _, shorten := range []func(string) string{firstSentence, func(string) string { return "" }} {
+		for depth := deepest; depth >= 0 && err == nil && size > r.opts.MaxSize; depth-- {
+			for _, d := range list {
+				if d.depth == depth {
+					d.schema.Description = shorten(d.schema.Description)
+				}
+			}
+			size, err = c.Size()
+		}
+	}
+	return size, err
+}
+
+// collect gathers the descriptions that may be shortened, with how deep they are. Those inside of a field that says
+// drop are left out at once.
+func collect(s *structural.Schema, depth int, drop bool, list []described) []described {
+	if s == nil {
+		return list
+	}
+	switch {
+	case drop && s.Descriptions != structural.DescriptionsKeep:
+		s.Description = ""
+	case s.Description != "" && s.Descriptions != structural.DescriptionsKeep:
+		list = append(list, described{s, depth})
+	}
+	drop = drop || s.Descriptions == structural.DescriptionsDrop
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		list = collect(s.Properties[name], depth+1, drop, list)
+	}
+	list = collect(s.Items, depth+1, drop, list)
+	return collect(s.AdditionalProperties, depth+1, drop, list)
+}
+
+// atMost cuts a text at the end of a sentence, or else of a word.
+func atMost(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	text = text[:most]
+	if i := strings.LastIndexFunc(text, endsSentence); i > 0 {
+		_, width := utf8.DecodeRuneInString(text[i:])
+		return text[:i+width]
+	}
+	if i := strings.LastIndexFunc(text, unicode.IsSpace); i > 0 {
+		text = text[:i]
+	}
+	return text + "..."
+}
+
+func endsSentence(r rune) bool { return unicode.Is(unicode.STerm, r) }
+
+// firstSentence returns a text up to the first end of a sentence that is followed by white space, or its first paragraph.
+func firstSentence(text string) string {
+	text, _, _ = strings.Cut(text, "\n\n")
+	for i, r := range text {
+		next := i + utf8.RuneLen(r)
+		if endsSentence(r) && next < len(text) && unicode.IsSpace(rune(text[next])) {
+			return text[:next]
+		}
+	}
+	return text
+}

@@ -1,0 +1,181 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+import (
+	"github.com/google/cel-go/cel"
+
+	"github.com/kube-go/sdk/derive/internal/openapi"
+)
+
+// The sizes that servers reckon with, in bytes of JSON.
+const (
+	maxRequest   = 3 << 20
+	maxText      = maxRequest - 2 // without the quotes
+	maxMoment    = 32             // of a time or a duration
+	minText      = 2
+	minBool      = 4
+	minNumber    = 1
+	minDuration  = 3
+	dateSize     = 12
+	minTimestamp = 21
+)
+
+// Type is what rules see of a schema.
+type Type struct {
+	Fields map[string]*Type // of an object, by escaped names
+	Elem   *Type            // of a list or a map
+	isMap  bool
+
+	simple  *cel.Type // of all others
+	max     int64     // the most characters, items or entries
+	minSize int64     // the least bytes
+}
+
+// Property returns the type of a property, nil when rules don't see it.
+func (t *Type) Property(name string) *Type {
+	if key, ok := Escape(name); ok {
+		return t.Fields[key]
+	}
+	return nil
+}
+
+// TypeOf returns what rules see of a schema, nil when they see nothing. A resource always has its names and its kind.
+func TypeOf(s *openapi.Schema, resource bool) *Type {
+	if s == nil {
+		return nil
+	}
+	if s.IntOrString {
+		t := &Type{simple: cel.DynType, minSize: 1, max: maxText}
+		if s.MaxLength != nil {
+			t.max = utf8Length(s)
+		}
+		return t
+	}
+	if resource {
+		s = withMeta(s)
+	}
+	switch s.Type {
+	case "array":
+		return listOf(s)
+	case "object":
+		if s.Value() != nil {
+			return mapOf(s)
+		}
+		return objectOf(s)
+	case "string":
+		return textOf(s)
+	case "boolean":
+		return &Type{simple: cel.BoolType, minSize: minBool}
+	case "number":
+		return &Type{simple: cel.DoubleType, minSize: minNumber}
+	case "integer":
+		return &Type{simple: cel.IntType, minSize: minNumber}
+	}
+	return nil
+}
+
+func listOf(s *openapi.Schema) *Type {
+	item := s.Item()
+	if item == nil {
+		return nil
+	}
+	elem := TypeOf(item, item.EmbeddedResource)
+	if elem == nil {
+		return nil
+	}
+	t := &Type{Elem: elem, minSize: 2, max: (maxRequest - 2) / (elem.minSize + 1)}
+	if s.MaxItems != nil {
+		t.max = max(0, *s.MaxItems)
+	}
+	return t
+}
+
+func mapOf(s *openapi.Schema) *Type {
+	elem := TypeOf(s.Value(), s.Value().EmbeddedResource)
+	if elem == nil {
+		return nil
+	}
+	const key = 6 // quotes, a colon, a comma, and two characters
+	t := &Type{Elem: elem, isMap: true, minSize: 2, max: (maxRequest - 2) / (elem.minSize + key)}
+	if s.MaxProperties != nil {
+		t.max = max(0, *s.MaxProperties)
+	}
+	return t
+}
+
+func objectOf(s *openapi.Schema) *Type {
+	required := map[string]bool{}
+	for _, name := range s.Required {
+		required[name] = true
+	}
+	t := &Type{Fields: map[string]*Type{}, minSize: 2}
+	for name, p := range s.Properties {
+		field := TypeOf(p, p.EmbeddedResource)
+		if field == nil {
+			continue
+		}
+		if key, ok := Escape(name); ok {
+			t.Fields[key] = field
+		}
+		if required[name] && p.Default == nil {
+			t.minSize += int64(len(name)) + field.minSize + 4
+		}
+	}
+	return t
+}
+
+func textOf(s *openapi.Schema) *Type {
+	switch s.Format {
+	case "byte":
+		t := &Type{simple: cel.BytesType, minSize: minText, max: maxText}
+		if s.MaxLength != nil {
+			t.max = max(0, *s.MaxLength)
+		}
+		return t
+	case "duration":
+		return &Type{simple: cel.DurationType, minSize: minDuration, max: maxMoment}
+	case "date":
+		return &Type{simple: cel.TimestampType, minSize: dateSize, max: dateSize}
+	case "date-time":
+		return &Type{simple: cel.TimestampType, minSize: minTimestamp, max: maxMoment}
+	}
+	t := &Type{simple: cel.StringType, minSize: minText, max: maxText}
+	switch {
+	case s.MaxLength != nil:
+		t.max = utf8Length(s)
+	case len(s.Enum) > 0:
+		t.max = 0
+		for _, v := range s.Enum {
+			text, _ := v.(string)
+			t.max = max(t.max, int64(len(text)))
+		}
+	}
+	return t
+}
+
+// utf8Length returns how many bytes the characters of a text take at most.
+func utf8Length(s *openapi.Schema) int64 { return max(0, *s.MaxLength) * 4 }
+
+// withMeta returns a schema in which a resource has its kind and its names.
+func withMeta(s *openapi.Schema) *openapi.Schema {
+	isText := func(s *openapi.Schema, name string) bool {
+		return s != nil && s.Properties[name] != nil && s.Properties[name].Type == "string"
+	}
+	meta := s.Properties["metadata"]
+	if isText(s, "kind") && isText(s, "apiVersion") && meta != nil && meta.Type == "object" && isText(meta, "name") && isText(meta, "generateName") {
+		return s
+	}
+	full := *s
+	full.Properties = map[string]*openapi.Schema{}
+	for name, p := range s.Properties {
+		full.Properties[name] = p
+	}
+	text := &openapi.Schema{Type: "string"}
+	full.Properties["kind"], full.Properties["apiVersion"] = text, text
+	full.Properties["metadata"] = &openapi.Schema{
+		Type: "object", Properties: map[string]*openapi.Schema{"name": text, "generateName": text},
+	}
+	return &full
+}

@@ -1,0 +1,177 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// facts says in words what a schema asks of a value itself.
+func facts(s *jsonschema.Schema) []string {
+	var list []string
+	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if len(s.Enum) > 0 {
+		say("One of %s.", values(s.Enum))
+	}
+	if s.Format != "" && s.Format != "byte" && s.Ref == "" && s.Type == "string" {
+		say("Format: %s.", s.Format)
+	}
+	if s.Pattern != "" {
+		say("Matches %s.", code(s.Pattern))
+	}
+	for _, b := range []struct{ words, n string }{
+		{"At least", s.Minimum.String()},
+		{"More than", s.ExclusiveMinimum.String()},
+		{"At most", s.Maximum.String()},
+		{"Less than", s.ExclusiveMaximum.String()},
+		{"A multiple of", s.MultipleOf.String()},
+	} {
+		if b.n != "" {
+			say("%s %s.", b.words, b.n)
+		}
+	}
+	for _, b := range []struct {
+		min, max *uint64
+		noun     string
+	}{{s.MinLength, s.MaxLength, "character"}, {s.MinItems, s.MaxItems, "item"}, {s.MinProperties, s.MaxProperties, "entry"}} {
+		if text := between(b.min, b.max, b.noun); text != "" {
+			say("%s.", text)
+		}
+	}
+	list = append(list, topology(s)...)
+	for _, example := range s.Examples {
+		say("Example: %s.", code(jsonText(example)))
+	}
+	if more, ok := s.Extras[structural.KeyExternalDocs].(*structural.ExternalDocs); ok {
+		say("See %s", strings.TrimSpace(more.URL+" "+more.Description))
+	}
+	return list
+}
+
+// between says how many of something there may be.
+func between(low, high *uint64, noun string) string {
+	switch {
+	case low != nil && high != nil && *low == *high:
+		return "Exactly " + count(*low, noun)
+	case low != nil && high != nil:
+		return fmt.Sprintf("%d to %s", *low, count(*high, noun))
+	case low != nil:
+		return "At least " + count(*low, noun)
+	case high != nil:
+		return "At most " + count(*high, noun)
+	}
+	return ""
+}
+
+func count(n uint64, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// topology says what a server makes of nulls, of unknown fields, and of applies by several managers.
+func topology(s *jsonschema.Schema) []string {
+	var list []string
+	if s.Extras[structural.KeyNullable] == true {
+		list = append(list, "May be null.")
+	}
+	switch s.Extras[structural.KeyListType] {
+	case "set":
+		list = append(list, "No item may be there twice.")
+	case "map":
+		keys, _ := s.Extras[structural.KeyListMapKeys].([]string)
+		quoted := make([]string, len(keys))
+		for i, key := range keys {
+			quoted[i] = code(key)
+		}
+		list = append(list, fmt.Sprintf("Items are told apart by %s.", strings.Join(quoted, " and ")))
+	}
+	if s.Extras[structural.KeyListType] == "atomic" && s.Type == "array" || s.Extras[structural.KeyMapType] == "atomic" {
+		list = append(list, "Applied as a whole.")
+	}
+	if s.Extras[structural.KeyEmbeddedResource] == true {
+		list = append(list, "A whole Kubernetes object.")
+	}
+	if s.Extras[structural.KeyPreserveUnknownFields] == true && s.Type != "" {
+		list = append(list, "Fields that are not known are kept.")
+	}
+	return list
+}
+
+// inner says what a schema asks of the items of a list, or of the values of a map.
+func inner(s *jsonschema.Schema) []string {
+	what, of := "Each item", s.Items
+	if of == nil && isMap(s) {
+		what, of = "Each value", s.AdditionalProperties
+	}
+	if of == nil {
+		return nil
+	}
+	var list []string
+	for _, fact := range append(facts(of), inner(of)...) {
+		list = append(list, what+": "+strings.ToLower(fact[:1])+fact[1:])
+	}
+	return list
+}
+
+func rulesOf(s *jsonschema.Schema) []structural.Rule {
+	rules, _ := s.Extras[structural.KeyValidations].([]structural.Rule)
+	return rules
+}
+
+// basicName returns what a type that has no name of its own is called.
+func basicName(s *jsonschema.Schema) string {
+	switch {
+	case s.Extras[structural.KeyIntOrString] == true:
+		return "integer or string"
+	case isStruct(s):
+		return "object"
+	case s.Type == "string" && s.Format == "byte":
+		return "bytes in base64"
+	}
+	return cmp.Or(s.Type, "any")
+}
+
+func values(list []any) string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = code(strings.Trim(jsonText(v), `"`))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// jsonText writes a value in one line.
+func jsonText(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// code quotes a text in Markdown, whatever it has in it.
+func code(text string) string {
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
+	}
+	return fence + strings.ReplaceAll(text, "\n", " ") + fence
+}

@@ -1,0 +1,48 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"strings"
+)
+
+//go:embed page.html
+var pageTemplate string
+
+// HTML writes a page as HTML that needs no other file.
+func (p *Page) HTML() ([]byte, error) {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"prose":     func(text string) template.HTML { return template.HTML(htmlText(text)) },            //nolint:gosec // htmlText escapes
+		"line":      func(text string) template.HTML { return template.HTML(unwrapped(htmlText(text))) }, //nolint:gosec // htmlText escapes
+		"generated": func() template.HTML { return template.HTML(generatedBy) },                          //nolint:gosec // a constant
+		"rule":      ruleText,
+		"kindFacts": kindFactPairs,
+	}).Parse(pageTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("parse the template: %w", err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("write the page of %s/%s: %w", p.Group, p.Version, err)
+	}
+	return b.Bytes(), nil
+}
+
+// unwrapped removes the paragraph around a text that is none.
+func unwrapped(text string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(text, "<p>"), "</p>\n")
+}
+
+// kindFactPairs returns the facts of a kind as a template reads them.
+func kindFactPairs(t *Type) [][2]string {
+	var pairs [][2]string
+	for _, f := range kindFacts(t.Kind) {
+		pairs = append(pairs, [2]string{f.name, f.text})
+	}
+	return pairs
+}

@@ -1,0 +1,193 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflected
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/shape"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+// Describe makes the document of a type, and tells all that is wrong with it.
+func Describe(t reflect.Type) (*jsonschema.Schema, []error) {
+	b := &builder{defs: jsonschema.Definitions{}, names: map[reflect.Type]string{}}
+	root := b.schema(t)
+	root.Definitions = b.defs
+	for _, check := range b.checks {
+		check()
+	}
+	return root, b.errs
+}
+
+type builder struct {
+	defs   jsonschema.Definitions
+	names  map[reflect.Type]string // of the definitions
+	stack  []frame
+	checks []func() // of what needs the whole document
+	errs   []error
+}
+
+// frame is a type or a field that is being described.
+type frame struct {
+	t      reflect.Type // nil for a field
+	label  string       // as in DocumentSpec.Title, for messages
+	bounds bool         // the field says that what is below it may be anything
+}
+
+// refuse reports that something can't be described.
+func (b *builder) refuse(what, remedy string) *jsonschema.Schema {
+	b.complain(what + ": " + remedy)
+	return &jsonschema.Schema{}
+}
+
+func (b *builder) complain(msg string) {
+	label := "the type"
+	if len(b.stack) > 0 {
+		label = b.stack[len(b.stack)-1].label
+	}
+	b.errs = append(b.errs, fmt.Errorf("%s: %s", label, msg))
+}
+
+// schema describes a type.
+func (b *builder) schema(t reflect.Type) *jsonschema.Schema {
+	if t.Name() != "" && t.PkgPath() != "" {
+		return b.named(t)
+	}
+	return b.kind(t)
+}
+
+// kind describes a type by what it is made of.
+func (b *builder) kind(t reflect.Type) *jsonschema.Schema {
+	if s := shape.Basic(t.Kind().String()); s != nil {
+		return s
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return b.schema(t.Elem())
+	case reflect.Slice:
+		if isBytes(t) {
+			return shape.Bytes()
+		}
+		return &jsonschema.Schema{Type: "array", Items: b.schema(t.Elem())}
+	case reflect.Array:
+		return shape.Array(int64(t.Len()), b.schema(t.Elem()))
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String && !implements[textMarshaler](t.Key()) {
+			return b.refuse(fmt.Sprintf("the keys of a map must be strings, not %s", t.Key()), "use a string type, or a list of structs")
+		}
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: b.schema(t.Elem())}
+	case reflect.Struct:
+		return b.structType(t)
+	case reflect.Interface:
+		return b.refuse("an interface has no schema", "use runtime.RawExtension for any object, or a struct that has one field for each alternative")
+	case reflect.Chan:
+		return b.refuse("a channel can't be stored in an object", `remove the field, or leave it out with json:"-"`)
+	case reflect.Func:
+		return b.refuse("a function can't be stored in an object", `remove the field, or leave it out with json:"-"`)
+	default:
+		return b.refuse(fmt.Sprintf("a %s can't be stored in an object", t.Kind()), "use a string or a number")
+	}
+}
+
+// isBytes reports whether encoding/json writes a list as a text in base64.
+func isBytes(t reflect.Type) bool {
+	e := t.Elem()
+	return e.Kind() == reflect.Uint8 && !implements[jsonMarshaler](e) && !implements[textMarshaler](e)
+}
+
+// named makes a definition of a type, unless there is one, and refers to it.
+func (b *builder) named(t reflect.Type) *jsonschema.Schema {
+	if i := slices.IndexFunc(b.stack, func(f frame) bool { return f.t == t }); i >= 0 {
+		return b.recursive(t)
+	}
+	name := b.nameOf(t)
+	if b.defs[name] == nil {
+		b.stack = append(b.stack, frame{t: t, label: label(t)})
+		s := shape.Known(t.PkgPath(), t.Name())
+		if s == nil {
+			s = b.describe(mirror(t))
+		}
+		b.stack = b.stack[:len(b.stack)-1]
+		b.defs[name] = s
+	}
+	return &jsonschema.Schema{Ref: structural.DefPrefix + name}
+}
+
+// nameOf returns the name of a type's definition. Types that are declared in functions may share theirs.
+func (b *builder) nameOf(t reflect.Type) string {
+	if name, ok := b.names[t]; ok {
+		return name
+	}
+	base := t.PkgPath() + "." + t.Name()
+	name := base
+	for i := 2; b.taken(name); i++ {
+		name = base + "·" + strconv.Itoa(i)
+	}
+	b.names[t] = name
+	return name
+}
+
+func (b *builder) taken(name string) bool {
+	for _, other := range b.names {
+		if other == name {
+			return true
+		}
+	}
+	return false
+}
+
+// label names a type as one would in its package.
+func label(t reflect.Type) string {
+	name, _, _ := strings.Cut(t.Name(), "[")
+	return name
+}
+
+// recursive is what stands for a type inside of itself.
+func (b *builder) recursive(t reflect.Type) *jsonschema.Schema {
+	for _, f := range slices.Backward(b.stack) {
+		if f.bounds && t.Kind() != reflect.Slice {
+			return &jsonschema.Schema{Type: "object"}
+		}
+		if f.t == t {
+			break
+		}
+	}
+	return b.refuse(fmt.Sprintf("type %s contains itself, and the schema of a CRD can't", label(t)),
+		fmt.Sprintf("tag the field where it does with jsonschema_extras:%q, so that a server stops checking there",
+			structural.KeyPreserveUnknownFields+"=true"))
+}
+
+// describe describes a type that has a name: by its methods where it has such as say it, else by what it is made of.
+func (b *builder) describe(t reflect.Type) *jsonschema.Schema {
+	s := b.stated(t)
+	if s == nil {
+		s = b.kind(t)
+	}
+	if doc := documentation(t)[""]; s.Description == "" {
+		s.Description = doc
+	}
+	if e, ok := method[extender](t); ok {
+		e.JSONSchemaExtend(s)
+	}
+	return s
+}
+
+// resolve follows references to the schema that has a type of its own.
+func (b *builder) resolve(s *jsonschema.Schema) *jsonschema.Schema {
+	for s.Type == "" && s.Ref != "" {
+		def := b.defs[strings.TrimPrefix(s.Ref, structural.DefPrefix)]
+		if def == nil {
+			return s
+		}
+		s = def
+	}
+	return s
+}

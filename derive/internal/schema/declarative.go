@@ -1,0 +1,372 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/types"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/structural"
+	"github.com/kube-go/sdk/derive/internal/suggest"
+)
+
+// declarative applies one of the markers of Kubernetes' own validation. Those that controller-gen knows hold for the types
+// of other modules, too. The others do not: such types are validated by servers that know which of their markers are in
+// force, and a CRD that said more than controller-gen's would refuse objects that are accepted today.
+func (t *target) declarative(m *load.Marker) error {
+	switch name := strings.TrimPrefix(m.Name, "k8s:"); name {
+	case "optional":
+		return nil
+	case "required", "immutable", "enum":
+		return t.general(m.Name, m)
+	case "listType", "listMapKey":
+		return t.topology(name, m)
+	case "maximum", "minimum":
+		return t.numeric(strings.ToUpper(name[:1])+name[1:], m.Args)
+	case "maxItems":
+		return t.counted("MaxItems", m.Args)
+	}
+	if !t.builder.strict(t.obj) {
+		return nil
+	}
+	if why := t.builder.program.Markers().Unsayable(m.Marker); why != "" {
+		return errors.New("a CRD can't say this: " + why)
+	}
+	return t.declared(m)
+}
+
+// declared applies a marker that only the types of the module itself may use.
+func (t *target) declared(m *load.Marker) error {
+	switch name := strings.TrimPrefix(m.Name, "k8s:"); name {
+	case "minItems", "maxProperties", "minProperties":
+		return t.counted(strings.ToUpper(name[:1])+name[1:], m.Args)
+	case "maxLength", "minLength":
+		return t.textual(strings.ToUpper(name[:1])+name[1:], m.Args)
+	case "maxBytes", "format":
+		return t.ofText(m)
+	case "neq":
+		return t.neq(m)
+	case "unique":
+		return t.unique(m.Args.String(""))
+	case "monotonic":
+		if err := t.want("numbers", "integer", "number"); err != nil {
+			return err
+		}
+		t.rule(structural.Rule{Rule: "self >= oldSelf", Message: "the value may not decrease"})
+	case "update":
+		return t.update(m)
+	case "eachVal":
+		return t.eachVal(m)
+	case "eachKey":
+		return t.eachKey(m)
+	case "subfield":
+		return t.subfield(m)
+	}
+	return nil // about the struct that the field is in
+}
+
+// ofText applies markers that say what a text looks like.
+func (t *target) ofText(m *load.Marker) error {
+	if err := t.want("texts", "string"); err != nil {
+		return err
+	}
+	s := t.schema
+	if m.Name == "k8s:maxBytes" {
+		n := m.Args.Number("").String()
+		t.rule(structural.Rule{Rule: fmt.Sprintf("size(bytes(self)) <= %s", n), Message: fmt.Sprintf("may not be more than %s bytes", n)})
+		if s.MaxLength == nil { // a character takes a byte at least
+			return size(m.Args, &s.MaxLength)
+		}
+		return nil
+	}
+	f, err := formatOf(m.Args.String(""))
+	if err != nil {
+		return err
+	}
+	if f.pattern != "" {
+		if s.Pattern != "" && s.Pattern != f.pattern {
+			return fmt.Errorf("it stands for the pattern %s, and there is one already: %s", f.pattern, s.Pattern)
+		}
+		s.Pattern = f.pattern
+	} else {
+		t.rule(structural.Rule{Rule: f.test("self"), Message: f.message})
+	}
+	if f.maxLength > 0 && (s.MaxLength == nil || *s.MaxLength > f.maxLength) {
+		s.MaxLength = &f.maxLength
+	}
+	return nil
+}
+
+func (t *target) neq(m *load.Marker) error {
+	v := m.Args[""]
+	if err := t.fits(v); err != nil {
+		return err
+	}
+	literal, err := celLiteral(v)
+	if err != nil {
+		return err
+	}
+	t.rule(structural.Rule{Rule: "self != " + literal, Message: "may not be " + literal})
+	return nil
+}
+
+// celLiteral writes a value of a marker in CEL.
+func celLiteral(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v), nil
+	case json.Number:
+		return v.String(), nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	}
+	return "", errors.New("the value must be a text, a number or a truth value")
+}
+
+// unique says of an atomic list what servers see to in sets and maps.
+func (t *target) unique(how string) error {
+	if err := t.want("lists", "array"); err != nil {
+		return err
+	}
+	listType, _ := t.schema.Extras[structural.KeyListType].(string)
+	if listType == how { // servers compare its items anyway
+		return nil
+	}
+	if listType != "" && listType != "atomic" {
+		return fmt.Errorf("the list is a %s already", listType)
+	}
+	same := "x == y"
+	if how == "map" {
+		keys, _ := t.schema.Extras[structural.KeyListMapKeys].([]string)
+		if len(keys) == 0 {
+			return errors.New("it needs a +k8s:listMapKey: the field that tells items apart")
+		}
+		delete(t.schema.Extras, structural.KeyListMapKeys) // servers want them in maps alone
+		tests := make([]string, len(keys))
+		for i, key := range keys {
+			tests[i] = fmt.Sprintf("x.%[1]s == y.%[1]s", celName(key))
+		}
+		same = strings.Join(tests, " && ")
+	}
+	if t.schema.MaxItems == nil {
+		return errors.New("it needs a +k8s:maxItems beside it: servers refuse to compare each item with each other without a bound")
+	}
+	t.rule(structural.Rule{Rule: "self.all(x, self.exists_one(y, " + same + "))", Message: "the items must differ"})
+	return nil
+}
+
+// update restricts changes of the value. What is about setting and unsetting it is a rule of the struct around.
+func (t *target) update(m *load.Marker) error {
+	known := []string{"NoModify", "NoSet", "NoUnset", "NoAddItem", "NoRemoveItem"}
+	for _, how := range m.Args.Strings("") {
+		switch how {
+		case "NoModify":
+			t.rule(structural.Rule{Rule: "self == oldSelf", Message: "field is immutable once set"})
+		case "NoAddItem", "NoRemoveItem":
+			if err := t.items1(how); err != nil {
+				return err
+			}
+		case "NoSet", "NoUnset":
+		default:
+			if near := suggest.Nearest(how, known); near != "" {
+				return fmt.Errorf("%q is not one of %s; did you mean %q?", how, strings.Join(known, ", "), near)
+			}
+			return fmt.Errorf("%q is not one of %s", how, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// items1 forbids that items are added to a list or a map, or removed from it.
+func (t *target) items1(how string) error {
+	from, to, what := "self", "oldSelf", "added"
+	if how == "NoRemoveItem" {
+		from, to, what = "oldSelf", "self", "removed"
+	}
+	listType, _ := t.schema.Extras[structural.KeyListType].(string)
+	keys, _ := t.schema.Extras[structural.KeyListMapKeys].([]string)
+	test := "x in " + to
+	switch {
+	case t.typeName() == "object":
+	case t.typeName() == "array" && listType == "set":
+	case t.typeName() == "array" && listType == "map" && len(keys) > 0:
+		tests := make([]string, len(keys))
+		for i, key := range keys {
+			tests[i] = fmt.Sprintf("x.%[1]s == y.%[1]s", celName(key))
+		}
+		test = fmt.Sprintf("%s.exists(y, %s)", to, strings.Join(tests, " && "))
+	default:
+		return fmt.Errorf("%s needs items that can be told apart: a map, or a list with +listType=set or +listType=map", how)
+	}
+	t.rule(structural.Rule{Rule: fmt.Sprintf("%s.all(x, %s)", from, test), Message: "items may not be " + what})
+	return nil
+}
+
+// eachVal applies a marker to the items of a list or the values of a map.
+func (t *target) eachVal(m *load.Marker) error {
+	below := t.within(&t.schema.Items, func(s *jsonschema.Schema) *jsonschema.Schema { return s.Items })
+	switch {
+	case t.typeName() == "array":
+	case t.typeName() == "object" && t.builder.resolve(t.schema).AdditionalProperties != nil:
+		below = t.within(&t.schema.AdditionalProperties, func(s *jsonschema.Schema) *jsonschema.Schema { return s.AdditionalProperties })
+	default:
+		return errors.New("only lists and maps have values; this is " + t.describe())
+	}
+	return below().inner(m)
+}
+
+// subfield applies a marker to a field of a struct.
+func (t *target) subfield(m *load.Marker) error {
+	name := m.Args.String("field")
+	full := t.builder.rewritten(t.schema)
+	if full == nil {
+		return nil // refused elsewhere
+	}
+	prop := full.Properties[name]
+	if prop == nil {
+		return fmt.Errorf("there is no field %q%s", name, didYouMean(name, full))
+	}
+	s := t.schema
+	switch m.Applies.Name {
+	case "k8s:required":
+		s.Required = append(slices.Clone(s.Required), name)
+	case "k8s:optional":
+		if slices.Contains(full.Required, name) {
+			return fmt.Errorf("field %q is required by its own struct, which can't be taken back here", name)
+		}
+		return nil
+	}
+	if s.Properties == nil {
+		s.Properties = jsonschema.NewProperties()
+	}
+	p, ok := s.Properties.Get(name)
+	if !ok {
+		p = &jsonschema.Schema{Type: prop.Type}
+		if prop.IntOrString {
+			p.Extras = map[string]any{structural.KeyIntOrString: true}
+		}
+		s.Properties.Set(name, p)
+	}
+	if m.Applies.Name == "k8s:forbidden" {
+		t.rule(structural.Rule{Rule: fmt.Sprintf("!has(self.%s)", celName(name)), Message: fmt.Sprintf("%s may not be set", name)})
+		return nil
+	}
+	return (&target{builder: t.builder, schema: p, obj: t.obj, decl: t.decl}).inner(m)
+}
+
+// within returns what makes a target of a part of the value: what is said there comes on top of the part's own schema.
+func (t *target) within(at **jsonschema.Schema, part func(*jsonschema.Schema) *jsonschema.Schema) func() *target {
+	return func() *target {
+		if *at == nil {
+			own := t.builder.resolve(part(t.builder.resolve(t.schema)))
+			*at = &jsonschema.Schema{Type: own.Type}
+		}
+		return &target{builder: t.builder, schema: *at, obj: t.obj, decl: t.decl, items: true}
+	}
+}
+
+// inner applies the marker that another holds.
+func (t *target) inner(m *load.Marker) error {
+	inner := &load.Marker{Marker: m.Applies, Pos: m.Pos}
+	switch inner.Name {
+	case "k8s:optional", "k8s:forbidden", "k8s:unionMember", "k8s:unionDiscriminator", "k8s:zeroOrOneOfMember",
+		"k8s:dependentRequired", "k8s:dependentForbidden", "k8s:enum", "k8s:enumExclude":
+		return fmt.Errorf("%s has no meaning here", t.builder.program.Markers().Spelling(inner.Marker))
+	}
+	if err := t.declarative(inner); err != nil {
+		return fmt.Errorf("%s: %w", t.builder.program.Markers().Spelling(inner.Marker), err)
+	}
+	return nil
+}
+
+// eachKey applies a marker to the keys of a map, by a rule.
+func (t *target) eachKey(m *load.Marker) error {
+	if t.typeName() != "object" || t.builder.resolve(t.schema).AdditionalProperties == nil {
+		return errors.New("only maps have keys; this is " + t.describe())
+	}
+	test, message, err := keyTest(m)
+	if err != nil {
+		return err
+	}
+	t.rule(structural.Rule{Rule: "self.all(k, " + test + ")", Message: "each key " + message})
+	return nil
+}
+
+// keyTest is what a marker asks of a key called k.
+func keyTest(m *load.Marker) (test, message string, err error) {
+	a := m.Applies.Args
+	n := a.Number("").String()
+	switch m.Applies.Name {
+	case "k8s:maxLength":
+		return "size(k) <= " + n, "may have at most " + n + " characters", nil
+	case "k8s:minLength":
+		return "size(k) >= " + n, "must have at least " + n + " characters", nil
+	case "k8s:maxBytes":
+		return "size(bytes(k)) <= " + n, "may have at most " + n + " bytes", nil
+	case "k8s:neq":
+		literal, err := celLiteral(a[""])
+		return "k != " + literal, "must differ from " + literal, err
+	case "k8s:format":
+		f, err := formatOf(a.String(""))
+		if err != nil {
+			return "", "", err
+		}
+		test := f.test("k")
+		if f.maxLength > 0 {
+			test = fmt.Sprintf("size(k) <= %d && %s", f.maxLength, test)
+		}
+		return test, f.message, nil
+	}
+	return "", "", fmt.Errorf("+%s can't be asked of keys", m.Applies.Name)
+}
+
+// aboutStruct adds what the markers of a field say of the struct around it.
+func (b *Builder) aboutStruct(parent *jsonschema.Schema, field *types.Var, name string, decl *load.Decl) {
+	if !b.strict(field) {
+		return
+	}
+	t := &target{builder: b, schema: parent}
+	f := celName(name)
+	for _, m := range decl.Markers {
+		if strings.HasPrefix(m.Name, "k8s:dependent") {
+			b.checkSibling(parent, m)
+		}
+		other := m.Args.String("field")
+		switch m.Name {
+		case "k8s:forbidden":
+			t.rule(structural.Rule{Rule: "!has(self." + f + ")", Message: name + " may not be set"})
+		case "k8s:dependentRequired":
+			t.rule(structural.Rule{Rule: fmt.Sprintf("!has(self.%s) || has(self.%s)", f, celName(other)), Message: other + " must be set when " + name + " is"})
+		case "k8s:dependentForbidden":
+			t.rule(structural.Rule{Rule: fmt.Sprintf("!has(self.%s) || !has(self.%s)", f, celName(other)), Message: other + " may not be set when " + name + " is"})
+		case "k8s:update":
+			for _, how := range m.Args.Strings("") {
+				switch how {
+				case "NoSet":
+					t.rule(structural.Rule{Rule: fmt.Sprintf("!has(self.%[1]s) || has(oldSelf.%[1]s)", f), Message: name + " may not be set later"})
+				case "NoUnset":
+					t.rule(structural.Rule{Rule: fmt.Sprintf("!has(oldSelf.%[1]s) || has(self.%[1]s)", f), Message: name + " may not be unset"})
+				}
+			}
+		}
+	}
+}
+
+// checkSibling checks that a field depends on one that there is, once the document is complete.
+func (b *Builder) checkSibling(parent *jsonschema.Schema, m *load.Marker) {
+	b.checks = append(b.checks, func() {
+		name := m.Args.String("field")
+		if full := b.rewritten(parent); full != nil && full.Properties[name] == nil {
+			b.report(m.Pos, fmt.Sprintf("+%s: there is no field %q%s", m.Name, name, didYouMean(name, full)))
+		}
+	})
+}

@@ -1,0 +1,127 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"go/types"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/shape"
+)
+
+const typeMarker = validation + "Type"
+
+// encoded describes a type that does not show in Go what it is in JSON; it returns nil for all others.
+func (b *Builder) encoded(t *types.Named, decl *load.Decl) *jsonschema.Schema {
+	if s := b.stated(t); s != nil {
+		return s
+	}
+	asJSON, asText := encoder(t, "MarshalJSON"), encoder(t, "MarshalText")
+	said := decl.Get(typeMarker)
+	_, isStruct := t.Underlying().(*types.Struct)
+	switch {
+	case said != nil && asJSON != nil:
+		if isStruct && said.Args.String("") == "object" && b.strict(t.Obj()) {
+			return nil
+		}
+		return &jsonschema.Schema{}
+	case asJSON == nil && asText != nil:
+		return &jsonschema.Schema{Type: "string"}
+	case said == nil && b.describer(t) != "":
+		return b.refuse(b.describer(t)+" says what its schema is, which is known only at run time",
+			"say it with +"+typeMarker+" or other markers, or make the definition with derive.CRD")
+	case asJSON == nil:
+		return nil
+	}
+	if len(asJSON.path) > 1 && isStruct {
+		return b.promoted(t, asJSON.path[0])
+	}
+	const what = "it has a MarshalJSON of its own, so its Go type does not tell its schema"
+	switch own := b.strict(t.Obj()); {
+	case own && isStruct:
+		return b.refuse(what, "say it with +"+typeMarker+"; when that is object, its fields are those that it has in Go")
+	case own:
+		return b.refuse(what, "say it with +"+typeMarker)
+	case !strings.Contains(t.Obj().Pkg().Path(), "."):
+		return b.refuse(typeString(t)+" has a MarshalJSON of its own, so its Go type does not tell its schema", "use a type of your own")
+	}
+	return nil // elsewhere, structs usually encode the fields that they have
+}
+
+// promoted describes a struct that has the MarshalJSON of a field that it embeds, and so is encoded as that field alone.
+func (b *Builder) promoted(t *types.Named, index int) *jsonschema.Schema {
+	st := t.Underlying().(*types.Struct) //nolint:forcetypeassert // the caller knows
+	if !b.strict(t.Obj()) {
+		return nil
+	}
+	for i := range st.NumFields() {
+		if tag := shape.ParseJSON(fieldTag(st, i)); i != index && !tag.Ignored && (st.Field(i).Exported() || st.Field(i).Embedded()) {
+			return b.refuse("it has the MarshalJSON of the embedded "+st.Field(index).Name()+", so encoding/json writes that and no other field",
+				"give the embedded field a name")
+		}
+	}
+	return b.schema(st.Field(index).Type())
+}
+
+// method is a method that encodes a type, and the fields through which the type has it.
+type method struct{ path []int }
+
+// encoder finds a method () ([]byte, error) of a type or of a pointer to it.
+func encoder(t *types.Named, name string) *method {
+	obj, index, _ := types.LookupFieldOrMethod(types.NewPointer(t), true, t.Obj().Pkg(), name)
+	f, ok := obj.(*types.Func)
+	if !ok {
+		return nil
+	}
+	results := f.Signature().Results()
+	if f.Signature().Params().Len() != 0 || results.Len() != 2 || !isByteSlice(results.At(0).Type()) ||
+		results.At(1).Type() != types.Universe.Lookup("error").Type() {
+		return nil
+	}
+	return &method{index}
+}
+
+// describer returns the name of a method with which invopop/jsonschema asks a type for its schema.
+func (b *Builder) describer(t *types.Named) string {
+	if !b.strict(t.Obj()) {
+		return ""
+	}
+	for m := range t.Methods() {
+		switch params, results := m.Signature().Params(), m.Signature().Results(); m.Name() {
+		case "JSONSchema":
+			if results.Len() == 1 && isSchema(results.At(0).Type()) {
+				return m.Name()
+			}
+		case "JSONSchemaExtend":
+			if params.Len() == 1 && isSchema(params.At(0).Type()) {
+				return m.Name()
+			}
+		case "JSONSchemaAlias", "JSONSchemaProperty":
+			if results.Len() == 1 && types.IsInterface(results.At(0).Type()) {
+				return m.Name()
+			}
+		}
+	}
+	return ""
+}
+
+func isSchema(t types.Type) bool {
+	return types.TypeString(t, nil) == "*github.com/invopop/jsonschema.Schema"
+}
+
+// isByteSlice reports whether encoding/json writes a list as a text in base64.
+func isByteSlice(t types.Type) bool {
+	slice, ok := t.Underlying().(*types.Slice)
+	if !ok {
+		return false
+	}
+	if named, ok := types.Unalias(slice.Elem()).(*types.Named); ok && (encoder(named, "MarshalJSON") != nil || encoder(named, "MarshalText") != nil) {
+		return false
+	}
+	basic, ok := slice.Elem().Underlying().(*types.Basic)
+	return ok && basic.Kind() == types.Byte
+}

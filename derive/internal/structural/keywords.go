@@ -1,0 +1,104 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package structural
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/suggest"
+)
+
+// unsupported reports a keyword of JSON Schema that servers don't know. What only describes the document is ignored.
+func unsupported(in *jsonschema.Schema) error {
+	for _, k := range []struct {
+		name string
+		set  bool
+	}{
+		{"$dynamicRef", in.DynamicRef != ""},
+		{"if", in.If != nil},
+		{"then", in.Then != nil},
+		{"else", in.Else != nil},
+		{"dependentSchemas", in.DependentSchemas != nil},
+		{"dependentRequired", in.DependentRequired != nil},
+		{"prefixItems", in.PrefixItems != nil},
+		{"contains", in.Contains != nil},
+		{"minContains", in.MinContains != nil},
+		{"maxContains", in.MaxContains != nil},
+		{"patternProperties", in.PatternProperties != nil},
+		{"propertyNames", in.PropertyNames != nil},
+		{"contentSchema", in.ContentSchema != nil},
+		{"readOnly", in.ReadOnly},
+		{"writeOnly", in.WriteOnly},
+		{"deprecated", in.Deprecated},
+	} {
+		if k.set {
+			return fmt.Errorf("the schemas of servers have no keyword %s; use a rule in %s", k.name, KeyValidations)
+		}
+	}
+	if in.UniqueItems {
+		return fmt.Errorf("servers refuse uniqueItems; use %s=set", KeyListType)
+	}
+	return nil
+}
+
+// extended are the keywords that JSON Schema has no word for.
+type extended struct {
+	Nullable              bool          `json:"nullable"`
+	ExternalDocs          *ExternalDocs `json:"externalDocs"`
+	EmbeddedResource      bool          `json:"x-kubernetes-embedded-resource"`
+	IntOrString           bool          `json:"x-kubernetes-int-or-string"`
+	PreserveUnknownFields bool          `json:"x-kubernetes-preserve-unknown-fields"`
+	ListType              string        `json:"x-kubernetes-list-type"`
+	ListMapKeys           []string      `json:"x-kubernetes-list-map-keys"`
+	Descriptions          string        `json:"x-kube-descriptions"`
+	MapType               string        `json:"x-kubernetes-map-type"`
+	Validations           []Rule        `json:"x-kubernetes-validations"`
+}
+
+// keys are the names of the extended keywords.
+func keys() []string {
+	return []string{
+		KeyNullable, KeyExternalDocs, KeyEmbeddedResource, KeyIntOrString, KeyPreserveUnknownFields, KeyListType, KeyListMapKeys,
+		KeyMapType, KeyValidations, KeyDescriptions,
+	}
+}
+
+// extras converts what JSON Schema has no word for. The values may be of any type that looks right in JSON.
+func (s *Schema) extras(e map[string]any) error {
+	if len(e) == 0 {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(e)) {
+		if slices.Contains(keys(), key) {
+			continue
+		}
+		msg := "the schemas of servers have no keyword " + key
+		if near := suggest.Nearest(key, keys()); near != "" {
+			msg += "; did you mean " + near + "?"
+		}
+		return fmt.Errorf("%s", msg)
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	var x extended
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&x); err != nil {
+		return fmt.Errorf("extended keywords: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	s.Nullable, s.ExternalDocs, s.EmbeddedResource, s.IntOrString = x.Nullable, x.ExternalDocs, x.EmbeddedResource, x.IntOrString
+	s.PreserveUnknownFields = s.PreserveUnknownFields || x.PreserveUnknownFields
+	s.Descriptions = x.Descriptions
+	s.ListType, s.ListMapKeys, s.MapType, s.Validations = x.ListType, x.ListMapKeys, x.MapType, x.Validations
+	return nil
+}

@@ -1,0 +1,145 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-go/sdk/derive/internal/cel"
+	"github.com/kube-go/sdk/derive/internal/value"
+)
+
+// create is what a server checks of a new object.
+func (v *Validator) create(u *unstructured.Unstructured) field.ErrorList {
+	if errs := v.checkType(u); len(errs) > 0 {
+		return errs
+	}
+	errs := validation.ValidateObjectMetaAccessor(u, !v.clustered, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs = append(errs, v.spec.Check(nil, u.Object, nil)...)
+	errs = append(errs, v.checkReplicas(u)...)
+	errs = append(errs, v.checkStatusReplicas(u)...)
+	errs = append(errs, value.CheckMeta(nil, u.Object, v.root, false)...)
+	errs = append(errs, value.CheckUnique(nil, v.root, u.Object)...)
+	return v.checkRules(errs, u, nil, nil)
+}
+
+// update is what a server checks of an object that is changed.
+func (v *Validator) update(u, old *unstructured.Unstructured) field.ErrorList {
+	if errs := v.checkType(u); len(errs) > 0 {
+		return errs
+	}
+	pair := value.Correlate(v.root, u.Object, old.Object)
+	errs := validation.ValidateObjectMetaAccessorUpdate(u, old, field.NewPath("metadata"))
+	errs = append(errs, v.spec.Check(nil, u.Object, pair)...)
+	errs = append(errs, v.checkReplicas(u)...)
+	errs = append(errs, v.checkStatusReplicas(u)...)
+	errs = append(errs, value.CheckMeta(nil, u.Object, v.root, false)...)
+	errs = append(errs, v.checkStillUnique(u, old)...)
+	return v.checkRules(errs, u, old, pair)
+}
+
+// updateStatus is what a server checks of an object whose status is changed. Nothing of it is about other fields, but
+// rules.
+func (v *Validator) updateStatus(u, old *unstructured.Unstructured) field.ErrorList {
+	if errs := v.checkType(u); len(errs) > 0 {
+		return errs
+	}
+	pair := value.Correlate(v.root, u.Object, old.Object)
+	errs := validation.ValidateObjectMetaAccessorUpdate(u, old, field.NewPath("metadata"))
+	if status, ok := u.Object["status"]; ok && v.status != nil {
+		errs = append(errs, v.status.Check(field.NewPath("status"), status, pair.Key("status"))...)
+	}
+	errs = append(errs, v.checkStatusReplicas(u)...)
+	errs = append(errs, v.checkStillUnique(u, old)...)
+	return v.checkRules(errs, u, old, pair)
+}
+
+// checkStillUnique checks lists, unless something was wrong with one before.
+func (v *Validator) checkStillUnique(u, old *unstructured.Unstructured) field.ErrorList {
+	if len(value.CheckUnique(nil, v.root, old.Object)) > 0 {
+		return nil
+	}
+	return value.CheckUnique(nil, v.root, u.Object)
+}
+
+// checkRules adds what rules say, unless something is so wrong that they can't be asked.
+func (v *Validator) checkRules(errs field.ErrorList, u, old *unstructured.Unstructured, pair *value.Correlated) field.ErrorList {
+	if v.rules == nil {
+		return errs
+	}
+	if slices.ContainsFunc(errs, isBlocking) {
+		return append(errs, field.Invalid(nil, nil,
+			"some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+	}
+	var was any
+	if old != nil {
+		was = old.Object
+	}
+	more, _ := v.rules.Check(nil, u.Object, was, pair, cel.Budget)
+	return append(errs, more...)
+}
+
+func isBlocking(err *field.Error) bool {
+	switch err.Type {
+	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		return true
+	default:
+		return false
+	}
+}
+
+func (v *Validator) checkType(u *unstructured.Unstructured) field.ErrorList {
+	var errs field.ErrorList
+	if u.GetKind() != v.kind {
+		errs = append(errs, field.Invalid(field.NewPath("kind"), u.GetKind(), "must be "+v.kind))
+	}
+	if want := v.group + "/" + v.version; u.GetAPIVersion() != want {
+		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), u.GetAPIVersion(), "must be "+want))
+	}
+	return errs
+}
+
+// checkReplicas checks the number of replicas that is wanted.
+func (v *Validator) checkReplicas(u *unstructured.Unstructured) field.ErrorList {
+	if v.scale == nil {
+		return nil
+	}
+	return checkCount(u, v.scale.SpecReplicasPath)
+}
+
+// checkStatusReplicas checks the number of replicas that there are, and their selector.
+func (v *Validator) checkStatusReplicas(u *unstructured.Unstructured) field.ErrorList {
+	if v.scale == nil {
+		return nil
+	}
+	errs := checkCount(u, v.scale.StatusReplicasPath)
+	if path := v.scale.LabelSelectorPath; path != nil {
+		if text, _, err := unstructured.NestedString(u.Object, fieldsOf(*path)...); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(*path), text, err.Error()))
+		}
+	}
+	return errs
+}
+
+func checkCount(u *unstructured.Unstructured, path string) field.ErrorList {
+	n, _, err := unstructured.NestedInt64(u.Object, fieldsOf(path)...)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(field.NewPath(path), n, err.Error())}
+	case n < 0:
+		return field.ErrorList{field.Invalid(field.NewPath(path), n, "should be a non-negative integer")}
+	case n > math.MaxInt32:
+		return field.ErrorList{field.Invalid(field.NewPath(path), n, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32))}
+	}
+	return nil
+}
+
+func fieldsOf(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }

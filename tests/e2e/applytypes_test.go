@@ -1,0 +1,102 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core/managed"
+	"github.com/kube-go/sdk/derive/generate/testdata/zoo"
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestApplyTypes promises that an apply of a generated apply struct claims what is set in it, zeros included, and nothing
+// else.
+func TestApplyTypes(t *testing.T) {
+	ctx := limit(t)
+	c := connect(t, nil)
+	crd, err := kube.CRD[zoo.Zoo]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kube.InstallCRDs(ctx, c, []*unstructured.Unstructured{crd}, nil); err != nil {
+		t.Fatal(err)
+	}
+	ns := newNamespace(t, c)
+	zoos := kube.Namespaced[zoo.ZooApply](c, ns)
+	with := func(texts *zoo.TextsApply, numbers *zoo.NumbersApply) *zoo.ZooApply {
+		return &zoo.ZooApply{
+			ObjectMeta: metav1.ObjectMeta{Name: "zoo"},
+			Spec:       &zoo.ZooSpecApply{Texts: texts, Numbers: numbers},
+		}
+	}
+	one, two := &kube.ApplyOptions{FieldManager: "one"}, &kube.ApplyOptions{FieldManager: "two"}
+
+	first := with(&zoo.TextsApply{Text: new("Abc")}, &zoo.NumbersApply{Replicas: new(int32(0)), Bool: new(false), Int: new(5)})
+	got, err := zoos.Apply(ctx, first, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.Spec, got.Spec); diff != "" {
+		t.Errorf("the server has something else (-applied +stored):\n%s", diff)
+	}
+	want := []string{".spec.numbers.bool", ".spec.numbers.int", ".spec.numbers.replicas", ".spec.texts.text"}
+	if diff := cmp.Diff(want, leaves(t, got, "one")); diff != "" {
+		t.Errorf("fields of one (-want +got):\n%s", diff)
+	}
+
+	_, err = zoos.Apply(ctx, with(nil, &zoo.NumbersApply{Int: new(0)}), two)
+	conflicts := managed.Conflicts(err)
+	if !errors.Is(err, kube.ErrConflict) || len(conflicts) != 1 || conflicts[0].Field != ".spec.numbers.int" || conflicts[0].Manager != "one" {
+		t.Errorf("two sets what one owns: %v, conflicts %v", err, conflicts)
+	}
+	if got, err = zoos.Apply(ctx, with(nil, &zoo.NumbersApply{Small: new(zoo.Small(0))}), two); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{".spec.numbers.small"}, leaves(t, got, "two")); diff != "" {
+		t.Errorf("fields of two (-want +got):\n%s", diff)
+	}
+
+	mine, err := managed.Extract(got, "one", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.Spec, mine.Spec); diff != "" {
+		t.Errorf("Extract (-applied +got):\n%s", diff)
+	}
+	mine.Spec.Numbers.Int, mine.Spec.Numbers.Replicas = nil, nil
+	if got, err = zoos.Apply(ctx, mine, one); err != nil {
+		t.Fatal(err)
+	}
+	left := &zoo.NumbersApply{Bool: new(false), Small: new(zoo.Small(0)), Replicas: new(int32(2))} // the default
+	if diff := cmp.Diff(left, got.Spec.Numbers); diff != "" {
+		t.Errorf("after one has left out its fields (-want +got):\n%s", diff)
+	}
+}
+
+// leaves lists the fields that a manager owns by apply and that have no others in them.
+func leaves(t *testing.T, obj *zoo.ZooApply, manager string) []string {
+	t.Helper()
+	var paths []string
+	for _, entry := range obj.ManagedFields {
+		if entry.Manager != manager {
+			continue
+		}
+		fields, err := managed.Parse(entry.FieldsV1.GetRawBytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path := range fields.All() {
+			paths = append(paths, path.String())
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}

@@ -1,0 +1,135 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestScaleOfCustomKind promises that a kind which says what scales in it has a scale like any other.
+func TestScaleOfCustomKind(t *testing.T) {
+	c := connect(t, nil)
+	widgets := newWidgets(t, c, "scale").In(newNamespace(t, c))
+	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"replicas": int64(1)}}}
+	if _, err := widgets.Create(limit(t), obj, nil); err != nil {
+		t.Fatal(err)
+	}
+	scaled, err := widgets.Scale().Modify(limit(t), "a", func(s *kube.Scale) error {
+		s.Spec.Replicas++
+		return nil
+	}, nil)
+	if err != nil || scaled.Spec.Replicas != 2 || scaled.Kind != "Scale" {
+		t.Errorf("Modify of the scale = %+v, %v", scaled, err)
+	}
+	status := kube.MergePatch([]byte(`{"status":{"replicas":2,"selector":"app=a"}}`))
+	if _, err := widgets.Status().Patch(limit(t), "a", status, nil); err != nil {
+		t.Fatal(err)
+	}
+	scaled, err = widgets.Scale().Get(limit(t), "a", nil)
+	if err != nil || scaled.Status.Replicas != 2 || scaled.Status.Selector != "app=a" {
+		t.Errorf("the scale is %+v, %v", scaled, err)
+	}
+}
+
+// TestMetadataOfStatus promises that a status can be written by those who see nothing but metadata.
+func TestMetadataOfStatus(t *testing.T) {
+	c := connect(t, nil)
+	widgets := newWidgets(t, c, "metadata").In(newNamespace(t, c))
+	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}
+	if _, err := widgets.Create(limit(t), obj, nil); err != nil {
+		t.Fatal(err)
+	}
+	status := widgets.Metadata().Status()
+	meta, err := status.Patch(limit(t), "a", kube.MergePatch([]byte(`{"status":{"phase":"Done"}}`)), nil)
+	if err != nil || meta.Name != "a" || meta.Kind != "Widget" {
+		t.Errorf("Patch = %+v, %v", meta, err)
+	}
+	if got, err := status.Get(limit(t), "a", nil); err != nil || got.ResourceVersion != meta.ResourceVersion {
+		t.Errorf("Get = %+v, %v; want version %s", got, err, meta.ResourceVersion)
+	}
+	now, err := widgets.Get(limit(t), "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if phase, _, _ := unstructured.NestedString(now.Object, "status", "phase"); phase != "Done" {
+		t.Errorf("the phase is %q, want Done", phase)
+	}
+}
+
+// numbered is a widget as a program knows it that was written when sizes were numbers.
+type numbered struct {
+	metav1.TypeMeta   `json:""`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Size int `json:"size"`
+	} `json:"spec"`
+}
+
+// TestItemErrors promises that the objects which a program can't read any more, since their schema has changed, are
+// named one by one, and that the others can be read.
+func TestItemErrors(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	widgets := newWidgets(t, c, "items").In(ns)
+	create := func(name string, size any) {
+		t.Helper()
+		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}, "spec": map[string]any{"size": size}}}
+		if _, err := widgets.Create(limit(t), obj, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("a-old", int64(3))
+	const text = `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",` +
+		`"properties":{"spec":{"type":"object","properties":{"size":{"x-kubernetes-int-or-string":true}}}}}}}]}}`
+	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	if _, err := crds.Patch(limit(t), "widgets."+widgets.Resource().Group, kube.MergePatch([]byte(text)), nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "sizes are texts", func(ctx context.Context) error {
+		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "b-new"}, "spec": map[string]any{"size": "large"}}}
+		_, err := widgets.Create(ctx, obj, nil)
+		return err
+	})
+	create("c-old", int64(4))
+
+	strict := kube.Of[numbered](c, widgets.Resource(), ns)
+	_, err := strict.List(limit(t), nil)
+	if item, ok := errors.AsType[*kube.ItemError](err); !ok || item.Head.Ref.Name != "b-new" {
+		t.Errorf("List = %v, want an error about b-new", err)
+	}
+	var bad []string
+	tolerant := strict.OnItemError(func(e *kube.ItemError) { bad = append(bad, e.Head.Ref.Name+" "+e.Head.ResourceVersion) })
+	list, err := tolerant.List(limit(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var good []string
+	for _, w := range list.Items {
+		good = append(good, fmt.Sprint(w.Name, " ", w.Spec.Size))
+	}
+	if diff := cmp.Diff([]string{"a-old 3", "c-old 4"}, good); diff != "" {
+		t.Errorf("List (-want +got):\n%s", diff)
+	}
+	for ev, err := range tolerant.Watch(limit(t), &kube.WatchOptions{SendInitialEvents: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Type == kube.Bookmark {
+			break
+		}
+	}
+	if len(bad) != 2 || bad[0] != bad[1] || bad[0] == "b-new " {
+		t.Errorf("told of %q, want b-new with its version twice", bad)
+	}
+}

@@ -1,0 +1,161 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// testDrainRefusals promises that a drain names what it would lose and what it waits for, and loses it only when told to:
+// pods of daemon sets, data in emptyDirs, and pods that a disruption budget never lets go.
+func testDrainRefusals(t *testing.T, c *kube.Client) {
+	ns, node := newNamespace(t, c), nodeOf(t, c)
+	awaitPods(t, c, ns)
+	t.Cleanup(func() {
+		if _, err := kube.ClusterWide[corev1.Node](c).Uncordon(context.WithoutCancel(t.Context()), node, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	startGuests(t, c, ns)
+	selector := "drained-by=" + ns
+	drain := func(ctx context.Context, o kube.DrainOptions) (map[string]kube.DrainState, error) {
+		o.PodSelector, o.GracePeriod = selector, new(time.Second)
+		report, err := kube.Drain(ctx, c, node, &o)
+		states := map[string]kube.DrainState{}
+		if report != nil {
+			for _, p := range report.Pods {
+				owner, _, _ := strings.Cut(p.Ref.Name, "-")
+				states[owner] = p.State
+			}
+		}
+		return states, err
+	}
+	check := func(what string, got map[string]kube.DrainState, err error, want map[string]kube.DrainState, in ...string) {
+		t.Helper()
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+		for _, part := range in {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: error = %v, want %q in it", what, err, part)
+			}
+		}
+		if err != nil && len(in) == 0 {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+
+	states, err := drain(limit(t), kube.DrainOptions{})
+	check("a drain that may lose nothing", states, err,
+		map[string]kube.DrainState{"agent": kube.DrainRefused, "cache": kube.DrainRefused, "guarded": kube.DrainPending},
+		"2 pods stay", "daemon set agent would make it again; set IgnoreDaemonSets", "it has an emptyDir volume; set DeleteEmptyDirData")
+
+	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	states, err = drain(short, kube.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: true})
+	check("a drain against a budget", states, err,
+		map[string]kube.DrainState{"agent": kube.DrainSkipped, "cache": kube.DrainGone, "guarded": kube.DrainBlocked},
+		"deadline exceeded", "1 pod stays: "+ns+"/guarded-", "disruption budget never")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a drain against a budget: %v, want the context's error", err)
+	}
+
+	// The pods that were made meanwhile wait for another node, and so are none of this one.
+	states, err = drain(limit(t), kube.DrainOptions{IgnoreDaemonSets: true, DisableEviction: true})
+	check("a drain that does not ask the budget", states, err,
+		map[string]kube.DrainState{"agent": kube.DrainSkipped, "guarded": kube.DrainGone})
+
+	orphan := &kube.DeleteOptions{Propagation: kube.Orphan}
+	if err := kube.Namespaced[appsv1.DaemonSet](c, ns).DeleteAndWait(limit(t), "agent", orphan); err != nil {
+		t.Fatal(err)
+	}
+	// Its pods have no owner any more.
+	states, err = drain(limit(t), kube.DrainOptions{IgnoreDaemonSets: true})
+	check("a drain of what nobody owns", states, err, map[string]kube.DrainState{"agent": kube.DrainRefused}, "no controller makes it again; set Force")
+	states, err = drain(limit(t), kube.DrainOptions{Force: true})
+	check("a drain by force", states, err, map[string]kube.DrainState{"agent": kube.DrainGone})
+	states, err = drain(limit(t), kube.DrainOptions{})
+	check("a drain of an empty node", states, err, map[string]kube.DrainState{})
+}
+
+// startGuests makes a pod of each sort that a drain has questions about, and waits until they are ready.
+func startGuests(t *testing.T, c *kube.Client, ns string) {
+	t.Helper()
+	template := func(name string) corev1.PodTemplateSpec {
+		return corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, "drained-by": ns}}, Spec: podSpec(""),
+		}
+	}
+	selects := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+	}
+	none := intstr.FromInt32(0)
+	_, err := kube.Namespaced[policyv1.PodDisruptionBudget](c, ns).Create(limit(t), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "never"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: selects("guarded")},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = kube.Namespaced[appsv1.DaemonSet](c, ns).Create(limit(t), &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
+		Spec:       appsv1.DaemonSetSpec{Selector: selects("agent"), Template: template("agent")},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployments := kube.Namespaced[appsv1.Deployment](c, ns)
+	for _, name := range []string{"cache", "guarded"} {
+		dep := deployment(name)
+		dep.Spec.Replicas, dep.Spec.Template = new(int32(1)), template(name)
+		if name == "cache" {
+			dep.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		}
+		if _, err := deployments.Create(limit(t), dep, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"cache", "guarded"} {
+		awaitAvailable(t, deployments, name, 1)
+	}
+	awaitRollout(t, kube.Namespaced[appsv1.DaemonSet](c, ns), "agent", daemonSetDone)
+}
+
+// daemonSetDone reports whether all of a daemon set's pods are of its newest template.
+func daemonSetDone(d *appsv1.DaemonSet) bool {
+	s := d.Status
+	return s.ObservedGeneration == d.Generation && s.DesiredNumberScheduled > 0 &&
+		s.UpdatedNumberScheduled == s.DesiredNumberScheduled && s.NumberAvailable == s.DesiredNumberScheduled
+}
+
+// awaitRollout waits until an object's pods are as it says.
+func awaitRollout[K any, P interface {
+	*K
+	kube.Object
+}](t *testing.T, api *kube.API[K], name string, done func(*K) bool) {
+	t.Helper()
+	_, err := kube.Await[K, P](limit(t), api, name, func(obj *K) error {
+		if !done(obj) {
+			return fmt.Errorf("the rollout of %s is not done", name)
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}

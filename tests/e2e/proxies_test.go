@@ -1,0 +1,270 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// Who may use the proxies of these tests.
+const (
+	proxyUser     = "ann"
+	proxyPassword = "hunter2"
+)
+
+// gateway is an http, https or socks5 proxy that connects whoever knows the password.
+type gateway struct {
+	url       *url.URL
+	authority []byte // that an https proxy's certificate leads to
+	connected atomic.Int64
+
+	mu   sync.Mutex // guards open
+	open []net.Conn
+}
+
+func newGateway(t *testing.T, scheme string) *gateway {
+	t.Helper()
+	g := &gateway{url: &url.URL{Scheme: scheme, User: url.UserPassword(proxyUser, proxyPassword)}}
+	if scheme == "socks5" {
+		g.url.Host = g.listen(t)
+		return g
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(g.connect))
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	if scheme == "https" {
+		s.StartTLS()
+		g.authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	g.url.Host = s.Listener.Addr().String()
+	return g
+}
+
+// config is a configuration that goes through the proxy.
+func (g *gateway) config(t *testing.T, cfg *kube.Config, password string) *kube.Config {
+	t.Helper()
+	through := *cfg
+	to := *g.url
+	to.User = url.UserPassword(proxyUser, password)
+	through.ProxyURL = to.String()
+	through.Source = "this test"
+	if through.CAFile != "" {
+		data, err := os.ReadFile(through.CAFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		through.CAFile, through.CAData = "", data
+	}
+	through.CAData = slices.Concat(through.CAData, []byte("\n"), g.authority)
+	return &through
+}
+
+// connect serves CONNECT.
+func (g *gateway) connect(w http.ResponseWriter, r *http.Request) {
+	want := "Basic " + base64.StdEncoding.EncodeToString([]byte(proxyUser+":"+proxyPassword))
+	if r.Method != http.MethodConnect || r.Header.Get("Proxy-Authorization") != want {
+		w.WriteHeader(http.StatusProxyAuthRequired)
+		return
+	}
+	far, err := new(net.Dialer).DialContext(r.Context(), "tcp", r.Host)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer far.Close()
+	w.WriteHeader(http.StatusOK)
+	near, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer near.Close()
+	g.pass(near, buffered, far)
+}
+
+// listen serves SOCKS5, see RFC 1928 and 1929, and returns where.
+func (g *gateway) listen(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer near.Close()
+				g.socks(near)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		g.mu.Lock()
+		for _, conn := range g.open { // a client may keep them for a while
+			conn.Close()
+		}
+		g.mu.Unlock()
+		running.Wait()
+	})
+	return listener.Addr().String()
+}
+
+func (g *gateway) socks(near net.Conn) {
+	in := bufio.NewReader(near)
+	take := func(n byte) []byte {
+		b := make([]byte, n)
+		_, _ = io.ReadFull(in, b)
+		return b
+	}
+	take(take(2)[1])                // methods
+	_, _ = near.Write([]byte{5, 2}) // user name and password
+	user := take(take(2)[1])
+	if string(user) != proxyUser || string(take(take(1)[0])) != proxyPassword {
+		_, _ = near.Write([]byte{1, 1})
+		return
+	}
+	_, _ = near.Write([]byte{1, 0})
+	host := ""
+	switch take(4)[3] {
+	case 1:
+		host = net.IP(take(4)).String()
+	case 3:
+		host = string(take(take(1)[0]))
+	}
+	port := take(2)
+	target := net.JoinHostPort(host, strconv.Itoa(int(port[0])<<8|int(port[1])))
+	far, err := new(net.Dialer).DialContext(context.Background(), "tcp", target)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	_, _ = near.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
+	g.pass(near, in, far)
+}
+
+// pass copies both ways until one side ends.
+func (g *gateway) pass(near net.Conn, fromNear io.Reader, far net.Conn) {
+	g.connected.Add(1)
+	g.mu.Lock()
+	g.open = append(g.open, near)
+	g.mu.Unlock()
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, _ = io.Copy(far, fromNear)
+		far.Close()
+	})
+	both.Go(func() {
+		_, _ = io.Copy(near, far)
+		near.Close()
+	})
+	both.Wait()
+}
+
+// TestThroughProxies promises that reads, writes and watches go through each kind of proxy, on one connection, and that
+// no error shows the proxy's password.
+func TestThroughProxies(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"http", "https", "socks5"} {
+		t.Run(scheme, func(t *testing.T) {
+			g := newGateway(t, scheme)
+			c := connect(t, &kube.ClientOptions{Config: g.config(t, loadConfig(t, ""), proxyPassword)})
+			defer c.CloseIdleConnections()
+			maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, connect(t, nil)))
+			seen := make(chan string, 10)
+			list, err := maps.List(limit(t), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			background(t, func(ctx context.Context) error {
+				for ev, err := range maps.Watch(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
+					if err != nil {
+						return err
+					}
+					if ev.Object != nil {
+						seen <- ev.Object.Name
+					}
+				}
+				return errors.New("the watch has ended")
+			})
+			create(t, maps, "web", "first")
+			awaitValue(t, seen, "web")
+			if n := g.connected.Load(); n != 1 {
+				t.Errorf("the proxy has made %d connections, want 1", n)
+			}
+
+			wrong := connect(t, &kube.ClientOptions{Config: g.config(t, loadConfig(t, ""), "hunter1")})
+			_, err = kube.ClusterWide[corev1.Namespace](wrong).Get(limit(t), "default", nil)
+			if _, ok := errors.AsType[*kube.ConnectError](err); !ok || strings.Contains(err.Error(), "hunter") {
+				t.Errorf("with a wrong password: %v, want a ConnectError without it", err)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+// TestExecThroughProxies promises that streams go through each kind of proxy.
+func TestExecThroughProxies(t *testing.T) {
+	t.Parallel()
+	direct := clusterWithNode(t)
+	ns := newNamespace(t, direct)
+	awaitPods(t, direct, ns)
+	startPod(t, kube.Namespaced[corev1.Pod](direct, ns), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: podSpec(nodeOf(t, direct)),
+	})
+	for _, scheme := range []string{"http", "https", "socks5"} {
+		t.Run(scheme, func(t *testing.T) {
+			g := newGateway(t, scheme)
+			c := connect(t, &kube.ClientOptions{Config: g.config(t, direct.Config(), proxyPassword)})
+			defer c.CloseIdleConnections()
+			p, err := kube.Namespaced[corev1.Pod](c, ns).Exec(limit(t), "web", &kube.ExecOptions{Command: []string{"tool", "cat"}, Stdin: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const much = 4 << 20
+			n := &counter{max: much + 1}
+			if err := p.Run(io.LimitReader(zeros{}, much), n, nil); err != nil {
+				t.Error(err)
+			}
+			if n.count != much || g.connected.Load() != 1 {
+				t.Errorf("%d bytes came back over %d connections, want %d over 1", n.count, g.connected.Load(), much)
+			}
+		})
+	}
+}
+
+// zeros has no end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

@@ -1,0 +1,168 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	corev1 "k8s.io/api/core/v1"
+
+	kubeotel "github.com/kube-go/sdk/contrib/otel"
+	kubeprometheus "github.com/kube-go/sdk/contrib/prometheus"
+	"github.com/kube-go/sdk/kube"
+)
+
+// telemetry is what a client tells about its requests.
+type telemetry struct {
+	spans    *tracetest.InMemoryExporter
+	tracer   *sdktrace.TracerProvider
+	registry *prometheus.Registry
+	layers   []kube.Middleware
+}
+
+func newTelemetry(t *testing.T) *telemetry {
+	t.Helper()
+	told := &telemetry{spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewPedanticRegistry()}
+	told.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(told.spans))
+	t.Cleanup(func() {
+		if err := told.tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	traces, err := kubeotel.New(&kubeotel.Options{TracerProvider: told.tracer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := kubeprometheus.New(nil)
+	if err := told.registry.Register(metrics); err != nil {
+		t.Fatal(err)
+	}
+	told.layers = []kube.Middleware{kube.Observe(traces.Observe), kube.Observe(metrics.Observe)}
+	return told
+}
+
+// ended returns a line for each request that is over, in the order in which they have ended.
+func (told *telemetry) ended() []string {
+	var lines []string
+	for _, span := range told.spans.GetSpans() {
+		line := span.Name
+		for _, a := range span.Attributes {
+			if slices.Contains([]attribute.Key{"http.response.status_code", "http.request.resend_count", "network.protocol.version"}, a.Key) {
+				_, last, _ := strings.Cut(string(a.Key), ".")
+				line += fmt.Sprintf(" %s=%s", last, a.Value.Emit())
+			}
+		}
+		if span.Status.Code == codes.Error {
+			line += " failed"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// counters returns the counters whose value is not zero, without the number of bytes.
+func (told *telemetry) counters(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := told.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			name := strings.TrimPrefix(f.GetName(), "kube_client_")
+			for _, key := range slices.Sorted(maps.Keys(labels)) {
+				if labels[key] != "" {
+					name += " " + labels[key]
+				}
+			}
+			if c := m.GetCounter(); c != nil && !strings.Contains(name, "bytes") {
+				got[name] = c.GetValue()
+			}
+			if g := m.GetGauge(); g != nil && g.GetValue() != 0 {
+				got[name] = g.GetValue()
+			}
+		}
+	}
+	return got
+}
+
+// TestTelemetry promises that OpenTelemetry and Prometheus are told what really went over the wire: each attempt, the one
+// whose answer was cut off included, a watch until its end, and an answer that says no.
+func TestTelemetry(t *testing.T) {
+	t.Parallel()
+	direct := connect(t, nil)
+	ns := newNamespace(t, direct)
+	create(t, kube.Namespaced[corev1.ConfigMap](direct, ns), "web", strings.Repeat("0123456789abcdef", 4<<10))
+	told := newTelemetry(t)
+	wire, cfg := newProxy(t, loadConfig(t, ""))
+	cfg.DisableCompression = true
+	c := connect(t, &kube.ClientOptions{Config: cfg, PerAttempt: told.layers})
+	configMaps := kube.Namespaced[corev1.ConfigMap](c, ns)
+
+	list, err := configMaps.List(limit(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan string, 10)
+	stop := background(t, func(ctx context.Context) error {
+		for ev, err := range configMaps.Watch(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
+			if err != nil {
+				return err
+			}
+			seen <- ev.Object.Name
+		}
+		return nil
+	})
+	create(t, kube.Namespaced[corev1.ConfigMap](direct, ns), "more", "")
+	awaitValue(t, seen, "more")
+	if n := told.counters(t)["requests_in_flight watch"]; n != 1 {
+		t.Errorf("%v watches are under way, want 1", n)
+	}
+	if err := stop(); !errors.Is(err, errStopped) {
+		t.Errorf("watch: %v", err)
+	}
+	dropped := wire.dropAfter(20 << 10)
+	if _, err := configMaps.Get(limit(t), "web", nil); err != nil {
+		t.Error(err)
+	}
+	<-dropped
+	if _, err := configMaps.Get(limit(t), "none", nil); !errors.Is(err, kube.ErrNotFound) {
+		t.Errorf("get none: %v", err)
+	}
+
+	wantSpans := []string{
+		"list configmaps protocol.version=2 response.status_code=200",
+		"watch configmaps protocol.version=2 response.status_code=200 failed",
+		"get configmaps protocol.version=2 response.status_code=200 failed",
+		"get configmaps request.resend_count=1 protocol.version=2 response.status_code=200",
+		"get configmaps protocol.version=2 response.status_code=404 failed",
+	}
+	if diff := cmp.Diff(wantSpans, told.ended()); diff != "" {
+		t.Errorf("spans (-want +got):\n%s", diff)
+	}
+	wantCounters := map[string]float64{
+		"requests_total 200 configmaps list": 1, "requests_total 200 configmaps watch": 1, "requests_total 200 configmaps get": 2,
+		"requests_total 404 configmaps get": 1, "retries_total configmaps get": 1,
+	}
+	if diff := cmp.Diff(wantCounters, told.counters(t)); diff != "" {
+		t.Errorf("counters (-want +got):\n%s", diff)
+	}
+}

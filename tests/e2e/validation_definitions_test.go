@@ -1,0 +1,99 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-go/sdk/derive/validation"
+	"github.com/kube-go/sdk/kube"
+)
+
+// definitionCase is a row of definitions.yaml.
+type definitionCase struct {
+	Name     string           `json:"name"`
+	Patch    map[string]any   `json:"patch,omitempty"`
+	Version  map[string]any   `json:"version,omitempty"`
+	Versions []map[string]any `json:"versions,omitempty"`
+	Root     map[string]any   `json:"root,omitempty"`
+	Spec     map[string]any   `json:"spec,omitempty"`
+}
+
+// definition returns what the row describes.
+func (d definitionCase) definition() *unstructured.Unstructured {
+	text := map[string]any{"type": "string"}
+	properties := map[string]any{"a": text, "list": map[string]any{"type": "array", "items": text}}
+	for _, name := range []string{"f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9"} {
+		properties[name] = text
+	}
+	schema := ofSpec(map[string]any{"type": "object", "properties": properties})
+	switch {
+	case d.Root != nil:
+		schema = d.Root
+	case d.Spec != nil:
+		schema = ofSpec(d.Spec)
+	}
+	crd := thing("checks.example.com", "Thing", schema)
+	spec := crd.Object["spec"].(map[string]any)
+	base := spec["versions"].([]any)[0].(map[string]any)
+	maps.Copy(base, d.Version)
+	if d.Versions != nil {
+		var list []any
+		for _, v := range d.Versions {
+			next := runtime.DeepCopyJSON(base)
+			merge(next, v)
+			list = append(list, next)
+		}
+		spec["versions"] = list
+	}
+	merge(crd.Object, d.Patch)
+	return crd
+}
+
+// TestValidationOfDefinitions promises that what validation.Check says of a definition is what the server says: the same
+// verdict, with the same causes.
+func TestValidationOfDefinitions(t *testing.T) {
+	c := connect(t, nil)
+	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	var rows []definitionCase
+	readTable(t, "definitions.yaml", &rows)
+	good, bad := 0, 0
+	for _, row := range rows {
+		t.Run(row.Name, func(t *testing.T) {
+			crd := row.definition()
+			problems := validation.Check(crd)
+			_, err := crds.Create(limit(t), crd, &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict})
+			if (err == nil) != (len(problems) == 0) {
+				t.Fatalf("the server says %v, we say %v", err, problems)
+			}
+			if err == nil {
+				good++
+				return
+			}
+			bad++
+			if errors.Is(err, kube.ErrBadRequest) {
+				return // it was not read; the texts are those of decoders
+			}
+			var ours answer
+			ours.Reason = metav1.StatusReasonInvalid
+			for _, p := range problems {
+				ours.Causes = append(ours.Causes, metav1.StatusCause{Type: p.Reason, Field: p.Field, Message: p.Message})
+			}
+			ours.tidy()
+			if diff := cmp.Diff(answerOf(t, err), ours); diff != "" {
+				t.Errorf("-server +ours:\n%s", diff)
+			}
+		})
+	}
+	if good < 50 || bad < 100 {
+		t.Errorf("of the definitions %d are good and %d are bad", good, bad)
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// readTable decodes a file of testdata/validation.
+func readTable(t *testing.T, name string, table any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "validation", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, table); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// thing is a definition that is fine. A plural of its own keeps tests apart.
+func thing(group, kind string, schema map[string]any) *unstructured.Unstructured {
+	plural := strings.ToLower(kind) + "s"
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": plural + "." + group},
+		"spec": map[string]any{
+			"group": group,
+			"scope": "Namespaced",
+			"names": map[string]any{"kind": kind, "plural": plural},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": runtime.DeepCopyJSONValue(schema)},
+			}},
+		},
+	}}
+}
+
+// ofSpec is the schema of objects with a spec.
+func ofSpec(spec any) map[string]any {
+	return map[string]any{"type": "object", "properties": map[string]any{"spec": spec}}
+}
+
+// merge patches a map as a JSON merge patch does.
+func merge(m, patch map[string]any) {
+	for key, v := range patch {
+		sub, isMap := v.(map[string]any)
+		below, ok := m[key].(map[string]any)
+		switch {
+		case v == nil:
+			delete(m, key)
+		case isMap && ok:
+			merge(below, sub)
+		default:
+			m[key] = v
+		}
+	}
+}
+
+// answer is what a server or a validator says, so that two can be compared.
+type answer struct {
+	Reason metav1.StatusReason
+	Causes []metav1.StatusCause
+	Text   string // where there are no causes
+}
+
+// answerOf returns the answer in an error; nothing for none.
+func answerOf(t *testing.T, err error) answer {
+	t.Helper()
+	if err == nil {
+		return answer{}
+	}
+	status, ok := errors.AsType[*kube.StatusError](err)
+	if !ok {
+		t.Fatalf("not the answer of a server: %v", err)
+	}
+	a := answer{Reason: status.Status.Reason, Causes: slices.Clone(status.Causes())}
+	if len(a.Causes) == 0 {
+		a.Text = status.Status.Message
+	}
+	a.tidy()
+	return a
+}
+
+// selfType is a name that servers make up for each definition.
+var selfType = regexp.MustCompile(`selfType\d*`)
+
+func (a *answer) tidy() {
+	for i := range a.Causes {
+		a.Causes[i].Message = selfType.ReplaceAllString(a.Causes[i].Message, "selfType")
+	}
+	slices.SortFunc(a.Causes, func(x, y metav1.StatusCause) int {
+		return cmp.Or(cmp.Compare(x.Field, y.Field), cmp.Compare(x.Type, y.Type), cmp.Compare(x.Message, y.Message))
+	})
+}
