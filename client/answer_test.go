@@ -60,7 +60,7 @@ func TestAnswerTimeout(t *testing.T) {
 		{"get", 0, getNode, 2 * time.Minute},
 		{"get with a limit of one's own", 40 * time.Second, getNode, 40 * time.Second},
 		{"create", 0, func(ctx context.Context, c *client.Client) error {
-			_, err := client.Namespaced[leanConfigMap](c, "prod").Create(ctx, named("web"), nil)
+			_, err := client.Namespaced[leanConfigMap](c, "prod").Create(ctx, leanWeb(), nil)
 			return err
 		}, 2 * time.Minute},
 		{"version", 0, raw("/version"), 2 * time.Minute},
@@ -110,7 +110,7 @@ func TestAnswerInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{
-				StatusCode: 200, Header: http.Header{"Content-Type": {jsonType}}, ContentLength: -1, Request: r,
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {jsonType}}, ContentLength: -1, Request: r,
 				Body: io.NopCloser(io.MultiReader(&lateReader{r.Context(), time.Hour}, strings.NewReader(node))),
 			}, nil
 		})

@@ -4,13 +4,10 @@
 package client
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
@@ -78,66 +75,23 @@ func noCertificate(plugin *auth.Plugin) middleware.Func {
 // may be the cause.
 func (c *Client) failure(resp *http.Response) error {
 	err := statusError(resp)
-	if resp.StatusCode == http.StatusUnauthorized && resp.Request != nil {
-		expired := c.config.CheckClientCertificate(resp.Request.Context())
+	if resp.Request == nil {
+		return c.misdirected(err)
+	}
+	ctx := resp.Request.Context()
+	if call, _ := middleware.CallOf(ctx); call.Subresource == "proxy" { // somebody else's answer
+		return err
+	}
+	if resp.StatusCode == http.StatusUnauthorized {
+		expired := c.config.CheckClientCertificate(ctx)
 		if errors.Is(expired, config.ErrCertificateExpired) {
 			return fmt.Errorf("%w (%w)", err, expired)
 		}
 	}
-	if hint := c.strangerHint(resp); hint != "" {
+	if hint := c.strangerHint(err); hint != "" {
 		return fmt.Errorf("%w; %s", err, hint)
 	}
 	return c.misdirected(err)
-}
-
-// strangerHint says what to do when the server does not know who we are.
-func (c *Client) strangerHint(resp *http.Response) string {
-	cfg, from := c.config, ""
-	if cfg.Source != "" {
-		from = " (" + cfg.Source + ")"
-	}
-	token := string(cfg.BearerToken)
-	switch known := cfg.BearerTokenFile + token + cfg.Username; {
-	case resp.StatusCode == http.StatusForbidden && known == "" && c.conns.auth == nil && !hasCertificate(cfg):
-		return "no credentials were sent" + from + ": give some"
-	case resp.StatusCode != http.StatusUnauthorized:
-		return ""
-	case cfg.BearerTokenFile != "":
-		return "it does not accept the token in " + cfg.BearerTokenFile + from + ": see whether it is this cluster's"
-	case token != "" && expired(token):
-		return "the token has expired" + from + ": get a new one"
-	case token != "":
-		return "it does not accept the token" + from + ": get a new one, or see whether it is this cluster's"
-	case cfg.Username != "":
-		return "it does not accept the user name and password" + from + ": most clusters want a token or a certificate"
-	case cfg.Exec != nil && c.conns.auth != nil:
-		return fmt.Sprintf("it does not accept what the exec plugin %q gave%s: log in again, or see whether it is for this cluster", cfg.Exec.Command, from)
-	case cfg.AuthProvider != nil && c.conns.auth != nil:
-		return "it does not accept the ID token" + from + ": see whether it trusts the provider and the client-id"
-	case hasCertificate(cfg):
-		return "it does not accept the client certificate" + from + ": see whether it is this cluster's"
-	}
-	return "no credentials were sent" + from + ": give some"
-}
-
-func hasCertificate(cfg *config.Config) bool {
-	return cfg.ClientCertFile != "" || len(cfg.ClientCertData) > 0
-}
-
-// expired reports whether a token says that it is good no more. Those that say nothing of it are not looked into.
-func expired(token string) bool {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return false
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return false
-	}
-	var claims struct {
-		Expiry float64 `json:"exp"`
-	}
-	return json.Unmarshal(payload, &claims) == nil && claims.Expiry > 0 && time.Now().After(time.Unix(int64(claims.Expiry), 0))
 }
 
 func impersonateLayer(cfg *config.Config) middleware.Func {

@@ -118,7 +118,8 @@ func TestConnectErrorOfTransport(t *testing.T) {
 			"dial tcp: i/o timeout; nothing answers there: correct the address, or look for a firewall in between",
 		},
 		{
-			"a clock that is late", x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time A is before B"},
+			"a clock that is late",
+			x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time A is before B"},
 			"x509: certificate has expired or is not yet valid: current time A is before B; " +
 				"correct this machine's clock, or the server's when it issued the certificate",
 		},

@@ -37,7 +37,7 @@ func TestCutBody(t *testing.T) {
 			return err
 		}},
 		"apply": {string(configMapJSON(t, "web", "green")), func(ctx context.Context, a *client.API[leanConfigMap]) error {
-			_, err := a.Apply(ctx, named("web"), &request.ApplyOptions{FieldManager: "me"})
+			_, err := a.Apply(ctx, leanWeb(), &request.ApplyOptions{FieldManager: "me"})
 			return err
 		}},
 		"get something large": {string(configMapJSON(t, "web", strings.Repeat(large, items))), func(ctx context.Context, a *client.API[leanConfigMap]) error {

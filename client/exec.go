@@ -42,11 +42,11 @@ type ExecOptions struct {
 // a terminal; one that should end with its stream reads its input until it ends.
 //
 // Of a process without an input all that it writes comes, and its exit status, however slow the reader; else there is an
-// error. So ask for Stdin only when it is needed: with an input, two things go wrong on the servers' side. What the process writes last may be lost when it ends while
-// megabytes are still on their way to a slow reader: nothing says that the end is missing, and an exit status that is lost
-// with it looks like 0. A process whose last output matters waits for the end of its input, which is closed when all has
-// come. And containerd does not tell that a process has ended which has left more than some 100 KiB of its input unread: the
-// stream then ends with its context, so give that a deadline.
+// error. So ask for Stdin only when it is needed: with an input, two things go wrong on the servers' side. What the process
+// writes last may be lost when it ends while megabytes are still on their way to a slow reader: nothing says that the end is
+// missing, and an exit status that is lost with it looks like 0. A process whose last output matters waits for the end of
+// its input, which is closed when all has come. And containerd does not tell that a process has ended which has left more
+// than some 100 KiB of its input unread: the stream then ends with its context, so give that a deadline.
 //
 // Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that is not there; a [*request.InvalidError] for other
 // kinds than pods. That the command can't be run comes from [Process.Wait].

@@ -219,7 +219,7 @@ func mistakes() []mistake {
 		{
 			name:   "a redirect to log in",
 			config: kubeconfigOf("token: abc"), server: func(w http.ResponseWriter, r *http.Request) {
-				http.Redirect(w, r, "https://login.test/?next=kube", 302)
+				http.Redirect(w, r, "https://login.test/?next=kube", http.StatusFound)
 			},
 			want: "get pods shop/web-0: status 302: server said: go to https://login.test/?next=kube (redirects are not " +
 				"followed; correct the server's address)",

@@ -56,11 +56,11 @@ func TestRetriesByVerb(t *testing.T) {
 			return nil
 		}, true},
 		{"update", func(ctx context.Context, a *client.API[leanConfigMap]) error {
-			_, err := a.Update(ctx, named("web"), nil)
+			_, err := a.Update(ctx, leanWeb(), nil)
 			return err
 		}, true},
 		{"apply", func(ctx context.Context, a *client.API[leanConfigMap]) error {
-			_, err := a.Apply(ctx, named("web"), &request.ApplyOptions{FieldManager: "me"})
+			_, err := a.Apply(ctx, leanWeb(), &request.ApplyOptions{FieldManager: "me"})
 			return err
 		}, true},
 		{"merge patch", func(ctx context.Context, a *client.API[leanConfigMap]) error {
@@ -79,7 +79,7 @@ func TestRetriesByVerb(t *testing.T) {
 		}, true},
 		{"delete", func(ctx context.Context, a *client.API[leanConfigMap]) error { return a.Delete(ctx, "web", nil) }, false},
 		{"create", func(ctx context.Context, a *client.API[leanConfigMap]) error {
-			_, err := a.Create(ctx, named("web"), nil)
+			_, err := a.Create(ctx, leanWeb(), nil)
 			return err
 		}, false},
 	} {
@@ -110,9 +110,10 @@ func TestRetriesByVerb(t *testing.T) {
 	}
 }
 
-func named(name string) *leanConfigMap {
+// leanWeb returns the object named web.
+func leanWeb() *leanConfigMap {
 	m := &leanConfigMap{}
-	m.Name = name
+	m.Name = "web"
 	return m
 }
 

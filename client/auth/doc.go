@@ -15,8 +15,8 @@
 //
 // A credential is kept until shortly before it expires, then the next request gets another one: 30 seconds before, or
 // less when it does not live long. If that fails, the old one is used to its end. When the server refuses a credential,
-// another one is got at once and the request is sent again, see [middleware.Authorize]. If that is refused too, the source
-// is left alone for ten seconds.
+// another one is got at once and the request is sent again, see [middleware.Authorize]. If that is refused too, or is the
+// same, the source is left alone for ten seconds.
 //
 // However many requests wait for a credential, its source is asked once. Each of them waits no longer than its context
 // allows; when nobody waits any more, the plugin is killed.

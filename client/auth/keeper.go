@@ -44,8 +44,7 @@ func sameKey(a, b *tls.Certificate) bool {
 const (
 	// leeway is how long before its end a credential is replaced, unless that is most of its life.
 	leeway = 30 * time.Second
-	// pause is how long a source is left alone that was just asked for something better than what was refused, or had
-	// nothing that lives longer.
+	// pause is how long a source is left alone that has just given nothing better than what there was.
 	pause = 10 * time.Second
 )
 
@@ -58,7 +57,7 @@ type keeper struct {
 	mu      sync.Mutex // guards what follows
 	current *credential
 	renewAt time.Time // when the next one is to be had; zero is never
-	quiet   time.Time // until when the source is not asked because of a refusal, as it was just before
+	quiet   time.Time // until when the source is not asked because of a refusal
 	flight  *flight   // nil when the source is not being asked
 }
 
@@ -117,10 +116,13 @@ func (k *keeper) renew(ctx context.Context, refused *credential) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.quiet = time.Now().Add(pause)
-	return !cred.same(refused), nil
+	if cred.same(refused) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.quiet = time.Now().Add(pause)
+		return false, nil
+	}
+	return true, nil
 }
 
 // join returns the flight that is under way, or a new one. The caller holds the mutex and must wait for the flight.

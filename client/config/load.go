@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -95,7 +96,23 @@ type env struct {
 	readFile func(string) ([]byte, error)
 }
 
-func osEnv() env { return env{getenv: os.Getenv, homeDir: os.UserHomeDir, readFile: os.ReadFile} }
+func osEnv() env { return env{getenv: os.Getenv, homeDir: os.UserHomeDir, readFile: readFile} }
+
+// fileBytes is how long a file may be: a mistyped name may be that of a device without an end.
+const fileBytes = 64 << 20
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, fileBytes+1))
+	if err == nil && len(data) > fileBytes {
+		err = &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("is larger than %d bytes", fileBytes)}
+	}
+	return data, err
+}
 
 func (e env) load(o *Options) (*Config, error) {
 	found, err := e.open(o.Path)

@@ -433,3 +433,17 @@ func TestEverythingThatReadsFilesHeedsTheContext(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesWithoutAnEnd promises that a name which is that of something huge, such as a device, ends in an error, and not
+// in all of the memory.
+func TestFilesWithoutAnEnd(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	_, err := config.Load(t.Context(), &config.Options{Path: file})
+	checkError(t, err, file+": cannot be read: read "+file+": is larger than 67108864 bytes: restore the file, or correct the path")
+}

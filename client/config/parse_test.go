@@ -7,9 +7,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
@@ -361,4 +363,28 @@ func TestParseSaysWhereAndWhat(t *testing.T) {
 func TestParseNamesTheInputWithoutAFile(t *testing.T) {
 	_, err := config.Parse([]byte("a: b: c"), "")
 	checkError(t, err, "kubeconfig:1: mapping values are not allowed in this context")
+}
+
+// TestParseOfBombs promises that text which would become endless, or too deep, is an error at once.
+func TestParseOfBombs(t *testing.T) {
+	var aliases, merges strings.Builder
+	aliases.WriteString("a0: &a0 [x]\n")
+	merges.WriteString("a0: &a0 {x: 1}\n")
+	for n := range 30 {
+		fmt.Fprintf(&aliases, "a%d: &a%d [%s*a%d]\n", n+1, n+1, strings.Repeat(fmt.Sprintf("*a%d, ", n), 9), n)
+		fmt.Fprintf(&merges, "a%d: &a%d {<<: [*a%d, *a%d]}\n", n+1, n+1, n, n)
+	}
+	deep := func(open, end string) string { return "x: " + strings.Repeat(open, 20000) + strings.Repeat(end, 20000) }
+	for name, text := range map[string]string{
+		"aliases of aliases": aliases.String(), "merges of merges": merges.String(),
+		"an anchor in itself": "a: &a {b: *a}", "a list in itself": "a: &a [*a]", "a merge with itself": "a: &a\n  <<: *a\n",
+		"deep lists": deep("[", "]"), "deep mappings": deep("{a: ", "}"), "lists without an end": strings.Repeat("[", 1<<20),
+		"deep JSON": `{"x":` + deep("[", "]")[3:] + "}",
+	} {
+		start := time.Now()
+		_, err := config.Parse([]byte(text), "FILE")
+		if err == nil || !strings.HasPrefix(err.Error(), "FILE: cannot be read as YAML or JSON: ") || time.Since(start) > 5*time.Second {
+			t.Errorf("%s: %v after %v", name, err, time.Since(start))
+		}
+	}
 }

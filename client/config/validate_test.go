@@ -104,6 +104,18 @@ func TestConfigValidateNamesFieldsOfGo(t *testing.T) {
 				"Exec.Env: the name of number 1 is missing: name the variable",
 		},
 		{
+			"what can't be sent",
+			config.Config{Server: "https://host", Username: "a:b", Password: "c", Impersonate: config.Impersonation{
+				User: "ann\r\nImpersonate-Group: system:masters", UID: "ok", Groups: []string{"größe", " admins"},
+				Extra: map[string][]string{"a": {"b\x00"}, "": {"c"}},
+			}},
+			"Username: holds a colon, which the server takes for the end of the name: correct it, or use a token\n" +
+				"Impersonate: has an extra without a name: name it\n" +
+				"Impersonate: has line breaks or other control characters in its extra, or spaces around it: remove them\n" +
+				"Impersonate: has line breaks or other control characters in its groups, or spaces around it: remove them\n" +
+				"Impersonate: has line breaks or other control characters in its user, or spaces around it: remove them",
+		},
+		{
 			"an empty provider",
 			config.Config{Server: "https://host", AuthProvider: &config.AuthProvider{}},
 			"AuthProvider.Name: is missing: name it, or use exec",

@@ -5,7 +5,10 @@ package config
 
 import (
 	"crypto/tls"
+	"maps"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 func (c *checker) user(p place, cfg *Config) {
@@ -23,9 +26,34 @@ func (c *checker) user(p place, cfg *Config) {
 	if cfg.AuthProvider != nil {
 		c.authProvider(p, cfg.AuthProvider)
 	}
-	if i := cfg.Impersonate; i.User == "" && !i.isZero() {
+	if strings.Contains(cfg.Username, ":") {
+		c.add(p.errorf("username", "correct it, or use a token", "holds a colon, which the server takes for the end of the name"))
+	}
+	c.impersonation(p, cfg.Impersonate)
+}
+
+// impersonation reports what can't be sent in headers, and what is of no use.
+func (c *checker) impersonation(p place, i Impersonation) {
+	if i.User == "" && !i.isZero() {
 		c.add(p.errorf("as", "name the user to act as", "is missing, but its uid, groups or extra are given"))
 	}
+	texts := map[string][]string{"user": {i.User}, "uid": {i.UID}, "groups": i.Groups}
+	for key, values := range i.Extra {
+		if key == "" {
+			c.add(p.errorf("as", "name it", "has an extra without a name"))
+		}
+		texts["extra"] = append(texts["extra"], values...)
+	}
+	for _, what := range slices.Sorted(maps.Keys(texts)) {
+		if slices.ContainsFunc(texts[what], unsendable) {
+			c.add(p.errorf("as", "remove them", "has line breaks or other control characters in its %s, or spaces around it", what))
+		}
+	}
+}
+
+// unsendable reports whether a server would see another text in a header than the one that was sent.
+func unsendable(text string) bool {
+	return text != strings.TrimSpace(text) || strings.ContainsFunc(text, unicode.IsControl)
 }
 
 func (c *checker) clientCertificate(p place, cfg *Config) {

@@ -35,14 +35,21 @@ type Authorization func(context.Context) (value string, renew Renew, err error)
 
 // Authorize authenticates by credentials that change. When the server refuses one (401), it is renewed, and the request
 // is sent again, once, if there is another one then and the body can be sent again. That goes for requests to upgrade
-// the connection, too. When renewing fails, that is the error of the request.
+// the connection, too. When renewing fails, that is the error of the request. When the server refuses what was renewed,
+// too, nothing is renewed for ten seconds.
 func Authorize(find Authorization) Func {
-	return func(next http.RoundTripper) http.RoundTripper { return &authorizer{next, find} }
+	return func(next http.RoundTripper) http.RoundTripper { return &authorizer{next: next, find: find} }
 }
+
+// futile is how long nothing is renewed after that was of no use.
+const futile = 10 * time.Second
 
 type authorizer struct {
 	next http.RoundTripper
 	find Authorization
+
+	mu    sync.Mutex // guards until
+	until time.Time  // when something may be renewed again
 }
 
 // RoundTrip sends a request with a credential, unless it has one.
@@ -51,7 +58,7 @@ func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return a.next.RoundTrip(r)
 	}
 	resp, renew, err := a.send(r, r.Body)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || renew == nil {
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || renew == nil || !a.mayRenew() {
 		return resp, err
 	}
 	renewed, err := renew(r.Context())
@@ -70,7 +77,18 @@ func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	resp, _, err = a.send(r, body)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.until = time.Now().Add(futile)
+	}
 	return resp, err
+}
+
+func (a *authorizer) mayRenew() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !time.Now().Before(a.until)
 }
 
 func (a *authorizer) send(r *http.Request, body io.ReadCloser) (*http.Response, Renew, error) {

@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -119,6 +121,49 @@ func TestAuthorize(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAuthorizeInVain promises that a source which has always another credential, none of which the server takes, is not
+// asked for each request.
+func TestAuthorizeInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var renewed, sent int
+		good := -1
+		layer := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
+			return fmt.Sprint(renewed), func(context.Context) (bool, error) {
+				renewed++
+				return true, nil
+			}, nil
+		})(middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			sent++
+			w := httptest.NewRecorder()
+			if r.Header.Get("Authorization") != fmt.Sprint(good) {
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+			return w.Result(), nil
+		}))
+		ask := func(when string, status, wantRenewed, wantSent int) {
+			t.Helper()
+			resp, err := layer.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/version", http.NoBody))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != status || renewed != wantRenewed || sent != wantSent {
+				t.Errorf("%s: %d after %d renewals and %d requests, want %d after %d and %d",
+					when, resp.StatusCode, renewed, sent, status, wantRenewed, wantSent)
+			}
+		}
+		ask("at first", 401, 1, 2)
+		for n := range 100 {
+			ask("at once", 401, 1, 3+n)
+		}
+		time.Sleep(10 * time.Second)
+		good = 2
+		ask("later", 200, 2, 104)
+		good = 3
+		ask("when another one is refused", 200, 3, 106)
+	})
 }
 
 func ExampleAuthorize() {

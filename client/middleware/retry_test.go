@@ -178,8 +178,10 @@ func TestRetry(t *testing.T) {
 		{
 			name: "a server that asks for what makes no sense", call: get, status: 200,
 			steps: []step{
-				{status: 429, header: retryAfter("-7")}, {status: 429, header: retryAfter("Sat, 01 Jan 1972 00:00:09 GMT")},
-				{status: 429, header: retryAfter("soon")}, ok,
+				{status: 429, header: retryAfter("-7")},
+				{status: 429, header: retryAfter("Sat, 01 Jan 1972 00:00:09 GMT")},
+				{status: 429, header: retryAfter("soon")},
+				ok,
 			},
 			waits: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
 		},

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,8 +183,45 @@ func TestUnmarshalStrictRefuses(t *testing.T) {
 	}
 }
 
-// A strict decoding must find something exactly when apimachinery does, and in as many places, but for what is inside values
-// that decode themselves.
+// pathsIn returns what a strict decoding by apimachinery finds, as "unknown field spec.x", once each.
+func pathsIn(err error) []string {
+	var found []string
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		for _, err := range strict.Errors() {
+			kind, path, _ := strings.Cut(err.Error(), ` "`)
+			found = append(found, kind+" "+pathWithDots(strings.TrimSuffix(path, `"`)))
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// pathWithDots writes a path without brackets, since a member whose name is a number looks like an element in ours.
+func pathWithDots(path string) string {
+	return strings.TrimPrefix(regexp.MustCompile(`\[(\d+)\]`).ReplaceAllString(path, ".$1"), ".")
+}
+
+// inTheirWords returns what a strict decoding finds, as apimachinery says it: that does not look into unknown fields, and
+// knows no spellings.
+func inTheirWords(strict *wire.StrictError) []string {
+	var found, unknown []string
+	for _, p := range strict.Problems {
+		path := pathWithDots(p.Path)
+		if slices.ContainsFunc(unknown, func(u string) bool { return path == u || strings.HasPrefix(path, u+".") }) {
+			continue
+		}
+		kind := p.Kind
+		if kind != wire.DuplicateField {
+			kind = wire.UnknownField
+			unknown = append(unknown, path)
+		}
+		found = append(found, string(kind)+" "+path)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// A strict decoding must find what apimachinery finds, but for what is inside values that decode themselves.
 func FuzzUnmarshalStrict(f *testing.F) {
 	for _, s := range append(oddJSON(), `{"spec":{"x":1,"Containers":[],"containers":[{"name":"a","name":"b","y":{}}]}}`, `{"metadata":{"labels":{"a":"b","a":"c"}}}`) {
 		f.Add([]byte(s))
@@ -209,8 +248,13 @@ func FuzzUnmarshalStrict(f *testing.F) {
 		if strings.Contains(string(body), "\\") || strings.Contains(string(body), "f:") || len(body) > 1<<12 {
 			return // names that they count otherwise, and values that decode themselves
 		}
-		if (err == nil) != (theirErr == nil) {
-			t.Errorf("UnmarshalStrict(%s) = %v, apimachinery says %v", body, err, theirErr)
+		var got []string
+		if isStrict {
+			got = inTheirWords(strict)
+		}
+		odd := strings.Contains(strings.Join(got, " "), `["`) // names that they do not quote
+		if diff := cmp.Diff(pathsIn(theirErr), got); diff != "" && !odd || (err == nil) != (theirErr == nil) {
+			t.Errorf("UnmarshalStrict(%s) = %v, apimachinery says %v (-apimachinery +wire):\n%s", body, err, theirErr, diff)
 		}
 		if isStrict && len(strict.Problems) == 0 {
 			t.Error("a StrictError without a problem")

@@ -99,9 +99,9 @@ type finding struct {
 	why      string
 }
 
-func (d *comparison) add(path string, f finding) {
+func (d *comparison) add(at place, f finding) {
 	d.changes = append(d.changes, Change{
-		Severity: f.severity, Definition: d.definition, Version: d.version, Path: path,
+		Severity: f.severity, Definition: d.definition, Version: d.version, Path: string(at),
 		Rule: f.rule, Old: f.old, New: f.new, Why: f.why,
 	})
 }
@@ -267,12 +267,12 @@ func (d *comparison) compareVersion(b, a *version) {
 	d.columns(b.Columns, a.Columns)
 	for i := range b.Selectable {
 		if path := b.Selectable[i].JSONPath; !selects(a, path) {
-			d.add(path, finding{Breaking, "selectableField", text(path), "", "field selectors that use it are refused"})
+			d.add(place(path), finding{Breaking, "selectableField", text(path), "", "field selectors that use it are refused"})
 		}
 	}
 	for i := range a.Selectable {
 		if path := a.Selectable[i].JSONPath; !selects(b, path) {
-			d.add(path, finding{Compatible, "selectableField", "", text(path), "field selectors can use it"})
+			d.add(place(path), finding{Compatible, "selectableField", "", text(path), "field selectors can use it"})
 		}
 	}
 	d.schema(b.Schema.OpenAPIV3Schema, a.Schema.OpenAPIV3Schema)

@@ -17,7 +17,7 @@
 //
 // prints, one line a change:
 //
-//	breaking documents.docs.example.com/v1.spec.title:maxLength: was 80, is 40: other values are refused; …
+//	breaking documents.docs.example.com/v1.spec.title:maxLength: was 80, is 40: writers of other values are refused; …
 //
 // # What is compared
 //
@@ -32,8 +32,9 @@
 // a changed default, a list that apply merges differently, a column that a script may look for. [Compatible] is the rest,
 // listed for changelogs. Why says whom it concerns: stored objects, those who write, or those who read.
 //
-// Servers let an object pass whose unchanged values don't fit a tighter schema any more; this is called ratcheting. Where it
-// helps, and where it does not, the text of the change says so. See
+// From Kubernetes 1.30 on, servers let a stored value pass that does not fit a tighter schema, until somebody changes it;
+// this is called ratcheting. The value that counts is the one that the rule is about: for required and oneOf, that is the whole
+// object, and for what is in a list without keys, it is the list. Rules with oldSelf always hold. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting.
 //
 // # Changes on purpose

@@ -100,7 +100,7 @@ func TestCompareSchemas(t *testing.T) {
 		{"int-or-string of a string", `{type: string}`, `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, []string{`risky :x-kubernetes-int-or-string "string" -> "integer or string"`}},
 		{"int-or-string removed", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{type: string}`, []string{`breaking :x-kubernetes-int-or-string "integer or string" -> "string"`}},
 		{"int-or-string said in two ways", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{x-kubernetes-int-or-string: true}`, nil},
-		{"null refused", `{type: string, nullable: true}`, `{type: string}`, []string{`breaking :nullable true ->`}},
+		{"null refused", `{type: string, nullable: true}`, `{type: string}`, []string{`risky :nullable true ->`}},
 		{"null allowed", `{type: string}`, `{type: string, nullable: true}`, []string{`compatible :nullable  -> true`}},
 		{"a new format", `{type: string}`, `{type: string, format: date-time}`, []string{`breaking :format  -> "date-time"`}},
 		{"a format that is gone", `{type: string, format: uuid}`, `{type: string}`, []string{`compatible :format "uuid" ->`}},
@@ -271,8 +271,8 @@ func TestStoredVersionsThatAreDropped(t *testing.T) {
 func TestWhoIsConcerned(t *testing.T) {
 	for _, tt := range []struct{ name, before, after, want string }{
 		{"a tighter bound lets stored values pass", `{type: string}`, `{type: string, maxLength: 1}`, "passes until it changes"},
-		{"inside of allOf nothing passes", `{type: string, allOf: [{maxLength: 2}]}`, `{type: string, allOf: [{maxLength: 1}]}`, "so is every update of stored objects"},
-		{"what is required is required of stored objects", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string}}}`, "give it a default"},
+		{"what is required is asked for when the object changes", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string}}}`, "changes anything else in .spec.f of a stored object"},
+		{"null in a list is refused", `{type: array, items: {type: string, nullable: true}}`, `{type: array, items: {type: string}}`, "null among the values"},
 		{"a rule of a value lets stored values pass", `{type: string}`, `{type: string, x-kubernetes-validations: [{rule: self != ""}]}`, "passes until it changes"},
 		{"a rule of a change does not", `{type: string}`, `{type: string, x-kubernetes-validations: [{rule: self == oldSelf}]}`, "of stored objects too"},
 	} {

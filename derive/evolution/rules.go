@@ -28,45 +28,42 @@ func (d *comparison) rules(b, a *structural.Schema, at place) {
 		optional := r.OptionalOldSelf != nil && *r.OptionalOldSelf
 		switch {
 		case old != nil && optional && (old.OptionalOldSelf == nil || !*old.OptionalOldSelf):
-			d.add(at.path, finding{Breaking, name, "", text(r.Rule), "optionalOldSelf: it holds of new objects too; " + refusesStored})
+			d.add(at, finding{Breaking, name, "", text(r.Rule), "with optionalOldSelf it holds of new objects too, which are refused if they break it"})
 		case old != nil:
 		case refersToOld.MatchString(r.Rule):
-			d.add(at.path, finding{Breaking, name, "", text(r.Rule), "a rule about updates is new: those that it forbids are refused, of stored objects too"})
+			d.add(at, finding{Breaking, name, "", text(r.Rule), "a rule about updates is new: those that it forbids are refused, of stored objects too"})
 		default:
-			d.add(at.path, finding{Breaking, name, "", text(r.Rule), "a rule is new: " + at.tighter()})
+			d.add(at, finding{Breaking, name, "", text(r.Rule), "a rule is new: " + tighter})
 		}
 	}
 	for _, r := range b.Validations {
 		if find(a.Validations, r.Rule) == nil {
-			d.add(at.path, finding{Compatible, name, text(r.Rule), "", "a rule is gone: " + nothingLost})
+			d.add(at, finding{Compatible, name, text(r.Rule), "", "a rule is gone: " + nothingLost})
 		}
 	}
 }
 
-// branches compares allOf, anyOf, oneOf and not. What is in them is never ratcheted.
+// branches compares allOf, anyOf, oneOf and not.
 func (d *comparison) branches(b, a *structural.Schema, at place) {
-	at.ratchets = false
 	d.allOf(b.AllOf, a.AllOf, at)
-	old, now := alternatives(b), alternatives(a)
-	d.anyOf(old, now, at)
-	const unclear = "nobody can tell whether all that was accepted still is; if not, " + refusesStored
+	d.anyOf(alternatives(b), alternatives(a), at)
 	switch {
 	case same(b.OneOf, a.OneOf):
 	case len(a.OneOf) == 0:
-		d.add(at.path, finding{Compatible, "oneOf", text(b.OneOf), "", nothingLost})
+		d.add(at, finding{Compatible, "oneOf", text(b.OneOf), "", nothingLost})
 	case len(b.OneOf) == 0:
-		d.add(at.path, finding{Breaking, "oneOf", "", text(a.OneOf), at.tighter()})
+		d.add(at, finding{Breaking, "oneOf", "", text(a.OneOf), tighter})
 	default:
-		d.add(at.path, finding{Breaking, "oneOf", text(b.OneOf), text(a.OneOf), unclear})
+		d.add(at, finding{Breaking, "oneOf", text(b.OneOf), text(a.OneOf), unclear})
 	}
 	switch {
 	case same(b.Not, a.Not):
 	case a.Not == nil:
-		d.add(at.path, finding{Compatible, "not", text(b.Not), "", nothingLost})
+		d.add(at, finding{Compatible, "not", text(b.Not), "", nothingLost})
 	case b.Not == nil:
-		d.add(at.path, finding{Breaking, "not", "", text(a.Not), at.tighter()})
+		d.add(at, finding{Breaking, "not", "", text(a.Not), tighter})
 	default:
-		d.add(at.path, finding{Breaking, "not", text(b.Not), text(a.Not), unclear})
+		d.add(at, finding{Breaking, "not", text(b.Not), text(a.Not), unclear})
 	}
 }
 
@@ -80,10 +77,10 @@ func (d *comparison) allOf(before, after []*structural.Schema, at place) {
 		return
 	}
 	for _, s := range without(before, after) {
-		d.add(at.path, finding{Compatible, "allOf", text(s), "", nothingLost})
+		d.add(at, finding{Compatible, "allOf", text(s), "", nothingLost})
 	}
 	for _, s := range without(after, before) {
-		d.add(at.path, finding{Breaking, "allOf", "", text(s), at.tighter()})
+		d.add(at, finding{Breaking, "allOf", "", text(s), tighter})
 	}
 }
 
@@ -119,16 +116,16 @@ func (d *comparison) anyOf(before, after []*structural.Schema, at place) {
 	case len(before) == 0 && len(after) == 0:
 		return
 	case len(after) == 0:
-		d.add(at.path, finding{Compatible, "anyOf", text(before), "", nothingLost})
+		d.add(at, finding{Compatible, "anyOf", text(before), "", nothingLost})
 		return
 	case len(before) == 0:
-		d.add(at.path, finding{Breaking, "anyOf", "", text(after), at.tighter()})
+		d.add(at, finding{Breaking, "anyOf", "", text(after), tighter})
 		return
 	}
 	for _, s := range without(before, after) {
-		d.add(at.path, finding{Breaking, "anyOf", text(s), "", at.tighter()})
+		d.add(at, finding{Breaking, "anyOf", text(s), "", tighter})
 	}
 	for _, s := range without(after, before) {
-		d.add(at.path, finding{Compatible, "anyOf", "", text(s), nothingLost})
+		d.add(at, finding{Compatible, "anyOf", "", text(s), nothingLost})
 	}
 }

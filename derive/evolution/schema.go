@@ -16,27 +16,19 @@ const (
 	lostOnWrite   = "stored values are dropped when the object is written next, readers don't find them, and writers are warned or refused"
 	nothingLost   = "what was accepted still is"
 	stopsChecking = "the value is kept, but not checked any more"
-	ratchets      = "writers of other values are refused; a stored value that does not fit passes until it changes"
-	refusesStored = "writers of other values are refused, and so is every update of stored objects that don't fit"
+	tighter       = "writers of other values are refused; a stored value that does not fit passes until it changes"
+	unclear       = "nobody can tell whether all that was accepted still is; if not, " + tighter
 )
 
-// place is where in a schema the comparison is.
-type place struct {
-	path     string
-	ratchets bool // whether a stored value that does not fit passes until it changes
-}
+// place is where in a schema the comparison is, such as .spec.items[].name.
+type place string
 
-func (p place) field(name string) place { return place{p.path + "." + name, p.ratchets} }
-func (p place) keys() place             { return place{p.path + "[*]", p.ratchets} }
-func (p place) items() place            { return place{p.path + "[]", p.ratchets} }
+func (p place) field(name string) place { return p + "." + place(name) }
+func (p place) keys() place             { return p + "[*]" }
+func (p place) items() place            { return p + "[]" }
 
-// tighter says whom a rule concerns that refuses more.
-func (p place) tighter() string {
-	if p.ratchets {
-		return ratchets
-	}
-	return refusesStored
-}
+// name returns the place as one can speak of it.
+func (p place) name() string { return cmp.Or(string(p), "the object") }
 
 // schema compares the schemas of a version. Of an object's own apiVersion, kind and metadata, the server knows the form.
 func (d *comparison) schema(before, after *structural.Schema) {
@@ -53,7 +45,7 @@ func (d *comparison) schema(before, after *structural.Schema) {
 		}
 		return &c
 	}
-	d.values(clean(before), clean(after), place{ratchets: true})
+	d.values(clean(before), clean(after), "")
 }
 
 // values compares what is accepted at a place, and what is below it.
@@ -73,9 +65,9 @@ func (d *comparison) values(b, a *structural.Schema, at place) {
 	case b.Items != nil && a.Items != nil:
 		d.values(b.Items, a.Items, at.items())
 	case a.Items != nil:
-		d.add(at.path, finding{Breaking, "items", "", text(a.Items), "items of any form were allowed; " + at.tighter()})
+		d.add(at, finding{Breaking, "items", "", text(a.Items), "items of any form were allowed; " + tighter})
 	case b.Items != nil:
-		d.add(at.path, finding{Compatible, "items", text(b.Items), "", stopsChecking})
+		d.add(at, finding{Compatible, "items", text(b.Items), "", stopsChecking})
 	}
 }
 
@@ -83,32 +75,32 @@ func (d *comparison) values(b, a *structural.Schema, at place) {
 func (d *comparison) unknown(b, a *structural.Schema, at place) {
 	switch {
 	case b.PreserveUnknownFields && !a.PreserveUnknownFields && a.AdditionalProperties == nil:
-		d.add(at.path, finding{Breaking, structural.KeyPreserveUnknownFields, "true", "", lostOnWrite})
+		d.add(at, finding{Breaking, structural.KeyPreserveUnknownFields, "true", "", lostOnWrite})
 	case b.PreserveUnknownFields && a.AdditionalProperties != nil && b.AdditionalProperties == nil:
-		d.add(at.path, finding{Breaking, "additionalProperties", "", text(a.AdditionalProperties), "values of any form were allowed; " + at.tighter()})
+		d.add(at, finding{Breaking, "additionalProperties", "", text(a.AdditionalProperties), "values of any form were allowed; " + tighter})
 	case !b.PreserveUnknownFields && a.PreserveUnknownFields:
-		d.add(at.path, finding{Compatible, structural.KeyPreserveUnknownFields, "", "true", nothingLost})
+		d.add(at, finding{Compatible, structural.KeyPreserveUnknownFields, "", "true", nothingLost})
 	}
 	switch {
 	case b.AdditionalProperties != nil && a.AdditionalProperties != nil:
 		d.values(b.AdditionalProperties, a.AdditionalProperties, at.keys())
 	case b.AdditionalProperties != nil && !a.PreserveUnknownFields:
-		d.add(at.path, finding{Breaking, "additionalProperties", text(b.AdditionalProperties), "", "keys of any name were allowed; " + lostOnWrite})
+		d.add(at, finding{Breaking, "additionalProperties", text(b.AdditionalProperties), "", "keys of any name were allowed; " + lostOnWrite})
 	case b.AdditionalProperties != nil:
-		d.add(at.path, finding{Compatible, "additionalProperties", text(b.AdditionalProperties), "", stopsChecking})
+		d.add(at, finding{Compatible, "additionalProperties", text(b.AdditionalProperties), "", stopsChecking})
 	case a.AdditionalProperties != nil && !b.PreserveUnknownFields:
-		d.add(at.path, finding{Compatible, "additionalProperties", "", text(a.AdditionalProperties), nothingLost})
+		d.add(at, finding{Compatible, "additionalProperties", "", text(a.AdditionalProperties), nothingLost})
 	}
 	switch {
 	case !b.EmbeddedResource && a.EmbeddedResource:
-		d.add(at.path, finding{
+		d.add(at, finding{
 			Breaking, structural.KeyEmbeddedResource, "", "true",
-			"apiVersion, kind and valid metadata are asked for; " + at.tighter(),
+			"apiVersion, kind and valid metadata are asked for; " + tighter,
 		})
 	case b.EmbeddedResource && !a.EmbeddedResource && !a.PreserveUnknownFields:
-		d.add(at.path, finding{Breaking, structural.KeyEmbeddedResource, "true", "", "apiVersion, kind and metadata are dropped unless the schema names them"})
+		d.add(at, finding{Breaking, structural.KeyEmbeddedResource, "true", "", "apiVersion, kind and metadata are dropped unless the schema names them"})
 	case b.EmbeddedResource && !a.EmbeddedResource:
-		d.add(at.path, finding{Compatible, structural.KeyEmbeddedResource, "true", "", stopsChecking})
+		d.add(at, finding{Compatible, structural.KeyEmbeddedResource, "true", "", stopsChecking})
 	}
 }
 
@@ -122,9 +114,9 @@ func (d *comparison) properties(b, a *structural.Schema, at place) {
 		case a.AdditionalProperties != nil:
 			d.values(old, a.AdditionalProperties, field)
 		case a.PreserveUnknownFields:
-			d.add(field.path, finding{Compatible, "field", kindOf(old), "", stopsChecking})
+			d.add(field, finding{Compatible, "field", kindOf(old), "", stopsChecking})
 		default:
-			d.add(field.path, finding{Breaking, "field", kindOf(old), "", lostOnWrite})
+			d.add(field, finding{Breaking, "field", kindOf(old), "", lostOnWrite})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Properties)) {
@@ -136,9 +128,9 @@ func (d *comparison) properties(b, a *structural.Schema, at place) {
 		case b.AdditionalProperties != nil:
 			d.values(b.AdditionalProperties, now, field)
 		case b.PreserveUnknownFields:
-			d.add(field.path, finding{Risky, "field", "", kindOf(now), "it was kept in any form, and is checked now; " + at.tighter()})
+			d.add(field, finding{Risky, "field", "", kindOf(now), "it was kept in any form, and is checked now; " + tighter})
 		default:
-			d.add(field.path, finding{Compatible, "field", "", kindOf(now), "a field is new"})
+			d.add(field, finding{Compatible, "field", "", kindOf(now), "a field is new"})
 		}
 	}
 }
@@ -156,18 +148,19 @@ func (d *comparison) required(b, a *structural.Schema, at place) {
 	}
 	gone, added := split(must(b), must(a))
 	for _, name := range added {
-		why := "writers who leave it out are refused, and so is every update of stored objects that lack it; give it a default"
+		why := "writers who leave it out are refused, and so is who changes anything else in " + at.name() +
+			" of a stored object that lacks it; give it a default"
 		if slices.Contains(b.Required, name) {
 			why = "it was required before, but its default has filled it in; " + why
 		}
-		d.add(at.field(name).path, finding{Breaking, "required", "", "true", why})
+		d.add(at.field(name), finding{Breaking, "required", "", "true", why})
 	}
 	for _, name := range gone {
 		if slices.Contains(a.Required, name) {
 			continue // it has a default now, of which the list tells
 		}
 		if a.Properties[name] != nil || b.Properties[name] == nil { // else the field is gone, which is listed
-			d.add(at.field(name).path, finding{Compatible, "required", "true", "", "writers may leave it out; readers must expect that"})
+			d.add(at.field(name), finding{Compatible, "required", "true", "", "writers may leave it out; readers must expect that"})
 		}
 	}
 }
@@ -185,7 +178,7 @@ func (d *comparison) defaults(b, a *structural.Schema, at place) {
 	case now == "":
 		why = "objects that leave the field out, also stored ones without it, are read without a value"
 	}
-	d.add(at.path, finding{Risky, "default", old, now, why})
+	d.add(at, finding{Risky, "default", old, now, why})
 }
 
 // merging compares how apply merges lists and objects.
@@ -198,11 +191,11 @@ func (d *comparison) merging(b, a *structural.Schema, at place) {
 		}
 		if now != "atomic" {
 			f.severity = Breaking
-			f.why = "items must be different now: other lists are refused, and so is every update of stored objects with such lists; apply merges the items"
+			f.why = "no two items may be the same: " + tighter + "; apply merges the items"
 		}
-		d.add(at.path, f)
+		d.add(at, f)
 	} else if !same(b.ListMapKeys, a.ListMapKeys) && len(a.ListMapKeys) > 0 {
-		d.add(at.path, finding{
+		d.add(at, finding{
 			Breaking, structural.KeyListMapKeys, text(b.ListMapKeys), text(a.ListMapKeys),
 			"other items count as the same: lists that have them are refused, and apply takes the wrong ones for each other",
 		})
@@ -213,7 +206,7 @@ func (d *comparison) merging(b, a *structural.Schema, at place) {
 		if now == "atomic" {
 			why = "apply replaces the object as a whole: appliers of different fields take each other's away"
 		}
-		d.add(at.path, finding{Risky, structural.KeyMapType, text(old), text(now), why})
+		d.add(at, finding{Risky, structural.KeyMapType, text(old), text(now), why})
 	}
 }
 

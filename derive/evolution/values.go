@@ -16,10 +16,13 @@ import (
 // types compares which types are accepted, and reports whether they have something in common.
 func (d *comparison) types(b, a *structural.Schema, at place) bool {
 	if !b.Nullable && a.Nullable {
-		d.add(at.path, finding{Compatible, "nullable", "", "true", "readers must expect null"})
+		d.add(at, finding{Compatible, "nullable", "", "true", "readers must expect null"})
 	}
-	if b.Nullable && !a.Nullable {
-		d.add(at.path, finding{Breaking, "nullable", "true", "", "null is refused or, where there is a default, replaced; " + at.tighter()})
+	switch gone := b.Nullable && !a.Nullable; {
+	case gone && strings.HasSuffix(string(at), "]"):
+		d.add(at, finding{Breaking, "nullable", "true", "", "null among the values; " + tighter})
+	case gone:
+		d.add(at, finding{Risky, "nullable", "true", "", "null is dropped or, where there is a default, replaced by it"})
 	}
 	old, now := accepted(b), accepted(a)
 	if slices.Equal(old, now) {
@@ -30,10 +33,10 @@ func (d *comparison) types(b, a *structural.Schema, at place) bool {
 		rule = structural.KeyIntOrString
 	}
 	if f := (finding{Risky, rule, kindOf(b), kindOf(a), nothingLost + ", but readers may find values of other types"}); containsAll(now, old) {
-		d.add(at.path, f)
+		d.add(at, f)
 		return true
 	}
-	d.add(at.path, finding{Breaking, rule, kindOf(b), kindOf(a), "readers can't decode it; " + at.tighter()})
+	d.add(at, finding{Breaking, rule, kindOf(b), kindOf(a), "readers can't decode it; " + tighter})
 	return containsAll(old, now) // a narrower type still has the keywords of the wider one
 }
 
@@ -70,11 +73,11 @@ func (d *comparison) scalars(b, a *structural.Schema, at place) {
 	switch {
 	case a.Pattern == b.Pattern:
 	case a.Pattern == "":
-		d.add(at.path, finding{Compatible, "pattern", text(b.Pattern), "", nothingLost})
+		d.add(at, finding{Compatible, "pattern", text(b.Pattern), "", nothingLost})
 	case b.Pattern == "":
-		d.add(at.path, finding{Breaking, "pattern", "", text(a.Pattern), at.tighter()})
+		d.add(at, finding{Breaking, "pattern", "", text(a.Pattern), tighter})
 	default:
-		d.add(at.path, finding{Breaking, "pattern", text(b.Pattern), text(a.Pattern), "nobody can tell whether it matches all that the old one did; if not, " + at.tighter()})
+		d.add(at, finding{Breaking, "pattern", text(b.Pattern), text(a.Pattern), unclear})
 	}
 }
 
@@ -83,9 +86,9 @@ func (d *comparison) format(b, a *structural.Schema, at place) {
 	switch {
 	case b.Format == a.Format:
 	case a.Format == "" || !checked(a.Format) || b.Format == "int32" && a.Format == "int64":
-		d.add(at.path, finding{Compatible, "format", quoted(b.Format), quoted(a.Format), nothingLost})
+		d.add(at, finding{Compatible, "format", quoted(b.Format), quoted(a.Format), nothingLost})
 	default:
-		d.add(at.path, finding{Breaking, "format", quoted(b.Format), quoted(a.Format), at.tighter()})
+		d.add(at, finding{Breaking, "format", quoted(b.Format), quoted(a.Format), tighter})
 	}
 }
 
@@ -105,17 +108,17 @@ func (d *comparison) enum(before, after []any, at place) {
 	case len(before) == 0 && len(after) == 0:
 		return
 	case len(after) == 0:
-		d.add(at.path, finding{Compatible, "enum", text(before), "", "readers must expect any value"})
+		d.add(at, finding{Compatible, "enum", text(before), "", "readers must expect any value"})
 		return
 	case len(before) == 0:
-		d.add(at.path, finding{Breaking, "enum", "", text(after), at.tighter()})
+		d.add(at, finding{Breaking, "enum", "", text(after), tighter})
 		return
 	}
 	for _, v := range without(before, after) {
-		d.add(at.path, finding{Breaking, "enum", text(v), "", at.tighter()})
+		d.add(at, finding{Breaking, "enum", text(v), "", tighter})
 	}
 	for _, v := range without(after, before) {
-		d.add(at.path, finding{Compatible, "enum", "", text(v), "readers must expect the value"})
+		d.add(at, finding{Compatible, "enum", "", text(v), "readers must expect the value"})
 	}
 }
 
@@ -181,9 +184,9 @@ func (d *comparison) limit(rule string, before, after bound, looser bool, at pla
 	switch {
 	case before.value == "" && after.value == "" || same:
 	case after.value == "" || before.value != "" && looser:
-		d.add(at.path, finding{Compatible, rule, before.String(), after.String(), nothingLost})
+		d.add(at, finding{Compatible, rule, before.String(), after.String(), nothingLost})
 	default:
-		d.add(at.path, finding{Breaking, rule, before.String(), after.String(), at.tighter()})
+		d.add(at, finding{Breaking, rule, before.String(), after.String(), tighter})
 	}
 }
 
@@ -192,8 +195,8 @@ func (d *comparison) multipleOf(before, after json.Number, at place) {
 	switch {
 	case before == after || old == now:
 	case after == "" || math.Mod(old, now) == 0:
-		d.add(at.path, finding{Compatible, "multipleOf", string(before), string(after), nothingLost})
+		d.add(at, finding{Compatible, "multipleOf", string(before), string(after), nothingLost})
 	default:
-		d.add(at.path, finding{Breaking, "multipleOf", string(before), string(after), at.tighter()})
+		d.add(at, finding{Breaking, "multipleOf", string(before), string(after), tighter})
 	}
 }

@@ -30,7 +30,11 @@ func Apply(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 		return nil, err
 	}
 	for _, pkg := range r.program.Roots {
-		if r.program.PackageMarker(pkg, "kubebuilder:skip") == nil {
+		switch {
+		case r.program.PackageMarker(pkg, "kubebuilder:skip") != nil:
+		case pkg.Foreign:
+			r.problems.add(token.Position{Filename: pkg.Dir}, "apply structs stand beside the kinds, and this package is of another module")
+		default:
 			p := &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.All, r.problems.add)}
 			r.plans = append(r.plans, p)
 			r.applyStructs(p, true)

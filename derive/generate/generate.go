@@ -76,7 +76,7 @@ func newRun(ctx context.Context, patterns []string, o *Options, cfg *load.Config
 		return nil, fmt.Errorf("find the directory: %w", err)
 	}
 	opts.Dir = dir
-	r := &run{opts: opts, problems: problems{dir: dir}, warnings: problems{dir: dir}}
+	r := &run{opts: opts, generated: cmp.Or(cfg.Generated, load.GeneratedFile), problems: problems{dir: dir}, warnings: problems{dir: dir}}
 	cfg.Dir, cfg.Patterns, cfg.Report, cfg.Warn = dir, patterns, r.problems.add, r.warnings.add
 	if r.program, err = load.Load(ctx, cfg); err != nil {
 		return nil, err
@@ -89,14 +89,15 @@ func newRun(ctx context.Context, patterns []string, o *Options, cfg *load.Config
 
 // run is one run over the packages of a program.
 type run struct {
-	opts     Options
-	program  *load.Program
-	problems problems
-	warnings problems
-	files    []File
-	plans    []*plan
-	crds     map[string]*crd.CRD      // by the name of the CRD
-	planned  map[*types.TypeName]bool // types that are given deep copies
+	opts      Options
+	program   *load.Program
+	generated string // the name of the Go file that is written into each package
+	problems  problems
+	warnings  problems
+	files     []File
+	plans     []*plan
+	crds      map[string]*crd.CRD      // by the name of the CRD
+	planned   map[*types.TypeName]bool // types that are given deep copies
 }
 
 // plan is what is to be generated for one package.
@@ -174,7 +175,7 @@ func (r *run) plan(pkg *load.Package) {
 	if len(p.kinds) > 0 || len(p.copied) > 0 || len(p.objects) > 0 {
 		r.plans = append(r.plans, p)
 	} else if pkg.Generated {
-		r.files = append(r.files, File{Path: filepath.Join(pkg.Dir, load.GeneratedFile)})
+		r.files = append(r.files, File{Path: filepath.Join(pkg.Dir, r.generated)})
 	}
 }
 
@@ -187,7 +188,7 @@ func (r *run) method(t *types.Named, name string) *types.Func {
 		if m.Name() != name {
 			continue
 		}
-		anew := filepath.Base(r.program.Position(m.Pos()).Filename) == load.GeneratedFile
+		anew := filepath.Base(r.program.Position(m.Pos()).Filename) == r.generated
 		if anew && r.program.IsRoot(t.Obj().Pkg().Path()) {
 			return nil
 		}
@@ -198,22 +199,7 @@ func (r *run) method(t *types.Named, name string) *types.Func {
 
 // source renders the Go file of a package.
 func (r *run) source(p *plan) []byte {
-	f := &emit.File{
-		Package:   p.pkg.Types,
-		Header:    p.pkg.Licence(),
-		Copied:    p.copied,
-		Objects:   p.objects,
-		Method:    r.method,
-		Generated: func(t *types.Named) bool { return r.planned[t.Obj()] },
-		Declared:  func(name string) bool { return r.declared(p.pkg, name) != nil },
-		Refused: func(obj *types.TypeName, e *deepcopy.RefusedError) {
-			pos, label := obj.Pos(), obj.Name()
-			if e.Field != nil && e.Field.Pkg() == obj.Pkg() {
-				pos, label = e.Field.Pos(), label+": field "+e.Field.Name()
-			}
-			r.problems.add(r.program.Position(pos), label+": no deep copy: "+e.Reason)
-		},
-	}
+	f := r.file(p)
 	for _, k := range p.kinds {
 		if obj := r.declared(p.pkg, k.Name); k.Root == nil && obj != nil {
 			r.problems.add(k.Pos, fmt.Sprintf("%s is to be generated, but is declared at %s too: remove it there, or mark that type with "+
@@ -230,12 +216,37 @@ func (r *run) source(p *plan) []byte {
 		}
 		f.Kinds = append(f.Kinds, emit.Kind{Kind: k, CRD: body})
 	}
+	return r.render(p, f)
+}
+
+// file is the Go file of a package without its kinds.
+func (r *run) file(p *plan) *emit.File {
+	return &emit.File{
+		Package:   p.pkg.Types,
+		Header:    p.pkg.Licence(),
+		Copied:    p.copied,
+		Objects:   p.objects,
+		Method:    r.method,
+		Generated: func(t *types.Named) bool { return r.planned[t.Obj()] },
+		Declared:  func(name string) bool { return r.declared(p.pkg, name) != nil },
+		Refused: func(obj *types.TypeName, e *deepcopy.RefusedError) {
+			pos, label := obj.Pos(), obj.Name()
+			if e.Field != nil && e.Field.Pkg() == obj.Pkg() {
+				pos, label = e.Field.Pos(), label+": field "+e.Field.Name()
+			}
+			r.problems.add(r.program.Position(pos), label+": no deep copy: "+e.Reason)
+		},
+	}
+}
+
+// render writes a Go file. It returns nil when it can't be written, which has been reported then.
+func (r *run) render(p *plan, f *emit.File) []byte {
 	src, err := f.Render()
 	if err != nil {
 		r.problems.add(token.Position{Filename: p.pkg.Dir}, err.Error())
 		return nil
 	}
-	r.files = append(r.files, File{Path: filepath.Join(p.pkg.Dir, load.GeneratedFile), Content: src})
+	r.files = append(r.files, File{Path: filepath.Join(p.pkg.Dir, r.generated), Content: src})
 	return src
 }
 
@@ -257,7 +268,7 @@ func (r *run) declared(pkg *load.Package, name string) types.Object {
 func (r *run) needsCheck(generated map[string][]byte) bool {
 	for _, p := range r.plans {
 		src := generated[p.pkg.Path]
-		old, err := os.ReadFile(filepath.Join(p.pkg.Dir, load.GeneratedFile))
+		old, err := os.ReadFile(filepath.Join(p.pkg.Dir, r.generated))
 		if err != nil || !bytes.Equal(old, src) || p.pkg.HasTypeErrors() {
 			return true
 		}

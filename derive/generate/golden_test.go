@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the generated files in testdata
 // Each folder of testdata with Go files is a program whose generated files are committed. They are compiled and used by
 // the other tests, too.
 func TestGeneratedFilesAreAsCommitted(t *testing.T) {
-	for _, name := range []string{"document", "zoo", "written", "beasts"} {
+	for _, name := range []string{"document", "zoo", "written", "beasts", "forms"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("testdata", name)
 			files, err := generate.Run(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})

@@ -193,21 +193,30 @@ func (r *sourceWriter) markers(indent, typ string) {
 	const v = "kubebuilder:validation:"
 	byType := map[string][]string{
 		"string":  {v + "MinLength=1", v + "MaxLength=9", v + "Pattern=`^a+$`", v + "Enum=a;b", v + "Format=hostname"},
-		"integer": {v + "Minimum=1", v + "Maximum=9", v + "Enum=1;2", v + "ExclusiveMinimum=true", v + "MultipleOf=2"},
+		"integer": {v + "Minimum=1", v + "Maximum=9", v + "Enum=1;2", v + "Minimum=0\n// +" + v + "ExclusiveMinimum=true", v + "MultipleOf=2"},
 		"number":  {v + "Minimum=0.5", v + "Maximum=9"},
 		"array": {
-			v + "MinItems=1", v + "MaxItems=9", "listType=atomic", "listType=set", "listType=map\n// +listMapKey=f0",
-			v + "items:MaxLength=5", v + "UniqueItems=true",
+			v + "MinItems=1", v + "MaxItems=9", "listType=atomic", "listType=atomic", "listType=set", "listType=map\n// +listMapKey=f0",
+			v + "items:MaxLength=5", v + "UniqueItems=false",
 		},
-		"object": {v + "MinProperties=1", v + "MaxProperties=9", "mapType=atomic", "mapType=granular", v + "XEmbeddedResource"},
+		"object": {v + "MinProperties=1", v + "MaxProperties=9", "mapType=atomic", "mapType=granular", v + "XEmbeddedResource\n// +" + v + "XPreserveUnknownFields"},
 		"": {
 			"kubebuilder:pruning:PreserveUnknownFields", "kubebuilder:title=T", "kubebuilder:validation:XValidation:rule=\"true\"",
 			v + "Type=object", v + "Type=string", v + "XPreserveUnknownFields", v + "XIntOrString",
 		},
 	}
 	onField := []string{
-		"optional", "required", "nullable", "kubebuilder:default=a", "kubebuilder:default=1", "kubebuilder:default={}", v + "Schemaless",
-		"k8s:immutable", "kubebuilder:validation:EmbeddedResource", "kubebuilder:default={f0: a}", "kubebuilder:default={a,b}",
+		"optional", "required", "nullable", v + "Schemaless\n// +kubebuilder:pruning:PreserveUnknownFields", "k8s:immutable",
+	}
+	defaults := map[string][]string{"string": {"aa"}, "integer": {"2"}, "number": {"2.5"}, "boolean": {"true"}, "array": {"{}"}, "object": {"{}"}}
+	for _, value := range defaults[typ] {
+		onField = append(onField, "kubebuilder:default="+value)
+	}
+	if !r.often() {
+		onField = []string{
+			"kubebuilder:default=a", "kubebuilder:default=1", "kubebuilder:default={}", v + "Schemaless", "kubebuilder:default={a,b}",
+			"kubebuilder:default={f0: a}", v + "EmbeddedResource",
+		}
 	}
 	given := map[string]bool{}
 	for range max(0, r.IntN(6)-3) {
@@ -234,19 +243,20 @@ func (r *sourceWriter) schemaTag(typ string) string {
 	byType := map[string][]string{
 		"string":  {"minLength=1", "maxLength=9", "enum=a", "default=aa", "pattern=^a"},
 		"integer": {"minimum=1", "maximum=9", "enum=1", "default=1"},
-		"array":   {"minItems=1", "maxItems=9", "uniqueItems=true"},
-		"":        {"title=T", "description=D", "required", "nullable", "oneof_required=a", "type=string", "oneof_type=integer;string"},
+		"array":   {"minItems=1", "maxItems=9"},
+		"":        {"title=T", "description=D", "required", "nullable", "oneof_required=a", "type=string", "oneof_type=integer;string", "uniqueItems=true"},
 	}
 	if r.IntN(6) > 0 {
 		return ""
 	}
 	list := byType[typ]
-	if len(list) == 0 || !r.often() {
+	switch {
+	case !r.often():
+		return fmt.Sprintf(" jsonschema_extras:%q", pick(r.Rand, "x-kubernetes-list-type=set", "x-kubernetes-map-type=atomic", "x-kubernetes-nothing=1"))
+	case r.IntN(4) == 0:
+		return fmt.Sprintf(" jsonschema_extras:%q", pick(r.Rand, "x-kubernetes-preserve-unknown-fields=true", "x-kubernetes-validations=true"))
+	case len(list) == 0 || r.IntN(4) == 0:
 		list = byType[""]
-	}
-	if r.IntN(4) == 0 {
-		return fmt.Sprintf(" jsonschema_extras:%q", pick(r.Rand, "x-kubernetes-preserve-unknown-fields=true", "x-kubernetes-list-type=set",
-			"x-kubernetes-map-type=atomic", "x-kubernetes-validations=true", "x-kubernetes-nothing=1"))
 	}
 	return fmt.Sprintf(" jsonschema:%q", pick(r.Rand, list...))
 }

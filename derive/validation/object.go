@@ -40,9 +40,6 @@ func (v *Validator) decode(obj any, strict bool) (*unstructured.Unstructured, er
 		return nil, v.badRequest(fmt.Errorf("strict decoding error: %s", strings.Join(slices.Compact(unknown), ", ")))
 	}
 	value.Default(u.Object, v.root)
-	if u.GetNamespace() == "" && !v.clustered {
-		u.SetNamespace("default")
-	}
 	return u, nil
 }
 
@@ -149,6 +146,13 @@ func parse(body []byte) (map[string]any, []string, error) {
 	return u.Object, twice, nil
 }
 
+// place says which namespace an object is in if it does not say so itself.
+func (v *Validator) place(u *unstructured.Unstructured, ns string) {
+	if u.GetNamespace() == "" && !v.clustered {
+		u.SetNamespace(ns)
+	}
+}
+
 // pair reads an object and what it was. What a server fills in is filled in.
 func (v *Validator) pair(obj, old any) (u, was *unstructured.Unstructured, err error) {
 	if was, err = v.decode(old, false); err != nil {
@@ -157,6 +161,8 @@ func (v *Validator) pair(obj, old any) (u, was *unstructured.Unstructured, err e
 	if u, err = v.decode(obj, v.strict); err != nil {
 		return nil, nil, err
 	}
+	v.place(was, "default")
+	v.place(u, was.GetNamespace())
 	if was.GetResourceVersion() == "" {
 		was.SetResourceVersion("1")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
+	names "k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -37,7 +38,7 @@ func (v *Validator) update(u, old *unstructured.Unstructured) field.ErrorList {
 		return errs
 	}
 	pair := value.Correlate(v.root, u.Object, old.Object)
-	errs := validation.ValidateObjectMetaAccessorUpdate(u, old, field.NewPath("metadata"))
+	errs := v.checkMetaUpdate(u, old)
 	errs = append(errs, v.spec.Check(nil, u.Object, pair)...)
 	errs = append(errs, v.checkReplicas(u)...)
 	errs = append(errs, v.checkStatusReplicas(u)...)
@@ -53,13 +54,21 @@ func (v *Validator) updateStatus(u, old *unstructured.Unstructured) field.ErrorL
 		return errs
 	}
 	pair := value.Correlate(v.root, u.Object, old.Object)
-	errs := validation.ValidateObjectMetaAccessorUpdate(u, old, field.NewPath("metadata"))
+	errs := v.checkMetaUpdate(u, old)
 	if status, ok := u.Object["status"]; ok && v.status != nil {
 		errs = append(errs, v.status.Check(field.NewPath("status"), status, pair.Key("status"))...)
 	}
 	errs = append(errs, v.checkStatusReplicas(u)...)
 	errs = append(errs, v.checkStillUnique(u, old)...)
 	return v.checkRules(errs, u, old, pair)
+}
+
+// checkMetaUpdate checks metadata as servers do: for all kinds, and for custom resources again.
+func (v *Validator) checkMetaUpdate(u, old *unstructured.Unstructured) field.ErrorList {
+	path := field.NewPath("metadata")
+	errs := validation.ValidateObjectMetaAccessor(u, !v.clustered, names.ValidatePathSegmentName, path)
+	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(u, old, path)...)
+	return append(errs, validation.ValidateObjectMetaAccessorUpdate(u, old, path)...)
 }
 
 // checkStillUnique checks lists, unless something was wrong with one before.

@@ -124,6 +124,7 @@ func (v *Validator) Create(obj any) error {
 	if err != nil {
 		return err
 	}
+	v.place(u, "default")
 	if v.hasStatus {
 		delete(u.Object, "status")
 	}

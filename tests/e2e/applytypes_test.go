@@ -4,9 +4,11 @@
 package e2e_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,11 +28,8 @@ func TestApplyTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := kube.InstallCRDs(ctx, c, []*unstructured.Unstructured{crd}, nil); err != nil {
-		t.Fatal(err)
-	}
-	ns := newNamespace(t, c)
-	zoos := kube.Namespaced[zoo.ZooApply](c, ns)
+	installKind(t, c, crd)
+	zoos := kube.Namespaced[zoo.ZooApply](c, newNamespace(t, c))
 	with := func(texts *zoo.TextsApply, numbers *zoo.NumbersApply) *zoo.ZooApply {
 		return &zoo.ZooApply{
 			ObjectMeta: metav1.ObjectMeta{Name: "zoo"},
@@ -75,6 +74,13 @@ func TestApplyTypes(t *testing.T) {
 	if got, err = zoos.Apply(ctx, mine, one); err != nil {
 		t.Fatal(err)
 	}
+	status := &zoo.ZooApply{ObjectMeta: metav1.ObjectMeta{Name: "zoo"}, Status: &zoo.ObservedApply{Replicas: new(int32(0))}}
+	if got, err = zoos.Status().Apply(ctx, status, &kube.ApplyOptions{FieldManager: "controller"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{".status.replicas"}, leaves(t, got, "controller")); diff != "" {
+		t.Errorf("fields of controller (-want +got):\n%s", diff)
+	}
 	left := &zoo.NumbersApply{Bool: new(false), Small: new(zoo.Small(0)), Replicas: new(int32(2))} // the default
 	if diff := cmp.Diff(left, got.Spec.Numbers); diff != "" {
 		t.Errorf("after one has left out its fields (-want +got):\n%s", diff)
@@ -99,4 +105,22 @@ func leaves(t *testing.T, obj *zoo.ZooApply, manager string) []string {
 	}
 	slices.Sort(paths)
 	return paths
+}
+
+// installKind installs a kind, and removes it when the test ends, unless it was there before.
+func installKind(t *testing.T, c *kube.Client, crd *unstructured.Unstructured) {
+	t.Helper()
+	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	if _, err := crds.Get(limit(t), crd.GetName(), nil); errors.Is(err, kube.ErrNotFound) {
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if err := crds.Delete(ctx, crd.GetName(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{crd}, nil); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -169,7 +169,7 @@ func TestConverter(t *testing.T) {
 	if err := ropeConverter(t).Covers(crd); err != nil {
 		t.Fatal(err)
 	}
-	define(t, c, crd)
+	defineKind(t, c, crd)
 	ns := newNamespace(t, c)
 	v1, v2 := kube.Namespaced[ropeV1](c, ns), kube.Namespaced[ropeV2](c, ns)
 	t.Cleanup(func() { deleteNow(t, v1, "rope") }) // while there is somebody to convert it

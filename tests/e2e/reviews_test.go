@@ -312,7 +312,7 @@ func testConversion(t *testing.T, c *kube.Client, h hooks) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	define(t, c, crd)
+	defineKind(t, c, crd)
 	first, second := widgetResource(sizedGroup), widgetResource(sizedGroup)
 	second.Version = "v2"
 	v1, v2 := kube.Of[sizedV1](c, first, "default"), kube.Of[sizedV2](c, second, "default")

@@ -26,6 +26,7 @@ func TestStreamsOnNode(t *testing.T) {
 	startPod(t, pods, talker("talker"))
 	t.Run("Exec", func(t *testing.T) { testExec(t, pods) })
 	t.Run("ExecMuch", func(t *testing.T) { testExecMuch(t, c, pods) })
+	t.Run("ExecSlowly", func(t *testing.T) { testExecSlowly(t, c, pods) })
 	t.Run("Terminal", func(t *testing.T) { testTerminal(t, pods) })
 	t.Run("Attach", func(t *testing.T) { testAttach(t, pods) })
 	t.Run("Logs", func(t *testing.T) { testLogs(t, pods) })

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,6 +75,37 @@ func merge(m, patch map[string]any) {
 	}
 }
 
+// define creates definitions, and waits until their kinds can be used. They go when the test ends.
+func define(t *testing.T, c *kube.Client, crds []*unstructured.Unstructured) {
+	t.Helper()
+	api := kube.Dynamic(c, kube.CRDResource(), "")
+	for _, crd := range crds {
+		if _, err := api.Create(limit(t), crd.DeepCopy(), nil); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := api.Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for _, crd := range crds {
+		eventually(t, crd.GetName(), func(ctx context.Context) error {
+			got, err := api.Get(ctx, crd.GetName(), nil)
+			if err != nil {
+				return err
+			}
+			conditions, _, _ := unstructured.NestedSlice(got.Object, "status", "conditions")
+			for _, c := range conditions {
+				if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+					return nil
+				}
+			}
+			return errors.New("it is not established")
+		})
+	}
+}
+
 // answer is what a server or a validator says, so that two can be compared.
 type answer struct {
 	Reason metav1.StatusReason
@@ -101,6 +134,16 @@ func answerOf(t *testing.T, err error) answer {
 // selfType is a name that servers make up for each definition.
 var selfType = regexp.MustCompile(`selfType\d*`)
 
+// shape is an answer without its texts.
+func (a answer) shape() answer {
+	a.Causes = slices.Clone(a.Causes)
+	for i := range a.Causes {
+		a.Causes[i].Message = ""
+	}
+	a.Text = ""
+	return a
+}
+
 func (a *answer) tidy() {
 	for i := range a.Causes {
 		a.Causes[i].Message = selfType.ReplaceAllString(a.Causes[i].Message, "selfType")
@@ -108,4 +151,21 @@ func (a *answer) tidy() {
 	slices.SortFunc(a.Causes, func(x, y metav1.StatusCause) int {
 		return cmp.Or(cmp.Compare(x.Field, y.Field), cmp.Compare(x.Type, y.Type), cmp.Compare(x.Message, y.Message))
 	})
+}
+
+// compareAnswers compares what the server says with what we say. With a reason why the texts differ, they must, and all
+// else must not.
+func compareAnswers(t *testing.T, server, ours answer, differs string) {
+	t.Helper()
+	diff := gocmp.Diff(server, ours)
+	switch {
+	case differs == "" && diff != "":
+		t.Errorf("-server +ours:\n%s", diff)
+	case differs != "" && diff == "":
+		t.Errorf("the texts are the same, but the table says that they differ: %s", differs)
+	case differs != "":
+		if diff := gocmp.Diff(server.shape(), ours.shape()); diff != "" {
+			t.Errorf("without texts, -server +ours:\n%s", diff)
+		}
+	}
 }

@@ -47,12 +47,12 @@ func widgetDefinition(group string) map[string]any {
 func newWidgets(t *testing.T, c *kube.Client, group string) *kube.API[unstructured.Unstructured] {
 	t.Helper()
 	group += ".e2e.example.com"
-	define(t, c, &unstructured.Unstructured{Object: widgetDefinition(group)})
+	defineKind(t, c, &unstructured.Unstructured{Object: widgetDefinition(group)})
 	return kube.Dynamic(c, widgetResource(group), "default")
 }
 
-// define makes a kind, waits until it is served, and removes it when the test ends.
-func define(t *testing.T, c *kube.Client, definition *unstructured.Unstructured) {
+// defineKind makes a kind, waits until it is served, and removes it when the test ends.
+func defineKind(t *testing.T, c *kube.Client, definition *unstructured.Unstructured) {
 	t.Helper()
 	crds := kube.Dynamic(c, kube.CRDResource(), "")
 	if _, err := crds.Create(limit(t), definition, nil); err != nil {

@@ -1,11 +1,12 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube-derive turns spec structs into Kubernetes kinds.
+// Command kube-derive turns Go types into Kubernetes kinds, and into all that belongs to one: CRDs, deep copies, apply
+// structs, roles, documentation, JSON Schemas and samples.
 //
 //	go get -tool github.com/kube-go/sdk/derive/cmd/kube-derive
 //	go tool kube-derive [flags] [packages]
-//	go tool kube-derive crd [flags] [packages]
+//	go tool kube-derive COMMAND [flags] [packages]
 //
 // or, in a source file, so that go generate does it:
 //
@@ -30,19 +31,91 @@
 // and for kubectl, to docs.example.com_documents.yaml in the directory that -out names (crds by default, relative to
 // where the command runs). When the file begins with a copyright comment, so does the generated one.
 //
-// With -verify nothing is written: the command exits with 1 and names the files that are out of date. Flags may also
-// stand behind the packages.
+// Without a command it does what the markers in the packages ask for: roles when there is a +kubebuilder:rbac, webhook
+// configurations when there is a +kubebuilder:webhook, apply structs for packages with +kubebuilder:ac:generate=true, and
+// whatever a //kube:output names.
 //
-// # CRDs alone
+// # Commands
 //
-// With crd, the command writes the CRDs and nothing else, of any Go module, whether or not it uses this SDK:
+// Each makes one thing, of any Go module, whether or not it uses this SDK; kube-derive help COMMAND says more. What is no
+// command must look like a package (., ./..., ./crd or an import path), so that a command that is misspelt is not taken
+// for one. Flags may also stand behind the packages.
+//
+// With -verify nothing is written: the command exits with 1 and names the files that are out of date. Runs that take more
+// than a second say on stderr how far they are, and what they were about; -q leaves all out but mistakes. The exit code is
+// 1 for mistakes and stale files, and 2 for a call that makes no sense.
+//
+// # kube-derive crd
+//
+// Writes the CRDs and nothing else:
 //
 //	kube-derive crd ./api/... --out config/crd
 //	kube-derive crd sigs.k8s.io/gateway-api/apis/v1 --out config/crd
 //
-// There, every struct that embeds metav1.TypeMeta and metav1.ObjectMeta in a package with +groupName= is a kind, also
-// without +kubebuilder:object:root=true. Versions of a kind in several packages make one definition, so name all of them
-// in one run. In packages of other modules, which one can't correct, a marker that makes no sense is named and ignored.
+// Here, as in the other commands, every struct that embeds metav1.TypeMeta and metav1.ObjectMeta in a package with
+// +groupName= is a kind, also without +kubebuilder:object:root=true. Versions of a kind in several packages make one
+// definition, so name all of them in one run. In packages of other modules, which one can't correct, a marker that makes
+// no sense is named and ignored.
+//
+// Descriptions can take most of a CRD: -max-description shortens each that is longer, and -max-size those of a CRD that is
+// larger, the innermost first, such as to the 262144 bytes that kubectl apply without --server-side can handle.
+//
+// # kube-derive deepcopy
+//
+// Writes zz_generated.deepcopy.go for packages whose types are written out in full, as controller-gen does it. Packages
+// with zz_generated.kube.go have their deep copies there.
+//
+// # kube-derive apply
+//
+// Writes zz_generated.apply.go, with a struct for each kind, and for each struct that it leads to, in which every field
+// may be absent. A server-side apply of one claims what is set in it and nothing else; zeros and empty lists are sent:
+//
+//	docs := kube.Namespaced[v1.DocumentApply](c, "prod")
+//	_, err := docs.Apply(ctx, &v1.DocumentApply{
+//		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+//		Spec:       &v1.DocumentSpecApply{Title: new("")},
+//	}, &kube.ApplyOptions{FieldManager: "editor"})
+//
+// They are plain structs, to be set with new(value). Types of other packages have theirs beside the kind, named after
+// their package: CoreV1PodSpecApply. A kind or package that is marked +kubebuilder:ac:generate=false has none.
+//
+// # kube-derive rbac
+//
+// Writes role.yaml with the roles that +kubebuilder:rbac markers ask for, wherever in the packages they stand.
+//
+// # kube-derive webhook
+//
+// Writes manifests.yaml with the configurations of the webhooks that +kubebuilder:webhook markers describe.
+//
+// # kube-derive docs
+//
+// Writes a page for each version of a group, as <group>_<version>.md, or as .html with -format html:
+//
+//	kube-derive docs ./api/... --out docs/api
+//
+// A page has the kinds in the order of the sources, then their types, each behind the first that uses it. It says of each
+// field its type, whether it is required, its default, what a server asks of it and which rules hold. Types of Kubernetes
+// lead to the reference of the release that go.mod has, those of other modules to pkg.go.dev. Comments may have lists and
+// code in them, indented or fenced.
+//
+// # kube-derive schema
+//
+// Writes a JSON Schema for each version of a kind, as <group>/<kind>_<version>.json, which is where kubeconform looks:
+//
+//	kube-derive schema ./api/... --out schemas
+//	kubeconform -schema-location default \
+//		-schema-location 'schemas/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json' manifests
+//
+// Editors with yaml-language-server read it when the first line of a manifest names it:
+//
+//	# yaml-language-server: $schema=../schemas/docs.example.com/document_v1.json
+//
+// A schema refuses what a server would drop, and does not ask for what a default fills in. Rules in CEL, and what else
+// JSON Schema has no words for, it leaves to the server.
+//
+// # kube-derive diff
+//
+// Names what new CRDs break that the old ones have allowed, and exits with 1 when they do.
 //
 // # Markers about a kind
 //

@@ -64,7 +64,7 @@ func (g *generator) command() *command {
 // everything is what is done when no command is named.
 func everything() *generator {
 	return &generator{
-		out: "crds", what: "CRDs", generate: generate.Run,
+		out: "crds", what: "CRDs", generate: generate.Run, flags: sizes,
 		long: `
 kube-derive turns Go types into Kubernetes kinds. A struct like this
 
@@ -93,12 +93,20 @@ package: ., ./..., ./crd or an import path.`,
 func generators() []*generator {
 	return []*generator{
 		{
-			name: "crd", short: "CRDs as YAML, one a kind", out: "crds", what: "CRDs", generate: generate.CRDs,
+			name: "crd", short: "CRDs as YAML, one a kind", out: "crds", what: "CRDs", generate: generate.CRDs, flags: sizes,
 			long: `
 Writes the CustomResourceDefinition of each kind to <group>_<plural>.yaml, and nothing
 else. Versions of a kind in several packages make one definition, so name all of them.
 
 	kube-derive crd ./api/... --out config/crd`,
+		},
+		{
+			name: "deepcopy", short: "deep copies, as controller-gen writes them", generate: generate.DeepCopies,
+			long: `
+Writes zz_generated.deepcopy.go for packages whose types are written out in full and
+marked +kubebuilder:object:root=true or +kubebuilder:object:generate=true.
+
+	kube-derive deepcopy ./api/...`,
 		},
 		{
 			name: "apply", short: "structs for exact server-side applies", generate: generate.Apply,
@@ -146,6 +154,12 @@ kubeconform and the catalogs for yaml-language-server look for it.
 		-schema-location 'schemas/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json' manifests`,
 		},
 	}
+}
+
+// sizes are the flags about the size of CRDs.
+func sizes(flags *flag.FlagSet, o *generate.Options) {
+	flags.IntVar(&o.MaxDescription, "max-description", 0, "shorten descriptions to this number of `bytes`; less than 0 leaves them out")
+	flags.IntVar(&o.MaxSize, "max-size", 0, "shorten descriptions, the innermost first, until a CRD has at most this number of `bytes` as JSON")
 }
 
 // docs writes in one of two formats.

@@ -34,7 +34,7 @@ func commands() []*command {
 	for _, g := range generators() {
 		list = append(list, g.command())
 	}
-	return append(list, diffCommand())
+	return append(list, diffCommand(), initCommand())
 }
 
 // run does what the arguments say, and returns the exit code.

@@ -115,14 +115,71 @@ func TestCommandExplainsItself(t *testing.T) {
 		stdout, stderr string
 	}{
 		{[]string{"-h"}, 0, "usage: kube-derive [command] [flags] [packages]", ""},
-		{[]string{"crd", ".", "-nonsense"}, 2, "", "flag provided but not defined: -nonsense"},
+		{[]string{"help"}, 0, "usage: kube-derive [command] [flags] [packages]", ""},
+		{[]string{"help", "help"}, 0, "  docs      reference documentation", ""},
+		{[]string{"help", "crd"}, 0, "usage: kube-derive crd [flags] [packages]", ""},
+		{[]string{"crd", "-h"}, 0, "kube-derive crd ./api/... --out config/crd", ""},
+		{[]string{"crd", ".", "--help"}, 0, "  -out directory\n", ""},
+		{[]string{"help", "crt"}, 2, "", `there is no command "crt"; did you mean crd?`},
+		{[]string{"version"}, 0, "kube-derive ", ""},
+		{[]string{"--version"}, 0, "kube-derive ", ""},
+		{[]string{"crds"}, 2, "", `there is no command "crds"; did you mean crd? For a package, write ./crds`},
+		{[]string{"whatever"}, 2, "", `there is no command "whatever", see kube-derive help; for a package, write ./whatever`},
+		{[]string{"-q", "crd"}, 2, "", `"crd": flags stand behind the command; for a package, write ./crd`},
+		{[]string{"crd", ".", "-nonsense"}, 2, "", "kube-derive crd: flag provided but not defined: -nonsense\nusage: kube-derive crd [flags] [packages]"},
+		{[]string{"docs", "-format=pdf"}, 2, "", "must be markdown or html"},
 		{[]string{"-nonsense"}, 2, "", "flag provided but not defined: -nonsense"},
 		{[]string{"./nowhere"}, 1, "", "directory not found"},
 		{[]string{"."}, 0, "no kinds here", ""},
+		{[]string{"-q"}, 0, "", ""},
 	} {
 		code, stdout, stderr := call(t, ".", tt.args...)
-		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) || (tt.stdout == "") != (stdout == "") {
+		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) ||
+			(tt.stdout == "") != (stdout == "") || (tt.stderr == "") != (stderr == "") {
 			t.Errorf("run(%q) = %d\nstdout: %s\nstderr: %s", tt.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestEveryCommandIsDocumented(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands() {
+		if !bytes.Contains(doc, []byte("\n// # kube-derive "+c.name+"\n")) {
+			t.Errorf("doc.go has no section about %s", c.name)
+		}
+		code, stdout, stderr := call(t, ".", "help", c.name)
+		if code != 0 || stderr != "" || !strings.Contains(stdout, "\tkube-derive "+c.name) {
+			t.Errorf("help %s = %d, %s%s, want an example", c.name, code, stdout, stderr)
+		}
+		for line := range strings.Lines(stdout) {
+			if len(line) > 100 {
+				t.Errorf("help %s has a line that is too long: %s", c.name, line)
+			}
+		}
+	}
+}
+
+func TestEachOutputIsWrittenAndVerified(t *testing.T) {
+	dir := newPackage(t)
+	for command, want := range map[string]string{
+		"apply":              "zz_generated.apply.go",
+		"docs":               "docs/api/docs.example.com_v1.md",
+		"docs --format=html": "docs/api/docs.example.com_v1.html",
+		"schema":             "schemas/docs.example.com/document_v1.json",
+	} {
+		args := strings.Fields(command)
+		verify := append(slices.Clone(args), "-verify")
+		if code, _, stderr := call(t, dir, verify...); code != 1 || !strings.Contains(stderr, want+": out of date\n") {
+			t.Errorf("%v before = %d, %s", verify, code, stderr)
+		}
+		if code, stdout, stderr := call(t, dir, args...); code != 0 || stdout != "wrote "+want+"\nkube-derive: wrote 1 file, 0 already up to date\n" {
+			t.Errorf("%v = %d, %s%s", args, code, stdout, stderr)
+		}
+		if code, stdout, stderr := call(t, dir, verify...); code != 0 || stdout != "kube-derive: 1 file up to date\n" {
+			t.Errorf("%v after = %d, %s%s", verify, code, stdout, stderr)
 		}
 	}
 }

@@ -42,14 +42,14 @@ func (w *writer) twinOf(t *types.Named) string {
 func (w *writer) baseName(t types.Type) string {
 	switch t := pointed(t).(type) {
 	case *types.Named:
-		name := t.Obj().Name()
+		parts := []string{t.Obj().Name()}
+		if t.Obj().Pkg() != nil && t.Obj().Pkg() != w.Package {
+			parts = []string{packageName(t.Obj().Pkg()), upperFirst(t.Obj().Name())}
+		}
 		for arg := range t.TypeArgs().Types() {
-			name += upperFirst(w.baseName(arg))
+			parts = append(parts, upperFirst(w.baseName(arg)))
 		}
-		if t.Obj().Pkg() == nil || t.Obj().Pkg() == w.Package {
-			return name
-		}
-		return packageName(t.Obj().Pkg()) + upperFirst(name)
+		return strings.Join(parts, "")
 	case *types.Basic:
 		return t.Name()
 	case *types.Slice:

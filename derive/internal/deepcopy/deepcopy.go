@@ -37,27 +37,47 @@ type RefusedError struct {
 // Error returns the reason.
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Type writes DeepCopyInto and DeepCopy of a struct type.
+// Type writes DeepCopyInto and DeepCopy of a struct, a map or a slice type, except for the one that is written by hand.
 //
 // Errors: [*RefusedError].
 func (w *Writer) Type(obj *types.TypeName) error {
 	var body strings.Builder
-	st := obj.Type().Underlying().(*types.Struct)
-	if err := w.fields(&body, st, "in", "out", 0); err != nil {
+	var err error
+	write := w.methods
+	switch u := obj.Type().Underlying().(type) {
+	case *types.Struct:
+		err = w.fields(&body, u, "in", "out", 0)
+	case *types.Map:
+		write = w.valueMethods
+		err = w.mapping(&body, obj.Type(), u, "in", "(*out)", 0)
+	case *types.Slice:
+		write = w.valueMethods
+		err = w.slice(&body, obj.Type(), u, "in", "(*out)", 0)
+	default:
+		err = refuse("%s is neither a struct nor a map nor a slice", w.TypeString(obj.Type()))
+	}
+	if err != nil {
 		return err
 	}
-	w.methods(obj.Name(), body.String())
+	write(obj.Name(), body.String(), w.byHand(obj))
 	return nil
 }
 
-// Methods writes DeepCopyInto with the given statements behind the shallow copy, and DeepCopy.
-func (w *Writer) methods(name, statements string) {
-	fmt.Fprintf(w.Out, `
+// methods writes DeepCopyInto with the given statements behind the shallow copy, and DeepCopy.
+func (w *Writer) methods(name, statements string, own written) {
+	statements = "\t*out = *in\n" + statements
+	if own.copies != "" {
+		statements = "\t" + own.copies + "\n"
+	}
+	if !own.into {
+		fmt.Fprintf(w.Out, `
 // DeepCopyInto writes a deep copy of in into out. Neither may be nil.
 func (in *%[1]s) DeepCopyInto(out *%[1]s) {
-	*out = *in
 %[2]s}
-
+`, name, statements)
+	}
+	if own.copies == "" {
+		fmt.Fprintf(w.Out, `
 // DeepCopy returns a deep copy, nil for nil.
 func (in *%[1]s) DeepCopy() *%[1]s {
 	if in == nil {
@@ -67,7 +87,59 @@ func (in *%[1]s) DeepCopy() *%[1]s {
 	in.DeepCopyInto(out)
 	return out
 }
+`, name)
+	}
+}
+
+// valueMethods writes the methods of a type whose values are references themselves.
+func (w *Writer) valueMethods(name, statements string, own written) {
+	statements = "\t*out = nil\n" + statements
+	if own.copies != "" {
+		statements = "\t" + own.copies + "\n"
+	}
+	if !own.into {
+		fmt.Fprintf(w.Out, `
+// DeepCopyInto writes a deep copy of in into out, which may not be nil.
+func (in %[1]s) DeepCopyInto(out *%[1]s) {
+%[2]s}
 `, name, statements)
+	}
+	if own.copies == "" {
+		fmt.Fprintf(w.Out, `
+// DeepCopy returns a deep copy, nil for nil.
+func (in %[1]s) DeepCopy() %[1]s {
+	if in == nil {
+		return nil
+	}
+	var out %[1]s
+	in.DeepCopyInto(&out)
+	return out
+}
+`, name)
+	}
+}
+
+// written is what a type has of its two methods already.
+type written struct {
+	into   bool
+	copies string // how DeepCopyInto calls DeepCopy, "" when there is none
+}
+
+func (w *Writer) byHand(obj *types.TypeName) written {
+	named, ok := obj.Type().(*types.Named)
+	if !ok {
+		return written{}
+	}
+	own := written{into: w.Method(named, "DeepCopyInto") != nil}
+	if m := w.Method(named, "DeepCopy"); m != nil {
+		own.copies = "*out = in.DeepCopy()"
+		if r := m.Signature().Results(); r.Len() == 1 {
+			if _, isPointer := r.At(0).Type().(*types.Pointer); isPointer {
+				own.copies = "*out = *in.DeepCopy()"
+			}
+		}
+	}
+	return own
 }
 
 // Kind writes the methods of a generated kind, which consists of nothing but these fields.
@@ -76,7 +148,7 @@ func (w *Writer) Kind(name string, fields ...string) {
 	for _, f := range fields {
 		fmt.Fprintf(&body, "\tin.%[1]s.DeepCopyInto(&out.%[1]s)\n", f)
 	}
-	w.methods(name, body.String())
+	w.methods(name, body.String(), written{})
 }
 
 // Object writes DeepCopyObject, which makes a kind a runtime.Object. The argument is how the package is imported.

@@ -109,6 +109,12 @@ func (c *checker) spec(spec *openapi.Spec, path *field.Path) {
 	}
 	all := sharedOf(spec.Versions)
 	c.versions(spec.Versions, all, path.Child("versions"))
+	if len(spec.Versions) > 0 && spec.Versions[0].Name != "" {
+		first := spec.Versions[0].Name // which servers keep apart, too
+		if msgs := utilvalidation.IsDNS1035Label(first); len(msgs) > 0 {
+			c.add(field.Invalid(path.Child("version"), first, strings.Join(msgs, ",")))
+		}
+	}
 	for _, name := range []struct{ field, value string }{
 		{"plural", spec.Names.Plural},
 		{"singular", spec.Names.Singular},

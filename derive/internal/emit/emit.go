@@ -19,9 +19,10 @@ import (
 type File struct {
 	Package *types.Package
 	Header  string // goes on top, as it is; may be empty
+	Tag     string // a build constraint, "" for none
 	Kinds   []Kind
 	Objects []*types.TypeName // written out, and to be given DeepCopyObject; lists, mostly
-	Copied  []*types.TypeName // struct types to be given deep copies
+	Copied  []*types.TypeName // types to be given deep copies
 
 	Method    func(*types.Named, string) *types.Func // as in deepcopy.Writer
 	Generated func(*types.Named) bool                // as in deepcopy.Writer
@@ -62,6 +63,9 @@ func (f *File) Render() ([]byte, error) {
 		r.definition(k)
 	}
 	var file bytes.Buffer
+	if f.Tag != "" {
+		fmt.Fprintf(&file, "//go:build %s\n\n", f.Tag)
+	}
 	if f.Header != "" {
 		fmt.Fprintf(&file, "%s\n\n", strings.TrimSpace(f.Header))
 	}

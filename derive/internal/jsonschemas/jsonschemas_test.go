@@ -88,7 +88,8 @@ func TestSchemasSayWhatAServerSays(t *testing.T) {
 				Type: "object", Required: []string{"a", "b"},
 				Properties: map[string]*structural.Schema{"a": text, "b": {Type: "string", Default: "x"}},
 			},
-			[]string{`{"a":"x"}`}, []string{`{"b":"x"}`},
+			[]string{`{"a":"x"}`},
+			[]string{`{"b":"x"}`},
 		},
 		{"null is for what may be null", object1(&structural.Schema{Type: "string", Nullable: true}), []string{`{"a":null}`, `{"a":"x"}`}, []string{`{"a":1}`}},
 		{
@@ -100,12 +101,14 @@ func TestSchemasSayWhatAServerSays(t *testing.T) {
 		{
 			"but not of an enum, as on a server",
 			object1(&structural.Schema{Type: "string", Nullable: true, Enum: []any{"x"}}),
-			[]string{`{"a":"x"}`}, []string{`{"a":null}`, `{"a":"y"}`},
+			[]string{`{"a":"x"}`},
+			[]string{`{"a":null}`, `{"a":"y"}`},
 		},
 		{
 			"integers or strings, with a pattern for strings",
 			object1(&structural.Schema{IntOrString: true, AnyOf: intOrString, Pattern: "^[0-9]+%$"}),
-			[]string{`{"a":5}`, `{"a":"5%"}`}, []string{`{"a":"5"}`, `{"a":1.5}`},
+			[]string{`{"a":5}`, `{"a":"5%"}`},
+			[]string{`{"a":"5"}`, `{"a":1.5}`},
 		},
 		{
 			"bounds of numbers",
@@ -119,7 +122,8 @@ func TestSchemasSayWhatAServerSays(t *testing.T) {
 				"a": {Type: "string", MinLength: new(uint64(1)), MaxLength: new(uint64(2)), Format: "ipv4"},
 				"b": {Type: "array", Items: text, MinItems: new(uint64(1)), MaxItems: new(uint64(2))},
 			}},
-			[]string{`{"b":["x"]}`}, []string{`{}`, `{"a":"abc"}`, `{"a":"x"}`, `{"b":[]}`, `{"b":["x","y","z"]}`, `{"b":["x"],"a":"1"}`},
+			[]string{`{"b":["x"]}`},
+			[]string{`{}`, `{"a":"abc"}`, `{"a":"x"}`, `{"b":[]}`, `{"b":["x","y","z"]}`, `{"b":["x"],"a":"1"}`},
 		},
 		{"sets have no item twice", &structural.Schema{Type: "array", ListType: "set", Items: text}, []string{`["a","b"]`}, []string{`["a","a"]`}},
 		{"durations are those of Go", object1(&structural.Schema{Type: "string", Format: "duration"}), []string{`{"a":"1h30m"}`}, nil},

@@ -41,9 +41,9 @@ func (p *Program) Check(generated map[string][]byte) {
 		if !ok || p.mixes(root, generated) {
 			continue
 		}
-		file, err := parser.ParseFile(p.fset, filepath.Join(root.Dir, GeneratedFile), src, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(p.fset, filepath.Join(root.Dir, p.generated), src, parser.SkipObjectResolution)
 		if err != nil {
-			p.report(token.Position{Filename: filepath.Join(root.Dir, GeneratedFile)}, err.Error())
+			p.report(token.Position{Filename: filepath.Join(root.Dir, p.generated)}, err.Error())
 			continue
 		}
 		files := append([]*ast.File{file}, root.Files...)

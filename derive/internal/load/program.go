@@ -4,6 +4,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ import (
 // GeneratedFile is the name of the file that kube-derive writes into a package.
 const GeneratedFile = "zz_generated.kube.go"
 
+// DeepCopyFile is the name of the file with deep copies alone. Others expect it under this name.
+const DeepCopyFile = "zz_generated.deepcopy.go"
+
 // Program is the packages that were asked for, and all that they import.
 type Program struct {
 	Roots []*Package // each comes after those that it imports
@@ -33,6 +37,9 @@ type Program struct {
 	report  func(token.Position, string)
 	warn    func(token.Position, string)
 	imports []string
+
+	generated string // the name of the file that is written anew
+
 	overlay map[string][]byte // files that are not really there
 }
 
@@ -70,6 +77,9 @@ type Config struct {
 	// Imports are the packages that a generated file needs. They are loaded even where it does not exist yet.
 	Imports []string
 
+	// Generated is the name of the file that is written anew; default: GeneratedFile.
+	Generated string
+
 	// Sources says that only comments are wanted. Nothing is compiled, and no package has types.
 	Sources bool
 
@@ -83,7 +93,10 @@ const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFil
 
 // Load reads the packages that match the patterns.
 func Load(ctx context.Context, cfg *Config) (*Program, error) {
-	p := &Program{fset: token.NewFileSet(), set: marker.NewSet(), report: cfg.Report, warn: cfg.Warn, imports: cfg.Imports}
+	p := &Program{
+		fset: token.NewFileSet(), set: marker.NewSet(), report: cfg.Report, warn: cfg.Warn, imports: cfg.Imports,
+		generated: cmp.Or(cfg.Generated, GeneratedFile),
+	}
 	roots, err := p.load(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -140,7 +153,7 @@ func (p *Program) missingImports(roots []*packages.Package) map[string][]byte {
 		if overlay == nil {
 			overlay = map[string][]byte{}
 		}
-		overlay[filepath.Join(filepath.Dir(r.GoFiles[0]), GeneratedFile)] = []byte(b.String())
+		overlay[filepath.Join(filepath.Dir(r.GoFiles[0]), p.generated)] = []byte(b.String())
 	}
 	return overlay
 }
@@ -151,8 +164,12 @@ func (p *Program) hasKinds(file *ast.File) bool {
 		for _, c := range group.List {
 			if m, err := p.set.Parse(c.Text); err == nil && m != nil {
 				switch m.Name {
-				case "kube:resource", "kubebuilder:object:root", "kubebuilder:object:generate":
+				case "kubebuilder:object:root", "k8s:deepcopy-gen:interfaces":
 					return true
+				case "kube:resource", "kubebuilder:object:generate":
+					if p.generated != DeepCopyFile { // which imports nothing for these
+						return true
+					}
 				}
 			}
 		}
@@ -166,8 +183,8 @@ func (p *Program) listErrors(roots []*packages.Package) error {
 	var errs []error
 	for _, r := range roots {
 		for _, e := range r.Errors {
-			if stops(e) {
-				errs = append(errs, listError(e))
+			if p.stops(e) {
+				errs = append(errs, p.listError(e))
 			}
 		}
 	}
@@ -179,17 +196,17 @@ func (p *Program) listErrors(roots []*packages.Package) error {
 
 // stops reports whether an error leaves too little to go on. What the compiler says does not, since the package is
 // type-checked here, too; nor does a mistake in the file that is written anew.
-func stops(e packages.Error) bool {
+func (p *Program) stops(e packages.Error) bool {
 	switch {
-	case e.Kind == packages.ListError && strings.HasPrefix(e.Msg, "# "), strings.Contains(e.Pos, GeneratedFile+":"):
+	case e.Kind == packages.ListError && strings.HasPrefix(e.Msg, "# "), strings.Contains(e.Pos, p.generated+":"):
 		return false
 	}
 	return e.Kind == packages.ListError || e.Kind == packages.ParseError
 }
 
-func listError(e packages.Error) error {
-	if strings.Contains(e.Msg, "("+GeneratedFile+")") { // the package has been renamed since
-		return fmt.Errorf("%s; remove %s and run again", e.Msg, GeneratedFile)
+func (p *Program) listError(e packages.Error) error {
+	if strings.Contains(e.Msg, "("+p.generated+")") { // the package has been renamed since
+		return fmt.Errorf("%s; remove %s and run again", e.Msg, p.generated)
 	}
 	if e.Pos == "" || e.Pos == "-" {
 		return errors.New(e.Msg)
@@ -252,7 +269,7 @@ func (p *Program) wrap(src *packages.Package) *Package {
 	}
 	for _, file := range src.Syntax {
 		switch filepath.Base(p.fset.Position(file.Package).Filename) {
-		case GeneratedFile:
+		case p.generated:
 		case ApplyFile:
 			pkg.apply = file
 		default:
@@ -260,7 +277,7 @@ func (p *Program) wrap(src *packages.Package) *Package {
 		}
 	}
 	if len(pkg.Files) > 0 {
-		_, err := os.Stat(filepath.Join(pkg.Dir, GeneratedFile))
+		_, err := os.Stat(filepath.Join(pkg.Dir, p.generated))
 		pkg.Generated = err == nil
 	}
 	return pkg

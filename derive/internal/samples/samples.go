@@ -39,7 +39,9 @@ type renderer struct {
 
 // order returns the names of the fields of an object: those first that say what it is, the others by name.
 func order(object map[string]any) []string {
-	rank := func(name string) int { return slices.Index([]string{"status", "spec", "metadata", "kind", "apiVersion"}, name) }
+	rank := func(name string) int {
+		return slices.Index([]string{"status", "spec", "metadata", "kind", "apiVersion"}, name)
+	}
 	return slices.SortedFunc(maps.Keys(object), func(a, b string) int {
 		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a, b))
 	})

@@ -167,22 +167,18 @@ func (t *target) rules(name string, m *load.Marker) error {
 	if err := t.oneOfFields(name, fields); err != nil {
 		return err
 	}
+	if name != "AtLeastOneOf" {
+		t.countRule(name, fields)
+		return nil
+	}
 	has := make([]string, len(fields))
 	for i, f := range fields {
-		has[i] = "(has(self." + celName(f) + ")?1:0)"
+		has[i] = "has(self." + celName(f) + ")"
 	}
-	list := strings.Join(fields, " ")
-	switch name {
-	case "AtMostOneOf":
-		t.rule(structural.Rule{Rule: strings.Join(has, "+") + " <= 1", Message: fmt.Sprintf("at most one of the fields in [%s] may be set", list)})
-	case "ExactlyOneOf":
-		t.rule(structural.Rule{Rule: strings.Join(has, "+") + " == 1", Message: fmt.Sprintf("exactly one of the fields in [%s] must be set", list)})
-	case "AtLeastOneOf":
-		for i, f := range fields {
-			has[i] = "has(self." + celName(f) + ")"
-		}
-		t.rule(structural.Rule{Rule: strings.Join(has, "||"), Message: fmt.Sprintf("at least one of the fields in [%s] must be set", list)})
-	}
+	t.rule(structural.Rule{
+		Rule:    strings.Join(has, "||"),
+		Message: fmt.Sprintf("at least one of the fields in [%s] must be set", strings.Join(fields, " ")),
+	})
 	return nil
 }
 

@@ -28,7 +28,12 @@ func (t *target) declarative(m *load.Marker) error {
 		return nil
 	case "required", "immutable", "enum":
 		return t.general(m.Name, m)
-	case "listType", "listMapKey":
+	case "listType":
+		return t.topology(name, m)
+	case "listMapKey":
+		if t.decl.Has("k8s:unique") && t.builder.strict(t.obj) {
+			return t.uniqueKey(m)
+		}
 		return t.topology(name, m)
 	case "maximum", "minimum":
 		return t.numeric(strings.ToUpper(name[:1])+name[1:], m.Args)
@@ -130,6 +135,20 @@ func celLiteral(v any) (string, error) {
 		return strconv.FormatBool(v), nil
 	}
 	return "", errors.New("the value must be a text, a number or a truth value")
+}
+
+// uniqueKey notes a field by which the items of an atomic list differ.
+func (t *target) uniqueKey(m *load.Marker) error {
+	if err := t.want("lists", "array"); err != nil {
+		return err
+	}
+	key := m.Args.String("")
+	if full := t.builder.rewritten(t.schema); full != nil && full.Items != nil && full.Items.Properties[key] == nil {
+		return fmt.Errorf("the items have no field %q%s", key, didYouMean(key, full.Items))
+	}
+	keys, _ := t.schema.Extras[structural.KeyListMapKeys].([]string)
+	t.extra(structural.KeyListMapKeys, append(slices.Clone(keys), key))
+	return nil
 }
 
 // unique says of an atomic list what servers see to in sets and maps.

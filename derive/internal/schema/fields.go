@@ -24,6 +24,7 @@ import (
 func (b *Builder) structType(t *types.Struct) *jsonschema.Schema {
 	s := shape.Object()
 	seen := map[string]string{} // by JSON name: the Go name
+	groups := &unions{builder: b}
 	for i := range t.NumFields() {
 		f, tag := t.Field(i), fieldTag(t, i)
 		name := shape.ParseJSON(tag)
@@ -40,9 +41,11 @@ func (b *Builder) structType(t *types.Struct) *jsonschema.Schema {
 				b.refuse(fmt.Sprintf("field %s has the JSON name %q too", other, name.Name), "give one of them another")
 			}
 			seen[name.Name] = f.Name()
+			groups.add(f, name.Name, b.program.Decl(f))
 		}
 		b.pop()
 	}
+	groups.apply(s)
 	b.checkAmbiguous(s)
 	return s
 }

@@ -5,7 +5,6 @@ package shape
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +32,7 @@ func (r *reader) extra(k keyword) error {
 	kind, known := extras()[k.name]
 	switch {
 	case !known:
-		return fmt.Errorf("servers know no such keyword%s", near(k.name, slices.Sorted(maps.Keys(extras()))))
+		return fmt.Errorf("servers know no such keyword%s", structural.NearKey(k.name))
 	case k.value == "":
 		return fmt.Errorf("it needs a value")
 	}

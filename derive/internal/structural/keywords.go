@@ -71,6 +71,20 @@ func keys() []string {
 	}
 }
 
+// NearKey asks whether another extended keyword was meant; it is empty when none is near.
+func NearKey(name string) string {
+	const prefix = "x-kubernetes-"
+	var ends []string
+	for _, key := range keys() {
+		ends = append(ends, strings.TrimPrefix(key, prefix))
+	}
+	near := suggest.Nearest(strings.TrimPrefix(name, prefix), ends)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", keys()[slices.Index(ends, near)])
+}
+
 // extras converts what JSON Schema has no word for. The values may be of any type that looks right in JSON.
 func (s *Schema) extras(e map[string]any) error {
 	if len(e) == 0 {
@@ -80,11 +94,7 @@ func (s *Schema) extras(e map[string]any) error {
 		if slices.Contains(keys(), key) {
 			continue
 		}
-		msg := "the schemas of servers have no keyword " + key
-		if near := suggest.Nearest(key, keys()); near != "" {
-			msg += "; did you mean " + near + "?"
-		}
-		return fmt.Errorf("%s", msg)
+		return fmt.Errorf("the schemas of servers have no keyword %s%s", key, NearKey(key))
 	}
 	text, err := json.Marshal(e)
 	if err != nil {

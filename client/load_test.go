@@ -1,0 +1,141 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
+)
+
+// TestManyClients promises that neither many clients nor many requests leave a descriptor or a goroutine behind, whether
+// the requests end well, badly or not at all.
+func TestManyClients(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.Header.Get("X-Wish") {
+		case "error":
+			fail(w, 409, "Conflict", "no")
+		case "silence":
+			<-r.Context().Done()
+		default:
+			reply(w, 200, jsonType, []byte(node))
+		}
+	})
+	wish := func(header string) middleware.Func {
+		return func(next http.RoundTripper) http.RoundTripper {
+			return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				r = r.Clone(r.Context())
+				r.Header.Set("X-Wish", header)
+				return next.RoundTrip(r)
+			})
+		}
+	}
+	before := descriptors(t)
+	var clients []*client.Client
+	var running sync.WaitGroup
+	for n := range 100 {
+		kind := []string{"", "error", "silence"}[n%3]
+		c := newClient(t, &client.Options{Config: s.config(), Retry: once(), Middleware: []middleware.Func{wish(kind)}})
+		clients = append(clients, c)
+		running.Go(func() {
+			for range 20 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				if kind == "silence" {
+					ctx, cancel = context.WithTimeout(t.Context(), 5*time.Millisecond)
+				}
+				err := getNode(ctx, c)
+				cancel()
+				if (err == nil) != (kind == "") {
+					t.Errorf("%s: %v", kind, err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	eventuallyDescriptors(t, before, clients...)
+}
+
+// TestRotationUnderLoad promises that an authority and a client certificate which are replaced again and again, while many
+// requests are under way, disturb none of them, and that the connections made with the old ones do not pile up.
+func TestRotationUnderLoad(t *testing.T) {
+	checkGoroutines(t)
+	ca, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
+	var connections atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 200, jsonType, []byte(node))
+	}))
+	s.Config.ErrorLog = discard()
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	s.EnableHTTP2 = true
+	s.TLS = &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{ca.issue(t, "kube", time.Hour).load(t)},
+		ClientAuth: tls.RequireAnyClientCert,
+	}
+	s.StartTLS()
+	defer s.Close()
+	before := descriptors(t)
+	replace := func(name string, data []byte) {
+		next := write(t, dir, name+".new", data)
+		if err := os.Rename(next, filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	me := ca.issue(t, "me-0", time.Hour)
+	cfg := newConfig(s.URL)
+	cfg.TLSServerName = "kube"
+	cfg.CAFile = write(t, dir, "ca.crt", ca.pem)
+	cfg.ClientCertFile, cfg.ClientKeyFile = write(t, dir, "me.crt", me.cert), write(t, dir, "me.key", me.key)
+	c := newClient(t, &client.Options{Config: cfg, Retry: once()})
+
+	over := make(chan struct{})
+	var requests atomic.Int64
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				if err := getNode(t.Context(), c); err != nil {
+					t.Error(err)
+					return
+				}
+				requests.Add(1)
+			}
+		})
+	}
+	for n := range 30 {
+		replace("ca.crt", slices.Concat(ca.pem, slices.Repeat(other.pem, n%3)))
+		next := ca.issue(t, "me", time.Hour) // in between the two do not fit
+		replace("me.crt", next.cert)
+		replace("me.key", next.key)
+		for seen := requests.Load(); requests.Load() < seen+20 && !t.Failed(); {
+			<-time.After(time.Millisecond)
+		}
+	}
+	close(over)
+	running.Wait()
+	if n := connections.Load(); n < 30 {
+		t.Errorf("%d connections, so not every change has taken effect", n)
+	}
+	eventuallyDescriptors(t, before, c)
+}

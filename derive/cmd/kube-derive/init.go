@@ -1,0 +1,151 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/scaffold"
+)
+
+// initCommand starts a project.
+func initCommand() *command {
+	c := &command{
+		name:  "init",
+		args:  "[flags] DIR",
+		short: "start a controller project in a new directory",
+		long: `
+Writes a Go module with a kind, its controller, tests, a Makefile and manifests to DIR, has the
+go command get what it requires, and generates the rest. Nothing that exists is overwritten.
+
+	go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init \
+		--module example.com/shop --group shop.example.com --kind Order shop
+	cd shop
+	make test run
+
+It requires the SDK of the same release as this command.`,
+	}
+	c.prepare = func(flags *flag.FlagSet) action {
+		p := &scaffold.Project{}
+		filesOnly := false
+		flags.StringVar(&p.Module, "module", "", "the `path` of the Go module (default example.com/ and the name of DIR)")
+		flags.StringVar(&p.Group, "group", "", "the API `group` of the kind (default the kind and .example.com)")
+		flags.StringVar(&p.Kind, "kind", "Widget", "the `name` of the kind")
+		flags.StringVar(&p.SDK, "sdk", "", "use the checkout of the SDK in this `directory` instead of a release")
+		flags.BoolVar(&filesOnly, "files-only", false, "write the files and don't call the go command")
+		return func(ctx context.Context, args []string, std streams) int {
+			if len(args) != 1 || args[0] == "" {
+				return c.misused(std, fmt.Sprintf("it wants one directory, and not %d", len(args)))
+			}
+			i := &initializer{project: p, dir: args[0], filesOnly: filesOnly, std: std}
+			if err := i.complete(version()); err != nil {
+				return c.misused(std, err.Error())
+			}
+			if err := i.run(ctx); err != nil {
+				fmt.Fprintf(std.err, "%s: %v\n", c.fullName(), err)
+				return exitWrong
+			}
+			return exitOK
+		}
+	}
+	return c
+}
+
+// initializer is one call of init.
+type initializer struct {
+	project   *scaffold.Project
+	dir       string
+	filesOnly bool
+	std       streams
+}
+
+// released is the form of versions that a module proxy has.
+var released = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
+
+// complete fills in what the flags leave open. The version is that of this command.
+func (i *initializer) complete(version string) error {
+	p := i.project
+	dir, err := filepath.Abs(i.dir)
+	if err != nil {
+		return err
+	}
+	p.Module = cmp.Or(p.Module, "example.com/"+strings.ToLower(filepath.Base(dir)))
+	p.Group = cmp.Or(p.Group, strings.ToLower(p.Kind)+".example.com")
+	p.Version = version
+	switch {
+	case p.SDK != "":
+		p.Version = "v0.0.0"
+		if p.SDK, err = filepath.Abs(p.SDK); err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(p.SDK, "kube", "go.mod")); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("-sdk: %s is no checkout of the SDK: it has no kube/go.mod", p.SDK)
+		}
+	case !released.MatchString(version):
+		return fmt.Errorf("this kube-derive is %s, and not of a release that a project can require; "+
+			"run go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init, or name a checkout with -sdk", version)
+	}
+	return p.Check()
+}
+
+// run writes the project.
+func (i *initializer) run(ctx context.Context) error {
+	files, err := i.project.Files()
+	if err != nil {
+		return err
+	}
+	if err := scaffold.Write(i.dir, files); err != nil {
+		return err
+	}
+	fmt.Fprintf(i.std.err, "kube-derive init: wrote %s to %s\n", plural(len(files), "file"), i.dir)
+	// The generated code imports more than what is there before it.
+	steps := [][]string{{"mod", "tidy"}, {"generate", "./..."}, {"mod", "tidy"}}
+	if i.filesOnly {
+		fmt.Fprintf(i.std.out, "What is left to do there:\n\n")
+		for _, args := range steps {
+			fmt.Fprintf(i.std.out, "  go %s\n", strings.Join(args, " "))
+		}
+		fmt.Fprintln(i.std.out)
+		return nil
+	}
+	for _, args := range steps {
+		if err := i.goCommand(ctx, args); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(i.std.out, `What next:
+
+  cd %s
+  make test                                    # without a cluster
+  make run                                     # on the cluster of your kubeconfig; make cluster starts one
+  kubectl apply -f config/samples/%s.yaml  # in another terminal
+
+Change the kind in api/v1/%[2]s_types.go and what is done for it in internal/controller,
+then make generate.
+`, i.dir, strings.ToLower(i.project.Kind))
+	return nil
+}
+
+// goCommand runs the go command in the project, which is a module by itself.
+func (i *initializer) goCommand(ctx context.Context, args []string) error {
+	line := "go " + strings.Join(args, " ")
+	fmt.Fprintf(i.std.err, "kube-derive init: %s\n", line)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = i.dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s in %s: %w\n%s\nThe files are there; when the reason is mended, run this command again by hand", line, i.dir, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scaffold
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"go/format"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-go/sdk/derive/internal/kind"
+)
+
+//go:embed testdata/project
+var templates embed.FS
+
+// root is where the templates are.
+const root = "testdata/project"
+
+// Project is what is particular to one project.
+type Project struct {
+	Module string // the path of its Go module
+	Group  string // the API group of its kind
+	Kind   string
+
+	// Version is that of the SDK which the project requires.
+	Version string
+
+	// SDK is a checkout of the SDK that is used in place of a release; empty for none.
+	SDK string
+}
+
+// File is a file of a project.
+type File struct {
+	Path    string // slashed, relative to the project
+	Content []byte
+}
+
+var (
+	modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]*(/[A-Za-z0-9._~-]+)*$`)
+	kindName   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+)
+
+// Check reports what is wrong with the names of a project.
+func (p *Project) Check() error {
+	switch {
+	case !modulePath.MatchString(p.Module):
+		return fmt.Errorf("module %q is no module path; name one such as example.com/shop", p.Module)
+	case !kindName.MatchString(p.Kind) || len(validation.IsDNS1035Label(strings.ToLower(p.Kind))) > 0:
+		return fmt.Errorf("kind %q must begin with a capital letter and go on with letters and digits, at most 63, such as Order", p.Kind)
+	case !strings.Contains(p.Group, "."):
+		return fmt.Errorf("group %q must have a dot in it, such as shop.example.com", p.Group)
+	}
+	if msgs := validation.IsDNS1123Subdomain(p.Group); len(msgs) > 0 {
+		return fmt.Errorf("group %q: %s", p.Group, strings.Join(msgs, "; "))
+	}
+	return nil
+}
+
+// replaced are the modules of the SDK that a project takes from a checkout, with their folders.
+func replaced() []string { return []string{"client", "core", "derive", "kube", "runtime"} }
+
+// Files returns the files of a project, ordered by path.
+func (p *Project) Files() ([]File, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	singular := strings.ToLower(p.Kind)
+	names := strings.NewReplacer(
+		"example.com/kube-project", p.Module,
+		"group.example.com", p.Group,
+		"widgets", kind.Pluralize(p.Kind),
+		"widget", singular,
+		"Widget", p.Kind,
+		"v0.0.0-sdk", p.Version,
+	)
+	var files []File
+	err := fs.WalkDir(templates, root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := templates.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		f := File{Path: names.Replace(target(strings.TrimPrefix(name, root+"/"))), Content: []byte(names.Replace(string(text)))}
+		if path.Ext(f.Path) == ".go" { // what is aligned depends on the names
+			if f.Content, err = format.Source(f.Content); err != nil {
+				return fmt.Errorf("%s: %w", f.Path, err)
+			}
+		}
+		if f.Path == "go.mod" && p.SDK != "" {
+			f.Content = append(f.Content, p.replaces()...)
+		}
+		files = append(files, f)
+		return nil
+	})
+	return files, err
+}
+
+// replaces returns the directives that take the SDK from a checkout.
+func (p *Project) replaces() string {
+	var b strings.Builder
+	b.WriteString("\nreplace (\n")
+	for _, module := range replaced() {
+		fmt.Fprintf(&b, "\tgithub.com/kube-go/sdk/%s => %s\n", module, filepath.Join(p.SDK, module))
+	}
+	b.WriteString(")\n")
+	return b.String()
+}
+
+// target returns the name that a template has in a project. Those that begin with a dot and go.mod are not embedded as such.
+func target(name string) string {
+	switch name {
+	case "go.mod.txt":
+		return "go.mod"
+	case "gitignore", "dockerignore", "golangci.yml":
+		return "." + name
+	}
+	return name
+}
+
+// ExistsError says that a file is there already.
+type ExistsError struct {
+	Path string
+}
+
+// Error names the file.
+func (e *ExistsError) Error() string {
+	return e.Path + " is there already, and nothing is overwritten: choose another directory, or move the file away"
+}
+
+// Write writes files below a directory. When one of them is there already, none is written.
+//
+// Errors: [*ExistsError].
+func Write(dir string, files []File) error {
+	for _, f := range files {
+		name := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if _, err := os.Lstat(name); err == nil {
+			return &ExistsError{name}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, f := range files {
+		if err := write(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write makes a new file.
+func write(name string, content []byte) (err error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // never through a link that came meanwhile
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = bytes.NewReader(content).WriteTo(f)
+	return err
+}

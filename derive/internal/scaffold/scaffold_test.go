@@ -1,0 +1,162 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scaffold_test
+
+import (
+	"errors"
+	"go/format"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-go/sdk/derive/internal/scaffold"
+)
+
+func shop() *scaffold.Project {
+	return &scaffold.Project{Module: "example.org/shop", Group: "shop.example.org", Kind: "Policy", Version: "v1.2.3"}
+}
+
+func files(t *testing.T, p *scaffold.Project) []scaffold.File {
+	t.Helper()
+	list, err := p.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func content(t *testing.T, list []scaffold.File, path string) string {
+	t.Helper()
+	i := slices.IndexFunc(list, func(f scaffold.File) bool { return f.Path == path })
+	if i < 0 {
+		t.Fatalf("there is no %s", path)
+	}
+	return string(list[i].Content)
+}
+
+func TestFiles(t *testing.T) {
+	list := files(t, shop())
+	var paths []string
+	for _, f := range list {
+		paths = append(paths, f.Path)
+	}
+	want := []string{
+		"Dockerfile", "Makefile", "README.md", "api/v1/doc.go", "api/v1/policy_types.go", "config/deploy/controller.yaml",
+		"config/samples/policy.yaml", ".dockerignore", ".gitignore", "go.mod", ".golangci.yml", "internal/controller/controller.go",
+		"internal/controller/controller_test.go", "internal/controller/doc.go", "main.go", "test/e2e/e2e_test.go",
+	}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	for path, part := range map[string]string{
+		"go.mod":                            "module example.org/shop\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/kube-go/sdk/derive v1.2.3\n\tgithub.com/kube-go/sdk/kube v1.2.3\n)\n",
+		"main.go":                           `"example.org/shop/internal/controller"`,
+		"api/v1/policy_types.go":            "//kube:resource group=shop.example.org version=v1 kind=Policy plural=policies\n",
+		"internal/controller/controller.go": "groups=shop.example.org,resources=policies/status,verbs=patch",
+		"config/samples/policy.yaml":        "apiVersion: shop.example.org/v1\nkind: Policy\n",
+		"Makefile":                          "-o bin/policy-controller .\n",
+	} {
+		if !strings.Contains(content(t, list, path), part) {
+			t.Errorf("%s has no %q", path, part)
+		}
+	}
+}
+
+// TestNothingIsLeftOfTheTemplate holds that all names are the project's, and that files have the form that tools give them.
+func TestNothingIsLeftOfTheTemplate(t *testing.T) {
+	left := regexp.MustCompile(`(?i)widget|kube-project|group\.example\.com|v0\.0\.0-sdk`)
+	for _, kind := range []string{"A", "Policy", "HTTPRoute", "Type", "VeryLongNameOfAKindThatGoesOn"} {
+		p := shop()
+		p.Kind = kind
+		for _, f := range files(t, p) {
+			if found := left.FindString(f.Path + "\n" + string(f.Content)); found != "" {
+				t.Errorf("kind %s: %s has %q in it", kind, f.Path, found)
+			}
+			switch filepath.Ext(f.Path) {
+			case ".go":
+				if formatted, err := format.Source(f.Content); err != nil || string(formatted) != string(f.Content) {
+					t.Errorf("kind %s: %s is not formatted: %v", kind, f.Path, err)
+				}
+			case ".yaml", ".yml":
+				for document := range strings.SplitSeq(string(f.Content), "\n---\n") {
+					if err := yaml.UnmarshalStrict([]byte(document), &map[string]any{}); err != nil {
+						t.Errorf("kind %s: %s: %v", kind, f.Path, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCheckout(t *testing.T) {
+	p := shop()
+	p.SDK = "/src/sdk"
+	mod := content(t, files(t, p), "go.mod")
+	for _, module := range []string{"client", "core", "derive", "kube", "runtime"} {
+		if want := "\tgithub.com/kube-go/sdk/" + module + " => /src/sdk/" + module + "\n"; !strings.Contains(mod, want) {
+			t.Errorf("go.mod has no %q:\n%s", want, mod)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*scaffold.Project)
+		want   string
+	}{
+		{"no module", func(p *scaffold.Project) { p.Module = "" }, `module "" is no module path`},
+		{"a module with a space", func(p *scaffold.Project) { p.Module = "a b" }, `module "a b" is no module path`},
+		{"a module that is a flag", func(p *scaffold.Project) { p.Module = "-x" }, `module "-x" is no module path`},
+		{"a kind in lower case", func(p *scaffold.Project) { p.Kind = "order" }, `kind "order" must begin with a capital letter`},
+		{"a kind of other letters", func(p *scaffold.Project) { p.Kind = "Bücher" }, `kind "Bücher" must begin`},
+		{"a kind that is too long", func(p *scaffold.Project) { p.Kind = "O" + strings.Repeat("o", 63) }, "at most 63"},
+		{"a group without a dot", func(p *scaffold.Project) { p.Group = "shop" }, `group "shop" must have a dot in it`},
+		{"a group that is no domain", func(p *scaffold.Project) { p.Group = "Shop.example.com" }, `group "Shop.example.com": a lowercase RFC 1123 subdomain`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := shop()
+			tt.change(p)
+			if _, err := p.Files(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Files = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestWriteOverwritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	taken := filepath.Join(dir, "main.go")
+	if err := os.Symlink("nowhere", taken); err != nil {
+		t.Fatal(err)
+	}
+	list := files(t, shop())
+	err := scaffold.Write(dir, list)
+	if e, ok := errors.AsType[*scaffold.ExistsError](err); !ok || e.Path != taken {
+		t.Fatalf("Write = %v, want that %s is there", err, taken)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the directory has %v, %v; want only what was there", entries, err)
+	}
+	if err := os.Remove(taken); err != nil {
+		t.Fatal(err)
+	}
+	if err := scaffold.Write(dir, list); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		if got, err := os.ReadFile(filepath.Join(dir, f.Path)); err != nil || string(got) != string(f.Content) {
+			t.Errorf("%s: %v", f.Path, err)
+		}
+	}
+	if err := scaffold.Write(taken, list); err == nil {
+		t.Error("Write below a file = nil")
+	}
+}

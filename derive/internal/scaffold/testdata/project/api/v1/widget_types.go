@@ -1,0 +1,38 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ConditionReady is the type of the condition that says whether the object is as its spec asks.
+const ConditionReady = "Ready"
+
+// WidgetSpec is what the author of the object writes. From it, `make generate` makes the kind Widget with its deep copies,
+// what it is called on the wire, and its CustomResourceDefinition.
+//
+//kube:resource group=group.example.com version=v1 kind=Widget plural=widgets
+//kube:description A Widget is a message that is published in a ConfigMap.
+//kube:subresource status
+//kube:printcolumn name=Message jsonPath=.spec.message
+//kube:printcolumn name=Ready jsonPath=.status.conditions[?(@.type=="Ready")].status
+//kube:printcolumn name=Age jsonPath=.metadata.creationTimestamp
+type WidgetSpec struct {
+	// Message is what is published.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=280
+	Message string `json:"message"`
+}
+
+// WidgetStatus is what the controller knows of the object.
+type WidgetStatus struct {
+	// ObservedGeneration is the generation of the object that the rest of the status is about.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions tell how far the controller has come.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// ConfigMap is the name of the ConfigMap with the message.
+	ConfigMap string `json:"configMap,omitempty"`
+}

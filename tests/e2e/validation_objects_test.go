@@ -1,0 +1,190 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-go/sdk/derive/validation"
+	"github.com/kube-go/sdk/kube"
+)
+
+// kindCase is a kind of objects.yaml with objects of it.
+type kindCase struct {
+	Kind   string         `json:"kind"`
+	Spec   map[string]any `json:"spec,omitempty"`
+	Root   map[string]any `json:"root,omitempty"`
+	Status bool           `json:"status,omitempty"`
+	Scale  map[string]any `json:"scale,omitempty"`
+	Later  map[string]any `json:"later,omitempty"`
+
+	Objects []objectCase `json:"objects"`
+}
+
+// objectCase is an object, or a change of one.
+type objectCase struct {
+	Spec     any            `json:"spec,omitempty"`
+	Object   map[string]any `json:"object,omitempty"`
+	Old      map[string]any `json:"old,omitempty"`
+	StatusOf any            `json:"statusOf,omitempty"`
+	Differs  string         `json:"differs,omitempty"` // why the texts are not the same
+}
+
+// objectsGroup keeps the kinds apart from those of other tests.
+const objectsGroup = "objects.checks.example.com"
+
+func (k kindCase) definition(spec map[string]any) *unstructured.Unstructured {
+	schema := k.Root
+	if schema == nil {
+		schema = ofSpec(spec)
+	}
+	crd := thing(objectsGroup, k.Kind, schema)
+	version := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	subresources := map[string]any{}
+	if k.Status {
+		subresources["status"] = map[string]any{}
+	}
+	if k.Scale != nil {
+		subresources["scale"] = k.Scale
+	}
+	if len(subresources) > 0 {
+		version["subresources"] = subresources
+	}
+	return crd
+}
+
+// object returns the object of a row, as a client sends it.
+func (o objectCase) object(kind, name string) *unstructured.Unstructured {
+	content := map[string]any{"metadata": map[string]any{"name": name}}
+	if o.Object != nil {
+		maps.Copy(content, runtime.DeepCopyJSON(o.Object))
+	} else {
+		content["spec"] = runtime.DeepCopyJSONValue(o.Spec)
+	}
+	content["apiVersion"], content["kind"] = objectsGroup+"/v1", kind
+	return &unstructured.Unstructured{Object: content}
+}
+
+// TestValidationOfObjects promises that what a validation.Validator says of an object, or of a change of one, is what the
+// server says: the same verdict, with the same causes.
+func TestValidationOfObjects(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	var kinds []kindCase
+	readTable(t, "objects.yaml", &kinds)
+	var rows []*rowOfKind
+	var crds []*unstructured.Unstructured
+	for _, k := range kinds {
+		crd := k.definition(k.Spec)
+		crds = append(crds, crd)
+		res := kube.Resource{
+			Group: objectsGroup, Version: "v1", Kind: k.Kind, Namespaced: true,
+			Plural: crd.Object["spec"].(map[string]any)["names"].(map[string]any)["plural"].(string),
+		}
+		rows = append(rows, &rowOfKind{k, crd, kube.Dynamic(c, res, ns)})
+	}
+	define(t, c, crds)
+	good, bad := 0, 0
+	for _, k := range rows {
+		t.Run(k.Kind, func(t *testing.T) {
+			g, b := k.compare(t, c)
+			good, bad = good+g, bad+b
+		})
+	}
+	if good < 100 || bad < 150 {
+		t.Errorf("of the objects %d are good and %d are bad", good, bad)
+	}
+}
+
+// rowOfKind is a kind that the server has.
+type rowOfKind struct {
+	kindCase
+	crd *unstructured.Unstructured
+	api *kube.API[unstructured.Unstructured]
+}
+
+// compare compares all objects of a kind, and returns how many are good and bad.
+func (k *rowOfKind) compare(t *testing.T, c *kube.Client) (good, bad int) {
+	t.Helper()
+	olds := make([]*unstructured.Unstructured, len(k.Objects))
+	for i, row := range k.Objects {
+		if row.Old == nil {
+			continue
+		}
+		old, err := k.api.Create(limit(t), objectCase{Object: row.Old}.object(k.Kind, fmt.Sprintf("x%d", i)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		olds[i] = old
+	}
+	if k.Later != nil {
+		k.change(t, c)
+	}
+	v, err := validation.New(k.crd, "v1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range k.Objects {
+		obj := row.object(k.Kind, fmt.Sprintf("x%d", i))
+		theirs, ours := k.answers(t, v, row, obj, olds[i])
+		if (theirs == nil) != (ours == nil) {
+			t.Errorf("row %d, %v: the server says %v, we say %v", i, obj.Object, theirs, ours)
+			continue
+		}
+		if theirs == nil {
+			good++
+			continue
+		}
+		bad++
+		t.Run(fmt.Sprintf("row %d", i), func(t *testing.T) {
+			compareAnswers(t, answerOf(t, theirs), answerOf(t, ours), row.Differs)
+		})
+	}
+	return good, bad
+}
+
+// answers asks the server and the validator.
+func (k *rowOfKind) answers(t *testing.T, v *validation.Validator, row objectCase, obj, old *unstructured.Unstructured) (theirs, ours error) {
+	t.Helper()
+	update := &kube.UpdateOptions{DryRun: true, FieldValidation: kube.ValidationStrict}
+	switch {
+	case row.StatusOf != nil:
+		next := old.DeepCopy()
+		next.Object["status"] = runtime.DeepCopyJSONValue(row.StatusOf)
+		_, theirs = k.api.Status().Update(limit(t), next, update)
+		return theirs, v.UpdateStatus(next, old)
+	case old != nil:
+		obj.SetResourceVersion(old.GetResourceVersion())
+		obj.SetName(old.GetName())
+		_, theirs = k.api.Update(limit(t), obj, update)
+		return theirs, v.Update(obj, old)
+	}
+	_, theirs = k.api.Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict})
+	return theirs, v.Create(obj)
+}
+
+// change changes the schema of the kind, and waits until the server goes by it.
+func (k *rowOfKind) change(t *testing.T, c *kube.Client) {
+	t.Helper()
+	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	k.crd = k.definition(k.Later)
+	if _, err := crds.Apply(limit(t), k.crd.DeepCopy(), &kube.ApplyOptions{FieldManager: "e2e", Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	probe := objectCase{Spec: map[string]any{"size": "S"}}.object(k.Kind, "probe")
+	eventually(t, "the new schema", func(ctx context.Context) error {
+		_, err := k.api.Create(ctx, probe, &kube.CreateOptions{DryRun: true})
+		if err == nil {
+			return errors.New("the old one is in use")
+		}
+		return nil
+	})
+}
