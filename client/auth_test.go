@@ -346,3 +346,30 @@ func TestExpiredCertificate(t *testing.T) {
 		})
 	}
 }
+
+// TestRedirectsLeakNothing promises that a server which sends us elsewhere is not obeyed, by no kind of request, so that
+// nobody else sees the credentials.
+func TestRedirectsLeakNothing(t *testing.T) {
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("somebody else was asked: %s %s with %q", r.Method, r.URL, r.Header.Get("Authorization"))
+	}))
+	defer elsewhere.Close()
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+r.URL.Path, code) })
+		cfg := s.config()
+		cfg.BearerToken = "s3cret"
+		cfg.CAData = append(cfg.CAData, (&fakeServer{Server: elsewhere}).config().CAData...)
+		c := newClient(t, &client.Options{Config: cfg, Retry: once()})
+		maps := client.Namespaced[leanConfigMap](c, "prod")
+		pods := client.Of[leanConfigMap](c, core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, "prod")
+		_, getErr := maps.Get(t.Context(), "web", nil)
+		_, createErr := maps.Create(t.Context(), leanWeb(), nil)
+		_, execErr := pods.Exec(t.Context(), "x", &client.ExecOptions{Command: []string{"ls"}})
+		_, proxyErr := pods.Proxy(t.Context(), "x", nil) //nolint:bodyclose // it fails
+		for what, err := range map[string]error{"get": getErr, "create": createErr, "exec": execErr, "proxy": proxyErr} {
+			if err == nil || !strings.Contains(err.Error(), "redirects are not followed") || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("%s after %d: %v, want that redirects are not followed", what, code, err)
+			}
+		}
+	}
+}

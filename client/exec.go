@@ -41,8 +41,8 @@ type ExecOptions struct {
 // The context is the process's: when it ends, so does the stream. The process itself is not killed by that, unless it has
 // a terminal; one that should end with its stream reads its input until it ends.
 //
-// Of a process without an input all that it writes comes, and its exit status, however slow the reader; else there is an
-// error. So ask for Stdin only when it is needed: with an input, two things go wrong on the servers' side. What the process
+// Of a process without an input and a terminal all that it writes comes, and its exit status, however slow the reader; else
+// there is an error. So ask for them only when they are needed: then two things go wrong on the servers' side. What the process
 // writes last may be lost when it ends while megabytes are still on their way to a slow reader: nothing says that the end is
 // missing, and an exit status that is lost with it looks like 0. A process whose last output matters waits for the end of
 // its input, which is closed when all has come. And containerd does not tell that a process has ended which has left more
@@ -55,7 +55,7 @@ func (a *API[K]) Exec(ctx context.Context, name string, o *ExecOptions) (*Proces
 		o = &ExecOptions{}
 	}
 	s := streams{
-		stdin: o.Stdin, stdout: !o.NoStdout, stderr: !o.NoStderr && !o.TTY, tty: o.TTY,
+		stdin: o.Stdin, stdout: !o.NoStdout, stderr: !o.NoStderr && !o.TTY, tty: o.TTY, untranslated: !o.Stdin && !o.TTY,
 		bufferBytes: o.BufferBytes, stallTimeout: o.StallTimeout,
 	}
 	return a.process(ctx, "exec", name, s, func(t request.Target) (*request.Request, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// TestExecProtocol promises that only a process with an input is asked for by the protocol in which servers may lose what
+// TestExecProtocol promises that only a process with an input or a terminal is asked for by the protocol in which servers may lose what
 // comes last, unless a server knows no other.
 func TestExecProtocol(t *testing.T) {
 	// knows plays a server as they are: what it does not know, it refuses without a word.
@@ -31,23 +31,25 @@ func TestExecProtocol(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		answer http.HandlerFunc
-		stdin  bool
+		o      client.ExecOptions
 		want   []string // what was offered, in each request
 		is     error
 	}{
-		{"an input", knows(v5), true, []string{v5 + "," + v4}, nil},
-		{"an input, and an old server", knows(v4), true, []string{v5 + "," + v4}, nil},
-		{"no input", knows(v4), false, []string{v4}, nil},
-		{"no input, and a server of the future", knows(v5), false, []string{v4, v5}, nil},
-		{"no input, and a server that knows neither", knows("v6"), false, []string{v4, v5}, core.ErrForbidden},
+		{"an input", knows(v5), client.ExecOptions{Stdin: true}, []string{v5 + "," + v4}, nil},
+		{"an input, and an old server", knows(v4), client.ExecOptions{Stdin: true}, []string{v5 + "," + v4}, nil},
+		{"a terminal", knows(v5), client.ExecOptions{TTY: true}, []string{v5 + "," + v4}, nil},
+		{"no input", knows(v4), client.ExecOptions{}, []string{v4}, nil},
+		{"no input, and a server of the future", knows(v5), client.ExecOptions{}, []string{v4, v5}, nil},
+		{"no input, and a server that knows neither", knows("v6"), client.ExecOptions{}, []string{v4, v5}, core.ErrForbidden},
 		{
 			"no input, and no right to exec", func(w http.ResponseWriter, _ *http.Request) { fail(w, 403, "Forbidden", "no") },
-			false, []string{v4}, core.ErrForbidden,
+			client.ExecOptions{}, []string{v4}, core.ErrForbidden,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.answer)
-			p, err := podsOf(t, s).Exec(t.Context(), "web", &client.ExecOptions{Command: []string{"true"}, Stdin: tc.stdin})
+			tc.o.Command = []string{"true"}
+			p, err := podsOf(t, s).Exec(t.Context(), "web", &tc.o)
 			if err == nil {
 				err = p.Wait()
 			}

@@ -281,7 +281,7 @@ func TestVersion4(t *testing.T) {
 
 func TestResize(t *testing.T) {
 	sizes := make(chan string, 1)
-	s := serve(t, upgrades(t, v4, func(s *socket) {
+	s := serve(t, upgrades(t, v5, func(s *socket) {
 		channel, data, _ := s.receive()
 		sizes <- string('0'+rune(channel)) + data
 		s.end(success)
@@ -306,7 +306,7 @@ func TestResize(t *testing.T) {
 	if err := p.Wait(); err != nil {
 		t.Error(err)
 	}
-	if p, err = pods.Exec(t.Context(), "web", &client.ExecOptions{Command: []string{"sh"}}); err != nil {
+	if p, err = pods.Exec(t.Context(), "web", &client.ExecOptions{Command: []string{"sh"}, Stdin: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Resize(80, 24); err == nil || !strings.Contains(err.Error(), "TTY") {

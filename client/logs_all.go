@@ -221,15 +221,16 @@ const resumeTries = 10
 
 // read reads one log to its end.
 func (c *logCollector) read(ctx context.Context, key logKey, o request.LogOptions, source *logSource) error {
-	last := time.Time{}
+	var position logPosition
 	for tries := 0; ; tries++ {
-		at, err := c.readOnce(ctx, key, &o, source, last)
+		before := position.newest
+		err := c.readOnce(ctx, key, &o, source, &position)
 		if err == nil || !o.Follow || ctx.Err() != nil || !core.IsRetryable(err) || tries >= resumeTries {
 			return err
 		}
-		if at.After(last) {
-			last, tries = at, 0
-			o.SinceTime, o.Since, o.TailLines = last, 0, nil
+		if position.newest.After(before) {
+			tries = 0
+			o.SinceTime, o.Since, o.TailLines = position.since(), 0, nil
 		}
 		select {
 		case <-time.After(time.Second):
@@ -238,33 +239,34 @@ func (c *logCollector) read(ctx context.Context, key logKey, o request.LogOption
 	}
 }
 
-// readOnce reads a log until its end or a failure, without what was there until last, and returns the time of the last
-// line.
-func (c *logCollector) readOnce(ctx context.Context, key logKey, o *request.LogOptions, source *logSource, last time.Time) (time.Time, error) {
+// readOnce reads a log from a position until its end or a failure.
+func (c *logCollector) readOnce(ctx context.Context, key logKey, o *request.LogOptions, source *logSource, position *logPosition) error {
 	body, err := c.pods.In(key.pod.Namespace).logs(ctx, key.pod.Name, o)
 	if err != nil {
-		return last, err
+		return err
 	}
 	defer body.Close()
-	at, since := last, last
+	repeats := position.repeats()
+	at := position.newest
 	lines := newLogReader(body.ReadCloser, true)
 	for {
 		line, err := lines.next()
 		switch {
 		case err == io.EOF:
-			return at, nil
+			return nil
 		case err != nil:
-			return at, err
-		case !line.Time.IsZero() && !line.Time.After(since):
-			continue // the server knows seconds only
-		}
-		if line.Time.IsZero() {
+			return err
+		case line.Time.IsZero():
 			line.Time = at // the node's word on what has just come
+		case repeats(line.Time):
+			continue
+		default:
+			at = line.Time
+			position.add(at)
 		}
-		at = line.Time
 		line.Pod, line.Container = key.pod, key.container
 		if !source.push(line) {
-			return at, nil
+			return nil
 		}
 	}
 }

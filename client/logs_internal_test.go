@@ -97,6 +97,70 @@ func FuzzLogLines(f *testing.F) {
 	})
 }
 
+// TestALogIsTakenUpWhereItWasLeft promises that no line of a log is lost or comes twice when it is read again from the
+// second before, wherever it broke off.
+func TestALogIsTakenUpWhereItWasLeft(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		log  []int // when the lines were written, in milliseconds
+		tail int   // how many lines were not asked for
+	}{
+		{"lines in their order", []int{10, 20, 500, 990, 1010, 2000, 2001, 5000}, 0},
+		{"lines of the same time", []int{10, 10, 10, 20, 20, 1000, 1000}, 0},
+		{"lines of two outputs, which are not in order", []int{10, 30, 20, 1010, 990, 1500, 1200, 1900}, 0},
+		{"lines over one second", []int{990, 1000, 999, 1001}, 0},
+		{"the end of a log", []int{10, 20, 30, 40, 50, 60, 1060}, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for left := tc.tail; left <= len(tc.log); left++ {
+				var p logPosition
+				var got []int
+				for _, ms := range tc.log[tc.tail:left] {
+					p.add(time.UnixMilli(int64(ms)))
+					got = append(got, ms)
+				}
+				start := tc.tail // nothing was read: the log is asked for as it was at first
+				if left > tc.tail {
+					start = 0
+				}
+				repeats := p.repeats()
+				for _, ms := range tc.log[start:] {
+					at := time.UnixMilli(int64(ms)).In(time.FixedZone("node", 3600))
+					if !at.Before(p.since()) && !repeats(at) {
+						got = append(got, ms)
+					}
+				}
+				if diff := cmp.Diff(tc.log[tc.tail:], got); diff != "" {
+					t.Errorf("left after %d lines, the log is (-want +got):\n%s", left, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestAFastLogIsRememberedInBounds promises that of a log without a pause only so much is remembered, and that nothing of
+// it comes twice.
+func TestAFastLogIsRememberedInBounds(t *testing.T) {
+	var p logPosition
+	start := time.Unix(1, 0)
+	const lines = 5 * logMemory
+	for n := range lines {
+		p.add(start.Add(time.Duration(n)))
+	}
+	if len(p.recent) > logMemory {
+		t.Errorf("%d lines are remembered, want %d at most", len(p.recent), logMemory)
+	}
+	repeats := p.repeats()
+	for n := range lines {
+		if !repeats(start.Add(time.Duration(n))) {
+			t.Fatalf("line %d comes twice", n)
+		}
+	}
+	if repeats(start.Add(lines)) {
+		t.Error("a new line is lost")
+	}
+}
+
 // at is a line of a log at so many milliseconds.
 func at(pod string, ms int) LogLine {
 	return LogLine{Pod: core.ObjectRef{Name: pod}, Time: time.UnixMilli(int64(ms)), Text: time.Duration(ms * 1e6).String()}

@@ -247,7 +247,7 @@ func TestAllLogsFollow(t *testing.T) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if want := "breaks/main?2026-01-01T00:00:02Z"; l.asked[len(l.asked)-1] != want {
+	if want := "breaks/main?2026-01-01T00:00:01Z"; l.asked[len(l.asked)-1] != want {
 		t.Errorf("the server was asked for %v, want %s at the end", l.asked, want)
 	}
 }

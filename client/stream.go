@@ -55,6 +55,7 @@ type Process struct {
 // streams says which streams a process shall have.
 type streams struct {
 	stdin, stdout, stderr, tty bool
+	untranslated               bool // see connectTo
 	bufferBytes                int
 	stallTimeout               time.Duration
 }
@@ -109,10 +110,11 @@ func (a *API[K]) process(ctx context.Context, verb, name string, s streams, b fu
 	return p, nil
 }
 
-// connectTo asks for the newest protocol only when there is an input, whose end only that one can tell. A server that speaks
-// it has the stream translated to SPDY and back. On that way the end of the output is lost when the reader is slow when the
-// process ends, and the exit status with it, which then looks like success. What version 4 carries comes straight from the
-// container runtime, and says so when it breaks off.
+// connectTo asks for the newest protocol, whose streams servers translate to SPDY and back, unless they shall be
+// untranslated: on that way the end of the output is lost when the reader is slow when the process ends, and the exit status
+// with it, which then looks like success. What version 4 carries comes straight from the container runtime, and says so when
+// it breaks off. But it can't end an input, and an input that was not asked for is one that has ended: container runtimes
+// take that for the wish to leave a terminal, or a process that they are attached to.
 func (a *API[K]) connectTo(ctx context.Context, verb, name string, s streams, b func(request.Target) (*request.Request, error)) (*channels.Conn, error) {
 	if err := a.ready(); err != nil {
 		return nil, err
@@ -128,7 +130,7 @@ func (a *API[K]) connectTo(ctx context.Context, verb, name string, s streams, b 
 	if err != nil {
 		return nil, err
 	}
-	if s.stdin {
+	if !s.untranslated {
 		return a.client.dial(ctx, r, []string{channels.V5, channels.V4}, s.incoming())
 	}
 	conn, err := a.client.dial(ctx, r, []string{channels.V4}, s.incoming())

@@ -51,6 +51,14 @@ type transport struct {
 	current *http.Transport
 	stamp   []fileStamp
 	cert    *tls.Certificate // of certs
+	retired []retired        // the latest before the current one, oldest first
+}
+
+// retired is what was replaced while requests may have been under way on its connections, which close by themselves when
+// they have been idle for idleTimeout.
+type retired struct {
+	*http.Transport
+	at time.Time
 }
 
 // fileStamp changes when a file does.
@@ -113,6 +121,15 @@ func (t *transport) CloseIdleConnections() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.current.CloseIdleConnections()
+	t.closeRetired()
+}
+
+// closeRetired closes the connections of replaced certificates that nothing uses. The caller holds the mutex.
+func (t *transport) closeRetired() {
+	t.retired = slices.DeleteFunc(t.retired, func(old retired) bool {
+		old.CloseIdleConnections()
+		return time.Since(old.at) > idleTimeout
+	})
 }
 
 // connection returns what to send requests on now. Files that can't be used, such as half a pair, are left for later.
@@ -127,7 +144,8 @@ func (t *transport) connection(cert *tls.Certificate) *http.Transport {
 	if err != nil {
 		return t.current
 	}
-	t.current.CloseIdleConnections()
+	t.retired = append(t.retired, retired{t.current, time.Now()})
+	t.closeRetired()
 	t.current, t.stamp, t.cert = next, stamp, cert
 	return next
 }

@@ -268,7 +268,9 @@ derive_test.wrong: wrong.Spec.Name: tag jsonschema: maxLenght: there is no such 
 		},
 		{
 			"a subresource scale without paths",
-			func() (*unstructured.Unstructured, error) { return derive.Reflect[Ship](&derive.Options{Resource: scaled}) },
+			func() (*unstructured.Unstructured, error) {
+				return derive.Reflect[Ship](&derive.Options{Resource: scaled})
+			},
 			"derive_test.Ship: the resource has the subresource scale: say where its numbers are, with Options.Scale",
 		},
 		{

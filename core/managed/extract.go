@@ -24,7 +24,8 @@ type ExtractOptions struct {
 
 // Extract returns what a manager owns of an object by server-side apply, with the object's apiVersion, kind, namespace and
 // name: what to change and apply again. Of a manager that has applied nothing, it is only those. The object must be as the
-// server returned it.
+// server returned it. The key of a list's item is in it as a whole, so that a part of it which the server has filled in is
+// owned once it is applied.
 //
 // It is an error when the object, or K, can't say what the manager owns: applying the rest would give that up.
 func Extract[K any, P core.ObjectPtr[K]](obj *K, manager string, o *ExtractOptions) (*K, error) {

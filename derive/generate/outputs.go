@@ -28,6 +28,7 @@ func outputs() []output {
 		{name: "webhooks", dir: filepath.Join("config", "webhook"), make: (*run).webhooks},
 		{name: "docs", dir: filepath.Join("docs", "api"), asked: true, make: (*run).markdown},
 		{name: "schemas", dir: "schemas", asked: true, make: (*run).schemas},
+		{name: "samples", dir: "samples", asked: true, make: (*run).samples},
 	}
 }
 

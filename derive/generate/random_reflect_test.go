@@ -136,8 +136,8 @@ func (r typeMaker) fill(v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			r.fill(v.Field(i))
+		for _, f := range v.Fields() {
+			r.fill(f)
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

@@ -26,6 +26,7 @@ func TestOutputsAreAsCommitted(t *testing.T) {
 		{"markdown", generate.Markdown},
 		{"html", generate.HTML},
 		{"schemas", generate.Schemas},
+		{"samples", generate.Samples},
 	}
 	for _, name := range []string{"document", "zoo", "written", "beasts"} {
 		for _, output := range outputs {

@@ -41,13 +41,14 @@ func ofKinds(ctx context.Context, patterns []string, o *Options, name string, fi
 	return r.outcome()
 }
 
-// versions describes all kinds, in the order of the sources.
+// versions describes all kinds with their rules, in the order of the sources.
 func (r *run) versions() []crd.Version {
 	builder := schema.New(r.program, r.problems.add)
 	var versions []crd.Version
 	for _, p := range r.plans {
 		for _, k := range p.kinds {
 			if s := r.schema(builder, k); s != nil {
+				s.Validations = append(s.Validations, k.Rules...)
 				versions = append(versions, crd.Version{Kind: k, Schema: s})
 			}
 		}

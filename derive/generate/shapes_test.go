@@ -10,12 +10,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/derive"
 	"github.com/kube-go/sdk/derive/generate"
 	"github.com/kube-go/sdk/derive/generate/testdata/shapes"
+	"github.com/kube-go/sdk/derive/validation"
 )
 
 // Types of every shape have one schema, however one looks at them: in their source, or by reflection.
@@ -56,6 +61,42 @@ func TestSourceAndReflectionAgree(t *testing.T) {
 	align(fromSource.Object, byReflection.Object)
 	if diff := cmp.Diff(fromSource.Object, byReflection.Object); diff != "" {
 		t.Errorf("CRD (-source +reflection):\n%s", diff)
+	}
+}
+
+// Task is a kind with types of Kubernetes that have most in them.
+type Task struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec struct {
+		Template corev1.PodTemplateSpec           `json:"template"`
+		Claim    corev1.PersistentVolumeClaimSpec `json:"claim,omitzero"`
+		Service  *corev1.ServiceSpec              `json:"service,omitempty"`
+		Policy   []networkingv1.NetworkPolicySpec `json:"policy,omitempty"`
+	} `json:"spec"`
+}
+
+// KubeResource tells what the kind is called.
+func (Task) KubeResource() core.Resource {
+	return core.Resource{Group: "shapes.example.com", Version: "v1", Kind: "Task", Plural: "tasks"}
+}
+
+func TestReflectionTakesWhatKubernetesHas(t *testing.T) {
+	crd, err := derive.CRD[Task]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range validation.Check(crd) {
+		t.Error(p)
+	}
+	path := []string{"spec", "template", "spec", "containers"}
+	at := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+	for _, name := range path {
+		at = at["properties"].(map[string]any)[name].(map[string]any)
+	}
+	if text, ok := at["description"].(string); !ok || !strings.Contains(text, "containers belonging to the pod") {
+		t.Errorf("description of %s = %q, want what Kubernetes says of it", strings.Join(path, "."), at["description"])
 	}
 }
 

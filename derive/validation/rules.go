@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
-	names "k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -66,7 +65,7 @@ func (v *Validator) updateStatus(u, old *unstructured.Unstructured) field.ErrorL
 // checkMetaUpdate checks metadata as servers do: for all kinds, and for custom resources again.
 func (v *Validator) checkMetaUpdate(u, old *unstructured.Unstructured) field.ErrorList {
 	path := field.NewPath("metadata")
-	errs := validation.ValidateObjectMetaAccessor(u, !v.clustered, names.ValidatePathSegmentName, path)
+	errs := validation.ValidateObjectMetaAccessor(u, !v.clustered, value.PathSegment, path)
 	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(u, old, path)...)
 	return append(errs, validation.ValidateObjectMetaAccessorUpdate(u, old, path)...)
 }

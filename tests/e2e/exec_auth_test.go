@@ -115,6 +115,72 @@ func selfSubjectReviews() kube.Resource {
 	return kube.Resource{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview", Plural: "selfsubjectreviews"}
 }
 
+// TestExecPluginMisbehaves promises that a program which does anything but print a credential is ended in time and said
+// to be at fault, without what it has printed, and that the same client works when the program does.
+func TestExecPluginMisbehaves(t *testing.T) {
+	t.Parallel()
+	admin := connect(t, nil)
+	ns := newNamespace(t, admin)
+	accounts := kube.Namespaced[corev1.ServiceAccount](admin, ns)
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	token, err := accounts.Token(t.Context(), "robot", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, script string
+		mode         config.InteractiveMode
+		want         string
+	}{
+		{"hangs", "sleep 600", config.InteractiveNever, "was killed: it took longer than 500ms"},
+		{"leaves a child that hangs", "sleep 600 & sleep 600", config.InteractiveNever, "was killed: it took longer than 500ms"},
+		{"prints garbage", `printf '\0\377s3cret'`, config.InteractiveNever, "what it printed is no ExecCredential"},
+		{"prints 100 MB", "head -c 100000000 /dev/zero", config.InteractiveNever, "was killed: it printed more than 1048576 bytes"},
+		{
+			"fails and tells secrets", `echo '{"token":"s3cret"}'; echo "no session for Bearer s3cret-s3cret" >&2; exit 1`, config.InteractiveNever,
+			"exit status 1: no session for [redacted]",
+		},
+		{"asks though it must not", `read x; echo "$x"`, config.InteractiveNever, "printed nothing"},
+		{"asks though nobody is there", `read x; echo "$x"`, config.InteractiveIfAvailable, "printed nothing"},
+		{"must ask", "true", config.InteractiveAlways, "must ask a person, but standard input is not a terminal: log in beforehand"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			null, err := os.Open(os.DevNull)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer null.Close()
+			program := newCredentialProgram(t)
+			program.then(t, map[string]string{"token": string(token.Token)})
+			cfg := program.config(t)
+			cfg.Exec.Args[1] = `if test -e "$DIR/broken"; then ` + tc.script + `; else ` + cfg.Exec.Args[1] + `; fi`
+			cfg.Exec.InteractiveMode = tc.mode
+			if err := os.WriteFile(filepath.Join(program.dir, "broken"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c := connect(t, &kube.ClientOptions{Config: cfg, Plugin: &kube.PluginOptions{Timeout: 500 * time.Millisecond, Stdin: null}})
+			defer c.CloseIdleConnections()
+			reviews := kube.Of[authenticationv1.SelfSubjectReview](c, selfSubjectReviews(), "")
+			_, err = reviews.Create(limit(t), &authenticationv1.SelfSubjectReview{}, nil)
+			want := `create selfsubjectreviews.authentication.k8s.io: exec plugin "sh": ` + tc.want
+			if err == nil || err.Error() != want {
+				t.Errorf("error = %v\n want = %s", err, want)
+			}
+			if tc.mode == config.InteractiveAlways {
+				return
+			}
+			if err := os.Remove(filepath.Join(program.dir, "broken")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := reviews.Create(limit(t), &authenticationv1.SelfSubjectReview{}, nil); err != nil {
+				t.Errorf("when the program works: %v", err)
+			}
+		})
+	}
+}
+
 // TestExecPluginCertificate promises that a plugin may hand out client certificates, and that the next one takes over
 // without disturbing a watch that began with the one before.
 func TestExecPluginCertificate(t *testing.T) {

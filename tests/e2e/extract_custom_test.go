@@ -39,10 +39,10 @@ func gardens() []struct{ manager, text string } {
 	return []struct{ manager, text string }{
 		{"owner", `{"spec":{"tags":["a","b"],"sizes":[1,3],"args":["-v","-v","x"],"plain":[{"name":"p"},{}],"whole":{"k":"v"},
 		"notes":{"one":"1"},"free":{"x":{"y":[1,{"z":null}]}},
-		"ports":[{"number":80,"comment":"web"},{"number":80,"protocol":"UDP"},{"number":53,"protocol":"UDP"}],
+		"ports":[{"number":80,"protocol":"TCP","comment":"web"},{"number":80,"protocol":"UDP"},{"number":53,"protocol":"UDP"}],
 		"beds":[{"name":"north","soil":"clay","colors":["red","white"],"plants":[{"kind":"rose","count":3},{"kind":"fern"}]},{"name":"south"}]}}`},
 		{"guest", `{"spec":{"tags":["b","c"],"sizes":[3,2],"notes":{"two":"2"},"free":{"own":true},
-		"ports":[{"number":80,"protocol":"TCP"},{"number":443,"comment":"tls"}],
+		"ports":[{"number":80,"protocol":"TCP"},{"number":443,"protocol":"TCP","comment":"tls"}],
 		"beds":[{"name":"north","colors":["blue"],"plants":[{"kind":"fern","count":1},{"kind":"moss"}]},{"name":"east","soil":"sand"}]}}`},
 		{"empty", `{"spec":{"notes":{},"beds":[{"name":"north","plants":[]}],"tags":[]}}`},
 		{"nothing", `{}`},

@@ -64,7 +64,11 @@ func fromMarkers(t *testing.T, ns, command string) []*unstructured.Unstructured 
 	var objects []*unstructured.Unstructured
 	for _, doc := range bytes.Split(text, []byte("\n---\n")) {
 		obj := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict(doc, &obj.Object); err != nil {
+		body, err := yaml.YAMLToJSONStrict(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := obj.UnmarshalJSON(body); err != nil {
 			t.Fatal(err)
 		}
 		objects = append(objects, obj)

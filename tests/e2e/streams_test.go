@@ -34,6 +34,8 @@ func TestStreamsOnNode(t *testing.T) {
 	t.Run("PortForward", func(t *testing.T) { testPortForward(t, pods) })
 	t.Run("PortForwardMany", func(t *testing.T) { testPortForwardMany(t, c, pods) })
 	t.Run("PortForwardService", func(t *testing.T) { testPortForwardService(t, c, pods) })
+	t.Run("PortForwardDeployment", func(t *testing.T) { testPortForwardDeployment(t, c, ns) })
+	t.Run("PortForwardRefused", func(t *testing.T) { testPortForwardRefused(t, pods) })
 	t.Run("Files", func(t *testing.T) { testFiles(t, pods) })
 	t.Run("Programs", func(t *testing.T) { testStreamPrograms(t, pods) })
 	t.Run("Killed", func(t *testing.T) { testKilled(t, pods) })

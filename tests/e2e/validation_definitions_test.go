@@ -4,7 +4,6 @@
 package e2e_test
 
 import (
-	"errors"
 	"maps"
 	"testing"
 
@@ -66,6 +65,7 @@ func TestValidationOfDefinitions(t *testing.T) {
 	var rows []definitionCase
 	readTable(t, "definitions.yaml", &rows)
 	good, bad := 0, 0
+	file := recorded[definitionRow]{name: "definitions.jsonl"}
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
 			crd := row.definition()
@@ -76,10 +76,13 @@ func TestValidationOfDefinitions(t *testing.T) {
 			}
 			if err == nil {
 				good++
+				file.add(definitionRow{Name: row.Name, Definition: crd.Object})
 				return
 			}
 			bad++
-			if errors.Is(err, kube.ErrBadRequest) {
+			server := answerOf(t, err)
+			file.add(definitionRow{row.Name, crd.Object, &server, row.Differs})
+			if server.Reason == metav1.StatusReasonBadRequest {
 				return // it was not read; the texts are those of decoders
 			}
 			var ours answer
@@ -88,9 +91,10 @@ func TestValidationOfDefinitions(t *testing.T) {
 				ours.Causes = append(ours.Causes, metav1.StatusCause{Type: p.Reason, Field: p.Field, Message: p.Message})
 			}
 			ours.tidy()
-			compareAnswers(t, answerOf(t, err), ours, row.Differs)
+			compareAnswers(t, server, ours, row.Differs)
 		})
 	}
+	file.write(t)
 	if good < 50 || bad < 100 {
 		t.Errorf("of the definitions %d are good and %d are bad", good, bad)
 	}

@@ -4,9 +4,12 @@
 package e2e_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -106,11 +109,61 @@ func define(t *testing.T, c *kube.Client, crds []*unstructured.Unstructured) {
 	}
 }
 
+// record writes what the server answers to where the unit tests of the module derive find it.
+var record = flag.Bool("record", false, "write what the server answers to derive/validation/testdata")
+
+// recorded is a file of answers.
+type recorded[T any] struct {
+	name string
+	rows []T
+}
+
+func (r *recorded[T]) add(row T) { r.rows = append(r.rows, row) }
+
+// write writes the file, a row on each line.
+func (r *recorded[T]) write(t *testing.T) {
+	t.Helper()
+	if !*record || t.Failed() {
+		return
+	}
+	var b bytes.Buffer
+	for _, row := range r.rows {
+		line, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(line, '\n'))
+	}
+	if err := os.WriteFile(filepath.Join("../../derive/validation/testdata", r.name), b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// definitionRow is a definition with what the server says of it.
+type definitionRow struct {
+	Name       string         `json:"name"`
+	Definition map[string]any `json:"definition"`
+	Answer     *answer        `json:"answer,omitempty"`
+	Differs    string         `json:"differs,omitempty"`
+}
+
+// objectRow is an object, or a change of one, with what the server says of it. The definition of its kind is in a row
+// before it.
+type objectRow struct {
+	Definition map[string]any `json:"definition,omitempty"`
+
+	Verb    string         `json:"verb,omitempty"` // create, update or status
+	Object  map[string]any `json:"object,omitempty"`
+	Old     map[string]any `json:"old,omitempty"`
+	Answer  *answer        `json:"answer,omitempty"`
+	Differs string         `json:"differs,omitempty"`
+}
+
 // answer is what a server or a validator says, so that two can be compared.
 type answer struct {
-	Reason metav1.StatusReason
-	Causes []metav1.StatusCause
-	Text   string // where there are no causes
+	Reason metav1.StatusReason  `json:"reason"`
+	Causes []metav1.StatusCause `json:"causes,omitempty"`
+	Text   string               `json:"text,omitempty"` // where there are no causes
 }
 
 // answerOf returns the answer in an error; nothing for none.

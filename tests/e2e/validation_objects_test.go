@@ -93,12 +93,14 @@ func TestValidationOfObjects(t *testing.T) {
 	}
 	define(t, c, crds)
 	good, bad := 0, 0
+	file := &recorded[objectRow]{name: "objects.jsonl"}
 	for _, k := range rows {
 		t.Run(k.Kind, func(t *testing.T) {
-			g, b := k.compare(t, c)
+			g, b := k.compare(t, c, file)
 			good, bad = good+g, bad+b
 		})
 	}
+	file.write(t)
 	if good < 100 || bad < 150 {
 		t.Errorf("of the objects %d are good and %d are bad", good, bad)
 	}
@@ -112,7 +114,7 @@ type rowOfKind struct {
 }
 
 // compare compares all objects of a kind, and returns how many are good and bad.
-func (k *rowOfKind) compare(t *testing.T, c *kube.Client) (good, bad int) {
+func (k *rowOfKind) compare(t *testing.T, c *kube.Client, file *recorded[objectRow]) (good, bad int) {
 	t.Helper()
 	olds := make([]*unstructured.Unstructured, len(k.Objects))
 	for i, row := range k.Objects {
@@ -132,8 +134,10 @@ func (k *rowOfKind) compare(t *testing.T, c *kube.Client) (good, bad int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	file.add(objectRow{Definition: k.crd.Object})
 	for i, row := range k.Objects {
 		obj := row.object(k.Kind, fmt.Sprintf("x%d", i))
+		noted := row.note(obj, olds[i])
 		theirs, ours := k.answers(t, v, row, obj, olds[i])
 		if (theirs == nil) != (ours == nil) {
 			t.Errorf("row %d, %v: the server says %v, we say %v", i, obj.Object, theirs, ours)
@@ -141,14 +145,31 @@ func (k *rowOfKind) compare(t *testing.T, c *kube.Client) (good, bad int) {
 		}
 		if theirs == nil {
 			good++
+			file.add(noted)
 			continue
 		}
 		bad++
-		t.Run(fmt.Sprintf("row %d", i), func(t *testing.T) {
-			compareAnswers(t, answerOf(t, theirs), answerOf(t, ours), row.Differs)
-		})
+		server := answerOf(t, theirs)
+		noted.Answer = &server
+		file.add(noted)
+		t.Run(fmt.Sprintf("row %d", i), func(t *testing.T) { compareAnswers(t, server, answerOf(t, ours), row.Differs) })
 	}
 	return good, bad
+}
+
+// note is what is written of a row.
+func (o objectCase) note(obj, old *unstructured.Unstructured) objectRow {
+	row := objectRow{Verb: "create", Object: runtime.DeepCopyJSON(obj.Object), Differs: o.Differs}
+	if old == nil {
+		return row
+	}
+	row.Verb, row.Old = "update", runtime.DeepCopyJSON(old.Object)
+	delete(row.Old["metadata"].(map[string]any), "managedFields")
+	if o.StatusOf != nil {
+		row.Verb, row.Object = "status", runtime.DeepCopyJSON(row.Old)
+		row.Object["status"] = o.StatusOf
+	}
+	return row
 }
 
 // answers asks the server and the validator.

@@ -13,9 +13,11 @@ import (
 	_ "github.com/fluxcd/kustomize-controller/api/v1"
 	_ "github.com/fluxcd/notification-controller/api/v1"
 	_ "github.com/fluxcd/source-controller/api/v1"
+	_ "github.com/kedacore/keda/v2/apis/keda/v1alpha1"
 	_ "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	_ "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	_ "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	_ "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	_ "sigs.k8s.io/cluster-api/api/addons/v1beta1"
 	_ "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
@@ -23,5 +25,6 @@ import (
 	_ "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	_ "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	_ "sigs.k8s.io/gateway-api/apis/v1"
+	_ "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	_ "sigs.k8s.io/network-policy-api/apis/v1alpha1"
 )

@@ -113,6 +113,12 @@
 // A schema refuses what a server would drop, and does not ask for what a default fills in. Rules in CEL, and what else
 // JSON Schema has no words for, it leaves to the server.
 //
+// # kube-derive sample
+//
+// Writes two objects for each served version of a kind: <group>_<version>_<kind>.yaml is the smallest that a server accepts, and
+// <group>_<version>_<kind>_full.yaml has all fields with their descriptions as comments. Values are examples, defaults and
+// what the schema allows, and are checked against all of it, rules in CEL included.
+//
 // # kube-derive diff
 //
 // Names what new CRDs break that the old ones have allowed, and exits with 1 when they do.

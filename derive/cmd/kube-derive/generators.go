@@ -153,6 +153,15 @@ kubeconform and the catalogs for yaml-language-server look for it.
 	kubeconform -schema-location default \
 		-schema-location 'schemas/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json' manifests`,
 		},
+		{
+			name: "sample", short: "objects to start from, as YAML", out: "samples", what: "samples", generate: generate.Samples,
+			long: `
+Writes two objects for each served version of a kind, which servers accept: the smallest
+to <group>_<version>_<kind>.yaml, and one that has all fields, with their descriptions as
+comments, to the same with _full.
+
+	kube-derive sample ./api/... --out config/samples`,
+		},
 	}
 }
 

@@ -144,8 +144,9 @@ func (i *initializer) goCommand(ctx context.Context, args []string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = i.dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s in %s: %w\n%s\nThe files are there; when the reason is mended, run this command again by hand", line, i.dir, err, strings.TrimSpace(string(out)))
+	cmd.Stdout, cmd.Stderr = i.std.err, i.std.err // it may take a while, and says what it does
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s in %s: %w; the files are there: when the reason is mended, run the go command again", line, i.dir, err)
 	}
 	return nil
 }

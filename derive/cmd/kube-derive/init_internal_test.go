@@ -75,9 +75,10 @@ func TestInitTakesItsOwnRelease(t *testing.T) {
 }
 
 func TestInitSaysWhyTheGoCommandFails(t *testing.T) {
-	i := &initializer{project: &scaffold.Project{Kind: "Order"}, dir: t.TempDir(), std: streams{out: new(strings.Builder), err: new(strings.Builder)}}
+	var stderr strings.Builder
+	i := &initializer{dir: t.TempDir(), std: streams{err: &stderr}}
 	err := i.goCommand(t.Context(), []string{"mod", "tidy"})
-	if err == nil || !strings.Contains(err.Error(), "go.mod file not found") || !strings.Contains(err.Error(), "run this command again by hand") {
-		t.Errorf("goCommand = %v", err)
+	if err == nil || !strings.Contains(err.Error(), "exit status 1; the files are there") || !strings.Contains(stderr.String(), "go.mod file not found") {
+		t.Errorf("goCommand = %v, and it has printed %s", err, stderr.String())
 	}
 }

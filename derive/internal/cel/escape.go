@@ -36,7 +36,7 @@ func Escape(name string) (string, bool) {
 }
 
 // escaped finds what Escape has put into a name.
-var escaped = regexp.MustCompile(`__[^_]+__`) //nolint:gochecknoglobals // a constant
+var escaped = regexp.MustCompile(`__[^_]+__`)
 
 // unescape is the inverse of Escape, or false when nothing escapes to a name.
 func unescape(name string) (string, bool) {

@@ -45,9 +45,9 @@ func lists() functions {
 			declare("sum", "_sum_"+n.name, n, n.typ, func(l traits.Iterable) ref.Val { return sum(l, n.zero) })
 		}
 	}
-	any := cel.TypeParamType("A")
+	item := cel.TypeParamType("A")
 	index := func(id string, last bool) []cel.FunctionOpt {
-		return []cel.FunctionOpt{cel.MemberOverload(id, []*cel.Type{cel.ListType(any), any}, cel.IntType,
+		return []cel.FunctionOpt{cel.MemberOverload(id, []*cel.Type{cel.ListType(item), item}, cel.IntType,
 			cel.BinaryBinding(func(l, v ref.Val) ref.Val { return indexOf(l, v, last) }))}
 	}
 	f["indexOf"], f["lastIndexOf"] = index("list_a_index_of_int", false), index("list_a_last_index_of_int", true)

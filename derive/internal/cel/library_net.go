@@ -19,17 +19,17 @@ func networkType() *cel.Type { return cel.OpaqueType("net.CIDR") }
 
 // urls are the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-url-library.
 func urls() functions {
-	part := func(name, id string, f func(*url.URL) string) []cel.FunctionOpt {
+	part := func(id string, f func(*url.URL) string) []cel.FunctionOpt {
 		return []cel.FunctionOpt{member("url_get_"+id, urlType(), cel.StringType, func(u *url.URL) ref.Val { return types.String(f(u)) })}
 	}
 	return functions{
 		"url":            {function("string_to_url", cel.StringType, urlType(), parseURL)},
 		"isURL":          {function("is_url_string", cel.StringType, cel.BoolType, isURL)},
-		"getScheme":      part("getScheme", "scheme", func(u *url.URL) string { return u.Scheme }),
-		"getHost":        part("getHost", "host", func(u *url.URL) string { return u.Host }),
-		"getHostname":    part("getHostname", "hostname", (*url.URL).Hostname),
-		"getPort":        part("getPort", "port", (*url.URL).Port),
-		"getEscapedPath": part("getEscapedPath", "escaped_path", (*url.URL).EscapedPath),
+		"getScheme":      part("scheme", func(u *url.URL) string { return u.Scheme }),
+		"getHost":        part("host", func(u *url.URL) string { return u.Host }),
+		"getHostname":    part("hostname", (*url.URL).Hostname),
+		"getPort":        part("port", (*url.URL).Port),
+		"getEscapedPath": part("escaped_path", (*url.URL).EscapedPath),
 		"getQuery":       {member("url_get_query", urlType(), cel.MapType(cel.StringType, cel.ListType(cel.StringType)), queryOf)},
 	}
 }

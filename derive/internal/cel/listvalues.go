@@ -6,6 +6,7 @@ package cel
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -216,7 +217,7 @@ func setKey(item ref.Val) (any, ref.Val) {
 	case traits.Lister, traits.Mapper:
 		return nil, types.NewErr("listSet operations are only supported on lists of scalar values")
 	}
-	return comparable(item.Value()), nil
+	return mapKeyOf(item.Value()), nil
 }
 
 // mapKey is the key of an item of a map: the values of some properties.
@@ -226,23 +227,23 @@ func mapKey(names []string) func(ref.Val) (any, ref.Val) {
 		if !ok {
 			return nil, types.NewErr("unexpected data format for element of array with x-kubernetes-list-type=map: %T", item.Value())
 		}
-		key := ""
+		var key strings.Builder
 		for _, name := range names {
 			if escaped, ok := Escape(name); ok {
 				name = escaped
 			}
 			if v, ok := m.Find(types.String(name)); ok {
-				key += fmt.Sprintf("%T %q ", v.Value(), fmt.Sprint(v.Value()))
+				fmt.Fprintf(&key, "%T %q ", v.Value(), fmt.Sprint(v.Value()))
 			} else {
-				key += "- "
+				key.WriteString("- ")
 			}
 		}
-		return key, nil
+		return key.String(), nil
 	}
 }
 
-// comparable returns a value that is a key of Go maps.
-func comparable(v any) any {
+// mapKeyOf returns a value that is a key of Go maps.
+func mapKeyOf(v any) any {
 	if v == nil || reflect.TypeOf(v).Comparable() {
 		return v
 	}

@@ -4,6 +4,8 @@
 package cel
 
 import (
+	"maps"
+
 	"github.com/google/cel-go/cel"
 
 	"github.com/kube-go/sdk/derive/internal/openapi"
@@ -169,9 +171,7 @@ func withMeta(s *openapi.Schema) *openapi.Schema {
 	}
 	full := *s
 	full.Properties = map[string]*openapi.Schema{}
-	for name, p := range s.Properties {
-		full.Properties[name] = p
-	}
+	maps.Copy(full.Properties, s.Properties)
 	text := &openapi.Schema{Type: "string"}
 	full.Properties["kind"], full.Properties["apiVersion"] = text, text
 	full.Properties["metadata"] = &openapi.Schema{

@@ -141,7 +141,7 @@ func (p *Program) missingImports(roots []*packages.Package) map[string][]byte {
 	var overlay map[string][]byte
 	for _, r := range roots {
 		missing := slices.ContainsFunc(p.imports, func(path string) bool { return r.Imports[path] == nil })
-		if !missing || len(r.GoFiles) == 0 || !slices.ContainsFunc(r.Syntax, p.hasKinds) {
+		if !missing || foreign(r.Module) || len(r.GoFiles) == 0 || !slices.ContainsFunc(r.Syntax, p.hasKinds) {
 			continue
 		}
 		var b strings.Builder

@@ -160,9 +160,12 @@ func (b *builder) recursive(t reflect.Type) *jsonschema.Schema {
 			break
 		}
 	}
-	return b.refuse(fmt.Sprintf("type %s contains itself, and the schema of a CRD can't", label(t)),
-		fmt.Sprintf("tag the field where it does with jsonschema_extras:%q, so that a server stops checking there",
-			structural.KeyPreserveUnknownFields+"=true"))
+	what := fmt.Sprintf("type %s contains itself, and the schema of a CRD can't", label(t))
+	if b.stack[len(b.stack)-1].t != nil {
+		return b.refuse(what, "use runtime.RawExtension for what is in it")
+	}
+	return b.refuse(what, fmt.Sprintf("tag the field where it does with jsonschema_extras:%q, so that a server stops checking there",
+		structural.KeyPreserveUnknownFields+"=true"))
 }
 
 // describe describes a type that has a name: by its methods where it has such as say it, else by what it is made of.

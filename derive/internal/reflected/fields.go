@@ -5,7 +5,6 @@ package reflected
 
 import (
 	"fmt"
-	"iter"
 	"reflect"
 	"strings"
 
@@ -14,20 +13,6 @@ import (
 	"github.com/kube-go/sdk/derive/internal/shape"
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
-
-// fields yields the fields of a struct, and none of other types.
-func fields(t reflect.Type) iter.Seq[reflect.StructField] {
-	return func(yield func(reflect.StructField) bool) {
-		if t.Kind() != reflect.Struct {
-			return
-		}
-		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
-				return
-			}
-		}
-	}
-}
 
 // structType describes the fields of a struct.
 func (b *builder) structType(t reflect.Type) *jsonschema.Schema {
@@ -38,7 +23,7 @@ func (b *builder) structType(t reflect.Type) *jsonschema.Schema {
 		property = p.JSONSchemaProperty
 	}
 	seen := map[string]string{} // by JSON name: the Go name
-	for f := range fields(t) {
+	for f := range t.Fields() {
 		name := shape.ParseJSON(f.Tag)
 		if name.Ignored || shape.Hidden(f.Tag) || !f.IsExported() && !f.Anonymous {
 			continue

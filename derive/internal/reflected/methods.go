@@ -37,8 +37,7 @@ func method[T any](t reflect.Type) (T, bool) {
 	if !implements[T](t) || !declares(t, want.Method(0).Name) {
 		return none, false
 	}
-	v, ok := reflect.New(t).Interface().(T)
-	return v, ok
+	return reflect.TypeAssert[T](reflect.New(t))
 }
 
 // declares reports whether a type has a method by itself, rather than from a field that it embeds. What it has from a
@@ -84,7 +83,7 @@ func (b *builder) stated(t reflect.Type) *jsonschema.Schema {
 		}
 	}
 	switch {
-	case implements[jsonMarshaler](t) && !declares(t, "MarshalJSON"):
+	case implements[jsonMarshaler](t) && t.Kind() == reflect.Struct && !declares(t, "MarshalJSON"):
 		return b.promoted(t)
 	case implements[jsonMarshaler](t):
 		return b.refuse("it has a MarshalJSON of its own, so its Go type does not tell its schema",
@@ -123,7 +122,7 @@ func (b *builder) typed(t reflect.Type, names []string) *jsonschema.Schema {
 func (b *builder) promoted(t reflect.Type) *jsonschema.Schema {
 	var from *reflect.StructField
 	others := false
-	for f := range fields(t) {
+	for f := range t.Fields() {
 		switch {
 		case f.Anonymous && from == nil && implements[jsonMarshaler](f.Type):
 			from = &f

@@ -17,9 +17,10 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// Render writes an object of a schema. With comments, each field has its description above it.
+// Render writes an object of a schema. With comments, the object and each field have their descriptions above them.
 func Render(object map[string]any, s *structural.Schema, comments bool) ([]byte, error) {
 	r := &renderer{comments: comments}
+	r.comment(s, "")
 	for _, name := range order(object) {
 		p := s.Properties[name]
 		if name == "apiVersion" || name == "kind" || name == "metadata" {
@@ -49,13 +50,19 @@ func order(object map[string]any) []string {
 
 // member writes a field. It begins at the start of a line.
 func (r *renderer) member(name string, value any, s *structural.Schema, indent string) {
-	if s != nil && r.comments && s.Description != "" {
-		for line := range strings.SplitSeq(s.Description, "\n") {
-			r.out.WriteString(strings.TrimRight(indent+"# "+line, " ") + "\n")
-		}
-	}
+	r.comment(s, indent)
 	r.out.WriteString(indent + r.scalar(name) + ":")
 	r.value(value, s, indent+"  ")
+}
+
+// comment writes the description of what follows.
+func (r *renderer) comment(s *structural.Schema, indent string) {
+	if s == nil || !r.comments || s.Description == "" {
+		return
+	}
+	for line := range strings.SplitSeq(s.Description, "\n") {
+		r.out.WriteString(strings.TrimRight(indent+"# "+line, " ") + "\n")
+	}
 }
 
 // value writes what stands behind a colon or a dash, and ends the line.

@@ -34,7 +34,7 @@ func object() map[string]any {
 
 func schema() *structural.Schema {
 	text := &structural.Schema{Type: "string"}
-	return &structural.Schema{Type: "object", Properties: map[string]*structural.Schema{
+	return &structural.Schema{Type: "object", Description: "A Door opens.", Properties: map[string]*structural.Schema{
 		"kind": {Type: "string", Description: "not shown"},
 		"spec": {Type: "object", Description: "Spec is what\n\nthe door is.", Properties: map[string]*structural.Schema{
 			"colour": {Type: "string", Description: "Colour is seen."},
@@ -46,7 +46,8 @@ func schema() *structural.Schema {
 	}}
 }
 
-const want = `apiVersion: doors.example.com/v1
+const want = `# A Door opens.
+apiVersion: doors.example.com/v1
 kind: Door
 metadata:
   name: front

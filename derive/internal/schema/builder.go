@@ -210,8 +210,11 @@ func (b *Builder) recursive(name string, obj *types.TypeName) *jsonschema.Schema
 			break
 		}
 	}
-	return b.refuse(fmt.Sprintf("type %s contains itself, and the schema of a CRD can't", obj.Name()),
-		"mark the field where it does with +kubebuilder:pruning:PreserveUnknownFields, so that a server stops checking there")
+	what := fmt.Sprintf("type %s contains itself, and the schema of a CRD can't", obj.Name())
+	if b.stack[len(b.stack)-1].def != "" {
+		return b.refuse(what, "use runtime.RawExtension for what is in it")
+	}
+	return b.refuse(what, "mark the field where it does with +kubebuilder:pruning:PreserveUnknownFields, so that a server stops checking there")
 }
 
 // mistake reports what is wrong with a marker of a declaration.

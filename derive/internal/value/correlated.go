@@ -6,6 +6,7 @@ package value
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
@@ -118,16 +119,16 @@ func keysOf(s *openapi.Schema, item any) (string, bool) {
 	if !ok || s.Type != "array" || !s.IsListType("map") || len(s.ListMapKeys) == 0 {
 		return "", false
 	}
-	text := ""
+	var text strings.Builder
 	for _, key := range s.ListMapKeys {
 		switch v := m[key].(type) {
 		case bool, float64, int64, string:
-			text += fmt.Sprintf("%T %q ", v, fmt.Sprint(v))
+			fmt.Fprintf(&text, "%T %q ", v, fmt.Sprint(v))
 		default:
 			return "", false
 		}
 	}
-	return text, true
+	return text.String(), true
 }
 
 // Unchanged reports whether the value is what it was. Items of lists of type map may have moved.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	names "k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -127,7 +127,15 @@ func checkResource(path *field.Path, v map[string]any) field.ErrorList {
 	if meta.Name == "" {
 		meta.Name = "any" // it may be without
 	}
-	return append(errs, validation.ValidateObjectMeta(meta, meta.Namespace != "", names.ValidatePathSegmentName, path.Child("metadata"))...)
+	return append(errs, validation.ValidateObjectMeta(meta, meta.Namespace != "", PathSegment, path.Child("metadata"))...)
+}
+
+// PathSegment says what is wrong with a name that is part of a path, or with how one begins.
+func PathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 func checkAPIVersion(path *field.Path, v map[string]any) field.ErrorList {

@@ -1,8 +1,12 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forms has enums that are made of constants, and unions.
+// Package forms has enums that are made of constants, unions, and types that encode themselves.
 package forms
+
+import (
+	"fmt"
+)
 
 // FormSpec is the spec.
 //
@@ -13,6 +17,8 @@ type FormSpec struct {
 	Source   Source   `json:"source,omitzero"`
 	Target   Target   `json:"target,omitzero"`
 	Schedule Schedule `json:"schedule,omitzero"`
+	Window   Window   `json:"window,omitzero"`
+	Rate     *Rate    `json:"rate,omitempty"`
 }
 
 // Color is one of the constants, in whichever file they are.
@@ -84,3 +90,26 @@ type Schedule struct {
 	Once *string `json:"once,omitempty"`
 	Cron *string `json:"cron,omitempty"`
 }
+
+// Window encodes itself, as an object of the fields that it has in Go.
+// +kubebuilder:validation:Type=object
+type Window struct {
+	// +kubebuilder:default=1
+	Hours int `json:"hours,omitempty"`
+}
+
+// MarshalJSON leaves out what is the default.
+func (w Window) MarshalJSON() ([]byte, error) {
+	if w.Hours == 1 {
+		return []byte("{}"), nil
+	}
+	return fmt.Appendf(nil, `{"hours":%d}`, w.Hours), nil
+}
+
+// Rate encodes itself, as a text.
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:Pattern=`^[0-9]+/s$`
+type Rate struct{ perSecond int }
+
+// MarshalJSON writes it.
+func (r Rate) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, `"%d/s"`, r.perSecond), nil }

@@ -72,6 +72,9 @@ func (in *FormSpec) DeepCopyInto(out *FormSpec) {
 	in.Source.DeepCopyInto(&out.Source)
 	in.Target.DeepCopyInto(&out.Target)
 	in.Schedule.DeepCopyInto(&out.Schedule)
+	if in.Rate != nil {
+		out.Rate = new(*in.Rate)
+	}
 }
 
 // DeepCopy returns a deep copy, nil for nil.
@@ -183,6 +186,36 @@ func (in *Schedule) DeepCopy() *Schedule {
 	return out
 }
 
+// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+func (in *Window) DeepCopyInto(out *Window) {
+	*out = *in
+}
+
+// DeepCopy returns a deep copy, nil for nil.
+func (in *Window) DeepCopy() *Window {
+	if in == nil {
+		return nil
+	}
+	out := new(Window)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+func (in *Rate) DeepCopyInto(out *Rate) {
+	*out = *in
+}
+
+// DeepCopy returns a deep copy, nil for nil.
+func (in *Rate) DeepCopy() *Rate {
+	if in == nil {
+		return nil
+	}
+	out := new(Rate)
+	in.DeepCopyInto(out)
+	return out
+}
+
 // KubeCRD returns the CustomResourceDefinition of Form as JSON.
 func (*Form) KubeCRD() []byte { return []byte(formCRD) }
 
@@ -232,6 +265,11 @@ const formCRD = `{
            "Green",
            "Red"
           ]
+         },
+         "rate": {
+          "description": "Rate encodes itself, as a text.",
+          "type": "string",
+          "pattern": "^[0-9]+/s$"
          },
          "schedule": {
           "description": "Schedule is a union in the words of kubebuilder.",
@@ -341,6 +379,16 @@ const formCRD = `{
             "rule": "(has(self.bytes)?1:0)+(has(self.files)?1:0) <= 1"
            }
           ]
+         },
+         "window": {
+          "description": "Window encodes itself, as an object of the fields that it has in Go.",
+          "type": "object",
+          "properties": {
+           "hours": {
+            "default": 1,
+            "type": "integer"
+           }
+          }
          }
         }
        }

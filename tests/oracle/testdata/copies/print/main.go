@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/copies"
 )
@@ -62,6 +63,9 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 		return
 	case *resource.Quantity:
 		*x = *resource.NewQuantity(r.Int64N(1e9), resource.BinarySI)
+		return
+	case *intstr.IntOrString:
+		*x = intstr.FromInt32(r.Int32N(100))
 		return
 	case *runtime.RawExtension:
 		x.Raw = []byte(`{"a":1}`)
@@ -121,7 +125,7 @@ func change(v reflect.Value) {
 			change(v.Elem())
 		}
 	case reflect.String:
-		if v.CanSet() {
+		if v.CanSet() && v.Type() != reflect.TypeFor[resource.Format]() {
 			v.SetString("changed")
 		}
 	case reflect.Struct:

@@ -1,0 +1,138 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shape_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/invopop/jsonschema"
+
+	"github.com/kube-go/sdk/derive/internal/shape"
+	"github.com/kube-go/sdk/derive/internal/structural"
+)
+
+func itself(s *jsonschema.Schema) *jsonschema.Schema { return s }
+
+// document spells a schema with what JSON Schema has no word for.
+func document(t *testing.T, s *jsonschema.Schema) string {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestSay(t *testing.T) {
+	text, number, list := &jsonschema.Schema{Type: "string"}, &jsonschema.Schema{Type: "integer"}, &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
+	for _, tt := range []struct {
+		name  string
+		field *jsonschema.Schema
+		in    reflect.StructTag
+		want  string
+	}{
+		{"nothing", text, `json:"a"`, `true`},
+		{"a comma that a backslash precedes", text, `jsonschema:"pattern=^a{1\\,2}$,title=a"`, `{"pattern":"^a{1,2}$","title":"a"}`},
+		{"an equals sign in a value", text, `jsonschema:"description=a=b"`, `{"description":"a=b"}`},
+		{"a description of its own may have commas", text, `jsonschema_description:"a, b"`, `{"description":"a, b"}`},
+		{"a default of the field's type", number, `jsonschema:"default=5,enum=5,enum=6"`, `{"enum":[5,6],"default":5}`},
+		{"what is about items", list, `jsonschema:"minItems=1,minLength=2,enum=ab,default=ab,default=ac"`, `{"items":{"enum":["ab"],"minLength":2},"minItems":1,"default":["ab","ac"]}`},
+		{"another type changes what fits", number, `jsonschema:"type=string,minLength=1"`, `{"type":"string","minLength":1}`},
+		{"an integer or a text", text, `jsonschema:"oneof_type=string;integer,default=5"`, `{"default":5,"x-kubernetes-int-or-string":true}`},
+		{"extended keywords", text, `jsonschema_extras:"nullable=true,x-kubernetes-validations=self != 'a\\,b'"`, `{"nullable":true,"x-kubernetes-validations":[{"rule":"self != 'a,b'"}]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			said, errs := shape.Say(tt.in, tt.field, itself)
+			if len(errs) > 0 {
+				t.Fatalf("Say(%s): %v", tt.in, errs)
+			}
+			if diff := cmp.Diff(tt.want, document(t, said.Schema)); diff != "" {
+				t.Errorf("Say(%s) (-want +got):\n%s", tt.in, diff)
+			}
+		})
+	}
+}
+
+func TestMergeTellsWhatDisagrees(t *testing.T) {
+	before := &jsonschema.Schema{Type: "string", Format: "byte", Description: "of the type"}
+	said := func(tag reflect.StructTag) *shape.Said {
+		s, errs := shape.Say(tag, before, itself)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		return s
+	}
+	field := shape.Clone(before)
+	field.MaxLength = new(uint64(3)) // by a marker
+	if got := said(`jsonschema:"maxLength=3,format=password,description=of the field"`).Merge(field, before); got != nil {
+		t.Errorf("Merge = %v, want nothing: what the type says, the field may change", got)
+	}
+	if want := `{"type":"string","maxLength":3,"format":"password","description":"of the field"}`; document(t, field) != want {
+		t.Errorf("Merge made %s, want %s", document(t, field), want)
+	}
+	if got := said(`jsonschema:"maxLength=4" jsonschema_extras:"nullable=true"`).Merge(field, before); !cmp.Equal(got, []string{"maxLength"}) {
+		t.Errorf("Merge = %v, want maxLength, which the marker gives otherwise", got)
+	}
+	field.Extras = map[string]any{structural.KeyValidations: []structural.Rule{{Rule: "a"}}}
+	if got := said(`jsonschema_extras:"x-kubernetes-validations=b"`).Merge(field, before); got != nil {
+		t.Errorf("Merge = %v, want nothing: there may be several rules", got)
+	}
+	if rules := field.Extras[structural.KeyValidations]; !cmp.Equal(rules, []structural.Rule{{Rule: "a"}, {Rule: "b"}}) {
+		t.Errorf("rules = %v, want both", rules)
+	}
+}
+
+func TestStated(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   []string
+		want string // "" for none
+	}{
+		{"a type", []string{"number"}, `{"type":"number","format":"f"}`},
+		{"an object of which nothing is known", []string{"object"}, `{"type":"object","format":"f","x-kubernetes-preserve-unknown-fields":true}`},
+		{"a list of which nothing is known", []string{"array"}, `{"items":{"x-kubernetes-preserve-unknown-fields":true},"type":"array","format":"f"}`},
+		{"an integer or a text", []string{"integer", "string"}, `{"x-kubernetes-int-or-string":true}`},
+		{"two others", []string{"boolean", "string"}, ""},
+		{"a type that there is not", []string{"text"}, ""},
+		{"nothing", nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ""
+			if s := shape.Stated(tt.in, "f"); s != nil {
+				got = document(t, s)
+			}
+			if got != tt.want {
+				t.Errorf("Stated(%q) = %s, want %s", tt.in, got, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzSay(f *testing.F) {
+	f.Add(`jsonschema:"title=A,minLength=2,pattern=a{1\\,3},enum=a,default=b,example=c"`, "string")
+	f.Add(`jsonschema:"minimum=1e3,oneof_required=a,nullable,-,type=x" jsonschema_extras:"x-kubernetes-list-type=set,,="`, "array")
+	f.Fuzz(func(t *testing.T, tag, typ string) {
+		for _, field := range []*jsonschema.Schema{{Type: typ}, {Type: "array", Items: &jsonschema.Schema{Type: typ}}, {}} {
+			said, errs := shape.Say(reflect.StructTag(tag), field, itself)
+			for _, err := range errs {
+				if err.Error() == "" {
+					t.Errorf("Say(%s): an error without a message", tag)
+				}
+			}
+			if len(errs) > 0 {
+				continue
+			}
+			before := shape.Clone(field)
+			if disagree := said.Merge(field, before); disagree != nil {
+				t.Errorf("Say(%s) disagrees with nothing: %v", tag, disagree)
+			}
+			if _, err := json.Marshal(field); err != nil {
+				t.Errorf("Say(%s): %v", tag, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,140 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/tests/e2e/internal/release"
+)
+
+// TestInit promises that a project that kube-derive starts, with nothing but a release, builds, passes its tests, and does
+// its work on a cluster; and that its manifests are what a server takes.
+func TestInit(t *testing.T) {
+	proxy := t.TempDir()
+	version, err := release.Publish("../..", proxy, []string{"core", "client", "runtime", "derive", "kube"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := newStranger(t, proxy)
+	const group = "shop.e2e.example.com"
+	next := u.run(t, "go run "+release.Root+"/derive/cmd/kube-derive@"+version+
+		" init --module example.com/shop --group "+group+" --kind Order shop")
+	if !strings.Contains(next, "cd shop\n  make test") {
+		t.Errorf("it says what is next: %q", next)
+	}
+	u.dir = filepath.Join(u.dir, "shop")
+
+	c := connect(t, nil)
+	definitions := kube.Dynamic(c, kube.CRDResource(), "")
+	t.Cleanup(func() { deleteNow(t, definitions, "orders."+group) })
+	u.run(t, "make build test lint verify")
+	released(t, filepath.Join(u.dir, "bin", "order-controller"), version, "core", "client", "runtime", "kube")
+	u.run(t, "go test -count=1 ./test/e2e") // as make e2e does, with whatever kubeconfig there is
+
+	ns := newNamespace(t, c)
+	stop := u.start(t, "make run")
+	resource := kube.Resource{Group: group, Version: "v1", Kind: "Order", Plural: "orders", Namespaced: true}
+	orders := kube.Dynamic(c, resource, ns)
+	sample := readObjects(t, filepath.Join(u.dir, "config/samples/order.yaml"))[0]
+	sample.SetNamespace("")
+	eventually(t, "the kind is served", func(ctx context.Context) error {
+		_, err := orders.Create(ctx, sample, nil)
+		return err
+	})
+	published := func(cm *corev1.ConfigMap) error {
+		if cm.Data["message"] != "Hello, world." {
+			return errors.New("its message is " + cm.Data["message"])
+		}
+		return nil
+	}
+	if _, err := kube.Await(limit(t), kube.Namespaced[corev1.ConfigMap](c, ns), "hello", published, nil); err != nil {
+		t.Error(err)
+	}
+	if err := orders.Delete(limit(t), "hello", nil); err != nil {
+		t.Error(err)
+	}
+	if err := kube.AwaitGone(limit(t), orders, "hello", "", nil); err != nil {
+		t.Error(err)
+	}
+	stop()
+
+	// What make deploy applies. The namespace is not there, so what is in it is not asked for.
+	mapper := kube.NewMapper(c, nil)
+	for _, file := range []string{"config/crd/" + group + "_orders.yaml", "config/rbac/role.yaml", "config/deploy/controller.yaml"} {
+		for _, obj := range readObjects(t, filepath.Join(u.dir, file)) {
+			into := obj.GetNamespace()
+			if into != "" {
+				into = ns
+				obj.SetNamespace(ns)
+			}
+			res, err := mapper.ForObject(limit(t), obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = kube.Dynamic(c, res, into).Apply(limit(t), obj, &kube.ApplyOptions{
+				FieldManager: "e2e", Force: true, DryRun: true,
+			})
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+// start runs a command until stop is called, which asks it to end as a terminal does.
+func (u stranger) start(t *testing.T, line string) (stop func()) {
+	t.Helper()
+	args := strings.Fields(line)
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	var output transcript
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = u.dir, u.env, &output, &output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait() // make says that it was interrupted
+		if text := output.String(); !strings.Contains(text, "reconciled") || strings.Contains(text, "order-controller: ") {
+			t.Errorf("%s has printed:\n%s", line, text)
+		}
+	}
+}
+
+// readObjects returns the objects in a file.
+func readObjects(t *testing.T, path string) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		obj := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &obj.Object); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		objects = append(objects, obj)
+	}
+	return objects
+}

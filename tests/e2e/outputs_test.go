@@ -1,0 +1,75 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/derive/generate"
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestGeneratedSamples promises that the server takes the samples that kube-derive writes as they are.
+func TestGeneratedSamples(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	for _, name := range []string{"zoo", "document", "written", "beasts"} {
+		t.Run(name, func(t *testing.T) {
+			o := &generate.Options{Dir: filepath.Join("../../derive/generate/testdata", name)}
+			crds, err := generate.CRDs(t.Context(), []string{"./..."}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, crd := range documentsOf(t, crds) {
+				installKind(t, c, crd)
+			}
+			samples, err := generate.Samples(t.Context(), []string{"./..."}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			discovery, err := kube.Discover(limit(t), c, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, obj := range documentsOf(t, samples) {
+				res, err := discovery.ForKind(obj.GroupVersionKind())
+				if err != nil {
+					t.Fatal(err)
+				}
+				in := ""
+				if res.Namespaced {
+					in = ns
+				}
+				strict := &kube.CreateOptions{FieldValidation: kube.ValidationStrict, DryRun: true}
+				if _, err := kube.Dynamic(c, res, in).Create(limit(t), obj, strict); err != nil {
+					t.Errorf("%s: %v", filepath.Base(samples.Files[i].Path), err)
+				}
+			}
+		})
+	}
+}
+
+// documentsOf reads files that have one object each.
+func documentsOf(t *testing.T, files *generate.Files) []*unstructured.Unstructured {
+	t.Helper()
+	var objs []*unstructured.Unstructured
+	for _, f := range files.Files {
+		for doc, err := range kube.Documents(bytes.NewReader(f.Content), nil) {
+			obj := &unstructured.Unstructured{}
+			if err := errors.Join(err, doc.Decode(obj)); err != nil {
+				t.Fatalf("%s: %v", f.Path, err)
+			}
+			objs = append(objs, obj)
+		}
+	}
+	if len(objs) == 0 || len(objs) != len(files.Files) {
+		t.Fatalf("%d objects in %d files", len(objs), len(files.Files))
+	}
+	return objs
+}
