@@ -122,14 +122,23 @@ type logKey struct {
 // find starts reading the logs of the pods that there are, and, when it follows, of those that come.
 func (c *logCollector) find(ctx context.Context) error {
 	for first := true; ; first = false {
-		err := c.findOnce(ctx, first)
+		list, err := c.pods.List(ctx, &request.ListOptions{LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector})
+		fatal := err != nil && (first || !core.IsRetryable(err))
+		if err == nil {
+			for _, pod := range list.Items {
+				c.join(ctx, pod, first)
+			}
+			if !c.opts.Log.Follow {
+				return nil
+			}
+			err = c.watch(ctx, list.ResourceVersion)
+			fatal = err != nil && !core.IsRetryable(err) && !errors.Is(err, core.ErrExpired)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil // which the merge knows
-		case err != nil && (first || !core.IsRetryable(err) && !errors.Is(err, core.ErrExpired)):
+		case fatal:
 			return unwrapped(err)
-		case !c.opts.Log.Follow:
-			return nil
 		}
 		select {
 		case <-time.After(time.Second):
@@ -138,19 +147,10 @@ func (c *logCollector) find(ctx context.Context) error {
 	}
 }
 
-func (c *logCollector) findOnce(ctx context.Context, first bool) error {
-	list, err := c.pods.List(ctx, &request.ListOptions{LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector})
-	if err != nil {
-		return err
-	}
-	for _, pod := range list.Items {
-		c.join(ctx, pod, first)
-	}
-	if !c.opts.Log.Follow {
-		return nil
-	}
+// watch joins the pods that come, until the watch ends.
+func (c *logCollector) watch(ctx context.Context, resourceVersion string) error {
 	for ev, err := range c.pods.Watch(ctx, &request.WatchOptions{
-		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector, ResourceVersion: list.ResourceVersion,
+		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector, ResourceVersion: resourceVersion,
 	}) {
 		switch {
 		case err != nil:

@@ -6,7 +6,6 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kube-go/sdk/client v0.0.0
 	github.com/kube-go/sdk/core v0.0.0
-	github.com/kube-go/sdk/derive v0.0.0
 	github.com/kube-go/sdk/runtime v0.0.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -40,6 +39,5 @@ require (
 replace (
 	github.com/kube-go/sdk/client => ../client
 	github.com/kube-go/sdk/core => ../core
-	github.com/kube-go/sdk/derive => ../derive
 	github.com/kube-go/sdk/runtime => ../runtime
 )

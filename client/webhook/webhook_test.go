@@ -39,7 +39,7 @@ func convert(obj wire.Packed, _ string) (core.Object, error) {
 }
 
 func post(h http.Handler, contentType, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", strings.NewReader(body))
 	r.Header.Set("Content-Type", contentType)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -80,7 +80,7 @@ func TestHandlers(t *testing.T) {
 
 func TestOnlyPOST(t *testing.T) {
 	w := httptest.NewRecorder()
-	webhook.Conversion(convert, nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	webhook.Conversion(convert, nil).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "POST" {
 		t.Errorf("GET is answered with %d, Allow %q", w.Code, w.Header().Get("Allow"))
 	}
@@ -98,7 +98,7 @@ func TestWhatGoesWrongIsLogged(t *testing.T) {
 func ExampleConversion() {
 	mux := http.NewServeMux()
 	mux.Handle("/convert", webhook.Conversion(convert, nil))
-	r := httptest.NewRequest(http.MethodPost, "/convert", strings.NewReader(toConvert))
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/convert", strings.NewReader(toConvert))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, r)
@@ -112,7 +112,7 @@ func ExampleAdmission() {
 	mux.Handle("/validate", webhook.Admission(func(_ context.Context, req *admission.Request) *admission.Response {
 		return admission.Deny("no pods on " + string(req.Operation))
 	}, nil))
-	r := httptest.NewRequest(http.MethodPost, "/validate", strings.NewReader(toAdmit))
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/validate", strings.NewReader(toAdmit))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, r)

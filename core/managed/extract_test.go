@@ -239,6 +239,9 @@ func TestOwners(t *testing.T) {
 	if _, err := managed.Owners(new(corev1.Pod), ".spec"); err == nil || !strings.Contains(err.Error(), "get it from the server") {
 		t.Errorf("Owners of an object from a cache: error %v", err)
 	}
+	if _, err := managed.Owners(new(corev1.Pod), "spec"); err == nil || !strings.Contains(err.Error(), "starts with a dot") {
+		t.Errorf("Owners of what is no field: error %v", err)
+	}
 }
 
 // FuzzExtract holds that no managed fields make it panic.

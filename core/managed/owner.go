@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -15,8 +16,12 @@ import (
 var errNoEntries = errors.New("the object has no metadata.managedFields, as from a cache; get it from the server")
 
 // Owners returns the entries of metadata.managedFields that own a field, which is given as the server prints it, such as
-// .spec.containers[name="web"].image. Whoever owns only fields beneath it is not among them.
+// .spec.containers[name="web"].image, with the values in brackets in JSON. Whoever owns only fields beneath it is not
+// among them.
 func Owners(obj metav1.Object, field string) ([]metav1.ManagedFieldsEntry, error) {
+	if !strings.HasPrefix(field, ".") {
+		return nil, fmt.Errorf("owners of %q: a field starts with a dot, such as .spec.replicas", field)
+	}
 	entries := obj.GetManagedFields()
 	if len(entries) == 0 {
 		return nil, fmt.Errorf("owners of %s: %w", field, errNoEntries)

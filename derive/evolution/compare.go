@@ -194,6 +194,7 @@ func (d *comparison) versions(before, after *definition) {
 			d.added(before, after, a)
 		}
 	}
+	d.unstored(before, after)
 	d.version = ""
 	d.storage(before, after)
 }
@@ -212,24 +213,6 @@ func (d *comparison) dropped(before, after *definition, v *version) {
 		return
 	}
 	d.add("", finding{Breaking, "version", text(v.Name), "", why})
-}
-
-// added notes a new version. Where nothing converts, it is compared with the version in which objects are stored.
-func (d *comparison) added(before, after *definition, v *version) {
-	d.version = v.Name
-	d.add("", finding{Compatible, "version", "", text(v.Name), "a version is new"})
-	stored := before.storage()
-	if after.converts() || stored == nil || !v.Served {
-		return
-	}
-	between := &comparison{definition: d.definition, version: v.Name}
-	between.schema(stored.Schema.OpenAPIV3Schema, v.Schema.OpenAPIV3Schema)
-	for _, c := range between.changes {
-		if c.Severity == Breaking {
-			c.Why = fmt.Sprintf("compared with %s, in which objects are stored and from which nothing converts them: %s", stored.Name, c.Why)
-			d.changes = append(d.changes, c)
-		}
-	}
 }
 
 // storage compares the versions in which objects are stored.

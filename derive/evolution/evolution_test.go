@@ -221,6 +221,9 @@ func TestCompareDefinitions(t *testing.T) {
 		{"a version that is dropped", add(second), same, []string{`breaking /v2:version "v2" ->`}},
 		{"a version that was neither served nor stored", add(strings.Replace(second, "true", "false", 1)), same, []string{`compatible /v2:version "v2" ->`}},
 		{"a version that is new, and lacks a field", same, add(second), []string{`compatible /v2:version  -> "v2"`, `breaking /v2.spec.f:field "string" ->`}},
+		{"a version that is new, and has a field that is not stored", same, add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {f: {type: string}, g: {type: string}}}", 1)), []string{`compatible /v2:version  -> "v2"`, `risky /v2.spec.g:conversion  -> "string"`}},
+		{"a field that is new in a version that is not stored", add(second), add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), []string{`risky /v2.spec.g:conversion  -> "string"`, `compatible /v2.spec.g:field  -> "string"`}},
+		{"a field that was not stored before", add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), []string{}},
 		{"a version that is new, and converted", same, func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, []string{`risky :conversion "None" -> "Webhook"`, `compatible /v2:version  -> "v2"`}},
 		{"no conversion any more", replace("None", "Webhook"), same, []string{`compatible :conversion "Webhook" -> "None"`}},
 		{"no conversion any more of several versions", func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, add(second), []string{`breaking :conversion "Webhook" -> "None"`}},
@@ -229,10 +232,10 @@ func TestCompareDefinitions(t *testing.T) {
 		{"a deprecated version", same, replace("storage: true", "storage: true\n    deprecated: true"), []string{`compatible /v1:deprecated  -> true`}},
 		{"the storage version", add(second), func(s string) string {
 			return replace("storage: true", "storage: false", "served: true, storage: false", "served: true, storage: true")(add(second)(s))
-		}, []string{`risky :storage "v1" -> "v2"`}},
+		}, []string{`risky :storage "v1" -> "v2"`, `risky :conversion  -> "string"`}},
 		{"a storage version that is forgotten", add(second), func(s string) string {
 			return add("\nstatus: {storedVersions: [v2]}")(replace("storage: true", "storage: false", "served: true, storage: false", "served: true, storage: true")(add(second)(s)))
-		}, []string{`breaking :storage "v1" -> "v2"`}},
+		}, []string{`breaking :storage "v1" -> "v2"`, `risky :conversion  -> "string"`}},
 		{"no status", same, replace("status: {}\n      ", ""), []string{`breaking /v1:subresources.status {} ->`}},
 		{"a status", replace("status: {}\n      ", ""), same, []string{`breaking /v1:subresources.status  -> {}`}},
 		{"no scale", same, replace("      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}\n", ""), []string{`breaking /v1:subresources.scale {"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"} ->`}},

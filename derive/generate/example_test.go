@@ -68,3 +68,16 @@ func ExampleSchemas() {
 	// "spec"
 	// ],
 }
+
+func ExampleSamples() {
+	files, err := generate.Samples(context.Background(), []string{"."}, here())
+	show(files, err, "apiVersion", 6)
+	// Output:
+	// docs.example.com_v1_document.yaml
+	// apiVersion: docs.example.com/v1
+	// kind: Document
+	// metadata:
+	// name: example
+	// spec:
+	// title: example
+}

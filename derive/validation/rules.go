@@ -83,7 +83,7 @@ func (v *Validator) checkRules(errs field.ErrorList, u, old *unstructured.Unstru
 	if v.rules == nil {
 		return errs
 	}
-	if slices.ContainsFunc(errs, isBlocking) {
+	if slices.ContainsFunc(errs, value.IsBlocking) {
 		return append(errs, field.Invalid(nil, nil,
 			"some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 	}
@@ -93,15 +93,6 @@ func (v *Validator) checkRules(errs field.ErrorList, u, old *unstructured.Unstru
 	}
 	more, _ := v.rules.Check(nil, u.Object, was, pair, cel.Budget)
 	return append(errs, more...)
-}
-
-func isBlocking(err *field.Error) bool {
-	switch err.Type {
-	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
-		return true
-	default:
-		return false
-	}
 }
 
 func (v *Validator) checkType(u *unstructured.Unstructured) field.ErrorList {

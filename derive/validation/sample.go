@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-go/sdk/derive/internal/sample"
 )
@@ -24,7 +25,17 @@ func (v *Validator) Sample(full bool) (*unstructured.Unstructured, error) {
 }
 
 func (v *Validator) sampler() *sample.Sampler {
-	return sample.Of(v.root, v.rules, v.group+"/"+v.version, v.kind)
+	return sample.Of(v.root, v.group+"/"+v.version, v.kind, func(obj, old map[string]any) field.ErrorList {
+		u := &unstructured.Unstructured{Object: obj}
+		v.place(u, "default")
+		if old == nil {
+			return v.create(u)
+		}
+		was := &unstructured.Unstructured{Object: old}
+		v.place(was, "default")
+		u.SetResourceVersion("1")
+		return v.update(u, was)
+	})
 }
 
 // Mutation is an object that breaks one rule of its definition.
@@ -47,11 +58,7 @@ func (v *Validator) Mutations(obj *unstructured.Unstructured) iter.Seq[Mutation]
 			out := Mutation{Rule: m.Rule, Update: m.Update}
 			if m.Err != nil {
 				out.Object = &unstructured.Unstructured{Object: m.Object}
-				field := m.Err.Field
-				if field == "" {
-					field = "<nil>" // how servers write it
-				}
-				out.Cause = metav1.StatusCause{Type: metav1.CauseType(m.Err.Type), Field: field, Message: m.Err.ErrorBody()}
+				out.Cause = metav1.StatusCause{Type: metav1.CauseType(m.Err.Type), Field: m.Err.Field, Message: m.Err.ErrorBody()}
 			}
 			if !yield(out) {
 				return

@@ -4,6 +4,7 @@
 package e2e_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -68,6 +69,53 @@ func testExecSlowly(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	}
 	running.Wait()
 }
+
+// testExecMany promises that two hundred processes, however they are left, leave nothing behind.
+func testExecMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+	own := connect(t, &kube.ClientOptions{Config: c.Config()})
+	pods = inSpace(t, pods, own)
+	check := leaks(t, own)
+	enough := errors.New("enough")
+	var running sync.WaitGroup
+	const at, each = 8, 25
+	for i := range at {
+		running.Go(func() {
+			for range each {
+				ctx, cancel := context.WithCancelCause(limit(t))
+				p, err := pods.Exec(ctx, "talker", &kube.ExecOptions{
+					Container: "web", Command: []string{"tool", "write", "1M"}, Stdin: i%2 == 0, BufferBytes: 1 << 10, StallTimeout: -1,
+				})
+				switch {
+				case err != nil:
+				case i < 2: // it is heard to its end
+					err = p.Run(nil, io.Discard, nil)
+				case i < 4: // it is left while its output waits
+					p.Close()
+				case i < 6: // its context ends at once
+					cancel(enough)
+					if err = p.Wait(); errors.Is(err, enough) {
+						err = nil
+					}
+				default: // its reader fails
+					if err = p.Run(nil, full{enough}, nil); errors.Is(err, enough) {
+						err = nil
+					}
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				cancel(nil)
+			}
+		})
+	}
+	running.Wait()
+	check()
+}
+
+// full is a writer on which nothing more can be written.
+type full struct{ err error }
+
+func (f full) Write([]byte) (int, error) { return 0, f.err }
 
 // slowWriter takes so many bytes a second, and counts them.
 type slowWriter struct {

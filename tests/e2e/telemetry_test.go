@@ -6,7 +6,6 @@ package e2e_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -58,17 +57,17 @@ func newTelemetry(t *testing.T) *telemetry {
 func (told *telemetry) ended() []string {
 	var lines []string
 	for _, span := range told.spans.GetSpans() {
-		line := span.Name
+		line := []string{span.Name}
 		for _, a := range span.Attributes {
 			if slices.Contains([]attribute.Key{"http.response.status_code", "http.request.resend_count", "network.protocol.version"}, a.Key) {
 				_, last, _ := strings.Cut(string(a.Key), ".")
-				line += fmt.Sprintf(" %s=%s", last, a.Value.Emit())
+				line = append(line, last+"="+a.Value.Emit())
 			}
 		}
 		if span.Status.Code == codes.Error {
-			line += " failed"
+			line = append(line, "failed")
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(line, " "))
 	}
 	return lines
 }

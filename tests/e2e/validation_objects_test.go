@@ -137,6 +137,9 @@ func (k *rowOfKind) compare(t *testing.T, c *kube.Client, file *recorded[objectR
 	file.add(objectRow{Definition: k.crd.Object})
 	for i, row := range k.Objects {
 		obj := row.object(k.Kind, fmt.Sprintf("x%d", i))
+		if olds[i] != nil {
+			obj.SetName(olds[i].GetName())
+		}
 		noted := row.note(obj, olds[i])
 		theirs, ours := k.answers(t, v, row, obj, olds[i])
 		if (theirs == nil) != (ours == nil) {
@@ -184,7 +187,6 @@ func (k *rowOfKind) answers(t *testing.T, v *validation.Validator, row objectCas
 		return theirs, v.UpdateStatus(next, old)
 	case old != nil:
 		obj.SetResourceVersion(old.GetResourceVersion())
-		obj.SetName(old.GetName())
 		_, theirs = k.api.Update(limit(t), obj, update)
 		return theirs, v.Update(obj, old)
 	}

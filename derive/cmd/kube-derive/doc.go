@@ -121,7 +121,17 @@
 //
 // # kube-derive diff
 //
-// Names what new CRDs break that the old ones have allowed, and exits with 1 when they do.
+// Names what new CRDs break that the old ones have allowed, one change a line with whom it concerns, and exits with 1 when
+// there is something. Each side is a file, a directory, git:REVISION:PATH or - for stdin. What is meant is allowed by a pattern
+// of its name, on the command line or in a file:
+//
+//	kube-derive diff --allow '*/v1alpha1*' --allow-file accepted.txt git:main:config/crd config/crd
+//
+// # kube-derive init
+//
+// Starts a controller project: a module with a kind, its controller, tests, a Makefile and manifests.
+//
+//	go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init --module example.com/shop --kind Order shop
 //
 // # Markers about a kind
 //
@@ -137,10 +147,19 @@
 //	//kube:selectablefield   jsonPath=
 //	//kube:validation        rule= [message=] [messageExpression=] [reason=] [fieldPath=] [optionalOldSelf=]
 //	//kube:metadata          annotation=key=value label=key=value
+//	//kube:conversion        strategy=None|Webhook [service=namespace/name] [path=] [port=] [url=] [versions=,]
 //
 // Paths are checked against the schema, which also tells the type of a column. Kinds are namespaced unless they say
 // otherwise, and their plural follows the rules of controller-gen unless it is given. Several versions of a kind in one
 // run make one definition; one of them says storage=true.
+//
+// # Markers about what is written
+//
+// They stand above the package clause of any of the packages. Directories are relative to the root of the module, so that
+// it does not matter where the command runs; none leaves an output out:
+//
+//	//kube:output crds=config/crd rbac=config/rbac roleName=manager webhooks=none
+//	//kube:output docs=docs/api schemas=schemas samples=config/samples
 //
 // # Markers about types and fields
 //
@@ -157,7 +176,15 @@
 //	+kubebuilder:validation:Schemaless, +kubebuilder:pruning:PreserveUnknownFields               no checks
 //	+optional +required +nullable +kubebuilder:default= +default= +kubebuilder:example= +kubebuilder:title=
 //	+listType= +listMapKey= +mapType= +structType=                                               how apply merges
-//	+k8s:optional +k8s:required +k8s:immutable +k8s:enum +k8s:maxItems= +k8s:minimum= +k8s:maximum=
+//	//kube:descriptions keep|drop                                                                in CRDs that are too large
+//
+// and those of Kubernetes' own validation, as far as a schema or a rule in CEL can say the same:
+//
+//	+k8s:optional +k8s:required +k8s:forbidden +k8s:immutable +k8s:update= +k8s:neq= +k8s:enum +k8s:enumExclude +k8s:format=
+//	+k8s:minimum= +k8s:maximum= +k8s:minLength= +k8s:maxLength= +k8s:maxBytes= +k8s:minItems= +k8s:maxItems=
+//	+k8s:minProperties= +k8s:maxProperties= +k8s:listType= +k8s:listMapKey= +k8s:unique= +k8s:monotonic
+//	+k8s:eachVal=+… +k8s:eachKey=+… +k8s:subfield(name)=+… +k8s:dependentRequired(name) +k8s:dependentForbidden(name)
+//	+k8s:unionDiscriminator +k8s:unionMember +k8s:zeroOrOneOfMember
 //
 // A field is required unless its tag has omitempty or omitzero or a marker says otherwise. The marker
 // "+kubebuilder:validation:Optional" above the package clause turns that around. The comment of a field is its

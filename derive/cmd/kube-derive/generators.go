@@ -168,7 +168,7 @@ comments, to the same with _full.
 // sizes are the flags about the size of CRDs.
 func sizes(flags *flag.FlagSet, o *generate.Options) {
 	flags.IntVar(&o.MaxDescription, "max-description", 0, "shorten descriptions to this number of `bytes`; less than 0 leaves them out")
-	flags.IntVar(&o.MaxSize, "max-size", 0, "shorten descriptions, the innermost first, until a CRD has at most this number of `bytes` as JSON")
+	flags.IntVar(&o.MaxSize, "max-size", 0, "shorten descriptions, the innermost first, until a CRD has at most this many `bytes`")
 }
 
 // docs writes in one of two formats.

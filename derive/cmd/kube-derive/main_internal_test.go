@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 			t.Errorf("doc.go has no section about %s", c.name)
 		}
 		code, stdout, stderr := call(t, ".", "help", c.name)
-		if code != 0 || stderr != "" || !strings.Contains(stdout, "\tkube-derive "+c.name) {
+		if code != 0 || stderr != "" || !regexp.MustCompile(`\n\t.*kube-derive\S* `+c.name).MatchString(stdout) {
 			t.Errorf("help %s = %d, %s%s, want an example", c.name, code, stdout, stderr)
 		}
 		for line := range strings.Lines(stdout) {

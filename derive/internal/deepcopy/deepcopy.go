@@ -228,7 +228,11 @@ func (w *Writer) value(b *strings.Builder, t types.Type, in, out string, depth i
 // byMethod copies a value by a method that its type has.
 func (w *Writer) byMethod(b *strings.Builder, t *types.Named, in, out string) (bool, error) {
 	if w.Generated(t) || w.Method(t, "DeepCopyInto") != nil {
-		fmt.Fprintf(b, "\t%s.DeepCopyInto(&%s)\n", in, out)
+		call := fmt.Sprintf("\t%s.DeepCopyInto(&%s)\n", in, out)
+		if isReference(t) { // of nil, the methods of others make something that is empty
+			call = fmt.Sprintf("\tif %s != nil {\n%s\t}\n", in, call)
+		}
+		b.WriteString(call)
 		return true, nil
 	}
 	m := w.Method(t, "DeepCopy")
@@ -246,11 +250,20 @@ func (w *Writer) byMethod(b *strings.Builder, t *types.Named, in, out string) (b
 	return true, nil
 }
 
+// isReference reports whether a type is a map or a slice, so that nil is one of its values.
+func isReference(t *types.Named) bool {
+	switch t.Underlying().(type) {
+	case *types.Map, *types.Slice:
+		return true
+	}
+	return false
+}
+
 func (w *Writer) pointer(b *strings.Builder, t *types.Pointer, in, out string, depth int) error {
 	fmt.Fprintf(b, "\tif %s != nil {\n", in)
 	defer b.WriteString("\t}\n")
 	elem := types.Unalias(t.Elem())
-	if named, ok := elem.(*types.Named); ok && !w.plain(elem) {
+	if named, ok := elem.(*types.Named); ok && !w.plain(elem) && !isReference(named) {
 		if w.Generated(named) || w.Method(named, "DeepCopyInto") != nil {
 			fmt.Fprintf(b, "\t%s = new(%s)\n\t%s.DeepCopyInto(%s)\n", out, w.TypeString(elem), in, out)
 			return nil

@@ -48,12 +48,16 @@ func complete(def *openapi.Definition) {
 // stored checks that servers know which version to store.
 func (c *checker) stored(versions []openapi.Version, path *field.Path) {
 	var stored []string
+	found := false // after which a version of the same name is another one
 	for _, v := range versions {
-		switch {
-		case !v.Storage:
-		case stored == nil:
+		if v.Storage && stored == nil {
 			stored = []string{v.Name}
-		case v.Name != stored[0]:
+		}
+	}
+	for _, v := range versions {
+		isFirst := stored != nil && v.Name == stored[0] && !found
+		found = found || isFirst
+		if v.Storage && !isFirst {
 			c.add(field.Invalid(path, stored, "must have the storage version "+v.Name))
 		}
 	}
@@ -107,6 +111,9 @@ func (c *checker) spec(spec *openapi.Spec, path *field.Path) {
 			c.add(field.Required(path.Child("versions").Index(i).Child("schema").Child("openAPIV3Schema"), ""))
 		}
 	}
+	if spec.PreserveUnknownFields && hasDefaults(spec.Versions) {
+		c.add(field.Invalid(path.Child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema"))
+	}
 	all := sharedOf(spec.Versions)
 	c.versions(spec.Versions, all, path.Child("versions"))
 	if len(spec.Versions) > 0 && spec.Versions[0].Name != "" {
@@ -152,6 +159,14 @@ func (c *checker) spec(spec *openapi.Spec, path *field.Path) {
 		c.add(field.Invalid(path.Child("preserveUnknownFields"), true,
 			"cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"))
 	}
+}
+
+func hasDefaults(versions []openapi.Version) bool {
+	found := false
+	for _, v := range versions {
+		v.Root().Each(func(s *openapi.Schema) { found = found || s.Default != nil })
+	}
+	return found
 }
 
 func statusEnabled(v openapi.Version) bool {

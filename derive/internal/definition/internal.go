@@ -43,7 +43,7 @@ func internalVersions(versions []openapi.Version, all shared) any {
 		}
 		list = append(list, shown)
 	}
-	if list == nil {
+	if versions != nil && list == nil {
 		return []version{}
 	}
 	return list

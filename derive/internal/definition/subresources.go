@@ -79,7 +79,7 @@ const maxFields = 8
 func (c *checker) fields(fields []openapi.SelectableField, root *openapi.Schema, schemaPath, path *field.Path) {
 	if err := unreadable(root); err != nil {
 		c.add(field.Invalid(schemaPath, "", err.Error()))
-		return
+		root = nil // what can be said of the paths by themselves is said
 	}
 	seen := map[string]bool{}
 	for i, f := range fields {

@@ -113,7 +113,11 @@ func restrict(out schema, s *structural.Schema) {
 	if len(s.Enum) > 0 {
 		out["enum"] = s.Enum
 	}
-	put(out, "pattern", s.Pattern)
+	pattern := s.Pattern
+	if s.Format == "byte" {
+		pattern = cmp.Or(pattern, base64)
+	}
+	put(out, "pattern", pattern)
 	put(out, "multipleOf", s.MultipleOf)
 	put(out, bound("maximum", s.ExclusiveMaximum), s.Maximum)
 	put(out, bound("minimum", s.ExclusiveMinimum), s.Minimum)
@@ -124,7 +128,7 @@ func restrict(out schema, s *structural.Schema) {
 	} {
 		put(out, key, n)
 	}
-	put(out, "uniqueItems", s.ListType == "set")
+	put(out, "uniqueItems", s.ListType == "set" || s.ListType == "map") // of maps, only those that are wholly the same
 	if required := mustBeThere(s); len(required) > 0 {
 		out["required"] = required
 	}
@@ -137,6 +141,9 @@ func restrict(out schema, s *structural.Schema) {
 		out["not"] = branches([]*structural.Schema{s.Not})[0]
 	}
 }
+
+// base64 is what servers take for bytes. JSON Schema has no format of that name.
+const base64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 // bound returns the keyword of a bound.
 func bound(name string, exclusive bool) string {
@@ -186,7 +193,7 @@ func branches(list []*structural.Schema) []schema {
 func shape(out schema, s *structural.Schema) {
 	properties := schema{}
 	if s.EmbeddedResource {
-		properties["apiVersion"], properties["kind"] = schema{"type": "string"}, schema{"type": "string"}
+		properties["apiVersion"], properties["kind"] = schema{"type": "string", "minLength": 1}, schema{"type": "string", "minLength": 1}
 		properties["metadata"] = metadata()
 	}
 	for name, p := range s.Properties {

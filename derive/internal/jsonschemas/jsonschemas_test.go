@@ -126,12 +126,18 @@ func TestSchemasSayWhatAServerSays(t *testing.T) {
 			[]string{`{}`, `{"a":"abc"}`, `{"a":"x"}`, `{"b":[]}`, `{"b":["x","y","z"]}`, `{"b":["x"],"a":"1"}`},
 		},
 		{"sets have no item twice", &structural.Schema{Type: "array", ListType: "set", Items: text}, []string{`["a","b"]`}, []string{`["a","a"]`}},
+		{
+			"maps have no item twice that is wholly the same",
+			&structural.Schema{Type: "array", ListType: "map", ListMapKeys: []string{"a"}, Items: object1(text)},
+			[]string{`[{"a":"x"},{"a":"y"}]`}, []string{`[{"a":"x"},{"a":"x"}]`},
+		},
+		{"bytes are in base64", object1(&structural.Schema{Type: "string", Format: "byte"}), []string{`{"a":"YQ=="}`, `{"a":""}`}, []string{`{"a":"!"}`}},
 		{"durations are those of Go", object1(&structural.Schema{Type: "string", Format: "duration"}), []string{`{"a":"1h30m"}`}, nil},
 		{
 			"objects in an object have a kind",
 			object1(&structural.Schema{Type: "object", EmbeddedResource: true, PreserveUnknownFields: true}),
 			[]string{`{"a":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{}}}`},
-			[]string{`{"a":{"kind":"Pod"}}`, `{"a":{"apiVersion":"v1","kind":"Pod","metadata":{"nam":"x"}}}`},
+			[]string{`{"a":{"kind":"Pod"}}`, `{"a":{"apiVersion":"v1","kind":""}}`, `{"a":{"apiVersion":"v1","kind":"Pod","metadata":{"nam":"x"}}}`},
 		},
 		{
 			"branches restrict what has a shape already",

@@ -124,7 +124,7 @@ func (s *Set) parseWrapped(args *argReader, sc *scanner) (*Marker, error) {
 	}
 	inner, err := s.parseTheirs(sc.rest())
 	if err == nil && inner == nil {
-		err = s.unknown(0, strings.TrimPrefix(firstWord(sc.rest()), "+"), "+", func(d *definition) bool { return d.declarative })
+		err = s.unknown(strings.TrimPrefix(firstWord(sc.rest()), "+"), "+", func(d *definition) bool { return d.declarative })
 	}
 	if err != nil {
 		if e, ok := err.(*SyntaxError); ok { //nolint:errorlint // never wrapped: this package made it

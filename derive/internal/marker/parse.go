@@ -14,7 +14,7 @@ func (s *Set) parseOurs(text string) (*Marker, error) {
 	name := firstWord(text)
 	d, ok := s.byName[name]
 	if !ok || !d.our {
-		return nil, s.unknown(0, name, "//", func(d *definition) bool { return d.our })
+		return nil, s.unknown(name, "//", func(d *definition) bool { return d.our })
 	}
 	args := newArgReader(d)
 	sc := &scanner{text: text, pos: len(name)}

@@ -10,7 +10,7 @@ import (
 )
 
 // unknown says that there is no such marker, and which one may have been meant.
-func (s *Set) unknown(at int, name, prefix string, among func(*definition) bool) error {
+func (s *Set) unknown(name, prefix string, among func(*definition) bool) error {
 	var names []string
 	for _, n := range s.names {
 		if among(s.byName[n]) {
@@ -18,9 +18,9 @@ func (s *Set) unknown(at int, name, prefix string, among func(*definition) bool)
 		}
 	}
 	if near := nearestMarker(name, names); near != "" {
-		return errorAt(at, "unknown marker %s%s; did you mean %s?", prefix, name, s.byName[near].spelling(false))
+		return errorAt(0, "unknown marker %s%s; did you mean %s?", prefix, name, s.byName[near].spelling(false))
 	}
-	return errorAt(at, "unknown marker %s%s", prefix, name)
+	return errorAt(0, "unknown marker %s%s", prefix, name)
 }
 
 // unknownTheirs decides whether a name that is not defined is ours to complain about: everything under kubebuilder: is,
@@ -34,9 +34,9 @@ func (s *Set) unknownTheirs(text string) error {
 	theirs := func(d *definition) bool { return !d.our && !d.declarative }
 	switch {
 	case namespace == "kubebuilder" || nested && suggest.Distance(namespace, "kubebuilder") <= 2:
-		return s.unknown(0, name, "+", theirs)
+		return s.unknown(name, "+", theirs)
 	case namespace == "kube":
-		return s.unknown(0, name, "+", func(d *definition) bool { return d.our })
+		return s.unknown(name, "+", func(d *definition) bool { return d.our })
 	}
 	for _, n := range s.names {
 		if s.byName[n].our || strings.HasPrefix(n, "kubebuilder:") || strings.HasPrefix(n, "k8s:") != (namespace == "k8s") {

@@ -135,6 +135,9 @@ func Decode(body []byte) (def *Definition, unknown []string, err error) {
 		}
 		err = nil
 	}
+	for i := range def.Spec.Versions {
+		def.Spec.Versions[i].Root().fill()
+	}
 	return def, unknown, err
 }
 

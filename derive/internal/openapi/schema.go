@@ -135,6 +135,30 @@ func (s *Schema) Each(visit func(*Schema)) {
 	}
 }
 
+// fill makes an empty schema of each one that is null among others, as servers read it.
+func (s *Schema) fill() {
+	s.Each(func(s *Schema) {
+		lists := [][]*Schema{s.AllOf, s.AnyOf, s.OneOf}
+		if s.Items != nil {
+			lists = append(lists, s.Items.Schemas)
+		}
+		for _, list := range lists {
+			for i := range list {
+				if list[i] == nil {
+					list[i] = &Schema{}
+				}
+			}
+		}
+		for _, named := range []map[string]*Schema{s.Properties, s.PatternProperties, s.Definitions} {
+			for name := range named {
+				if named[name] == nil {
+					named[name] = &Schema{}
+				}
+			}
+		}
+	})
+}
+
 // Items is the schema of all items of a list, or one for each, which no server accepts.
 type Items struct {
 	Schema  *Schema
@@ -208,6 +232,14 @@ func (r *Requirement) UnmarshalJSON(b []byte) error {
 		return wire.UnmarshalJSON(b, &r.Properties)
 	}
 	return errors.New("a dependency must be a schema or a list of properties")
+}
+
+// MarshalJSON writes whichever of the two is there.
+func (r Requirement) MarshalJSON() ([]byte, error) {
+	if r.Schema != nil {
+		return wire.MarshalJSON(r.Schema)
+	}
+	return wire.MarshalJSON(r.Properties)
 }
 
 func first(b []byte) byte {

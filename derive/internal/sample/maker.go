@@ -82,7 +82,7 @@ func (m *maker) object(s *openapi.Schema, variant, depth int) map[string]any {
 		n = min(n, *s.MaxProperties)
 	}
 	if more := s.Value(); more != nil {
-		for i := range int(min(n, maxItems)) {
+		for i := range int(max(0, min(n, maxItems))) {
 			obj[word(i)] = m.value(more, i, depth+1)
 		}
 	}
@@ -115,8 +115,9 @@ func (m *maker) list(s *openapi.Schema, depth int) []any {
 	if s.MaxItems != nil {
 		n = min(n, *s.MaxItems)
 	}
-	list := make([]any, 0, min(n, maxItems))
-	for i := range min(n, maxItems) {
+	n = max(0, min(n, maxItems))
+	list := make([]any, 0, n)
+	for i := range n {
 		list = append(list, m.value(s.Item(), int(i), depth+1))
 	}
 	return list

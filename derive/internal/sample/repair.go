@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-go/sdk/derive/internal/openapi"
+	"github.com/kube-go/sdk/derive/internal/value"
 )
 
 // maxTries bounds the search for a good object.
@@ -116,12 +117,10 @@ func (s *Sampler) repairTwo(obj map[string]any, errs field.ErrorList, tries int)
 func weight(errs field.ErrorList) int {
 	n := 0
 	for _, err := range errs {
-		switch err.Type {
-		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
-			n += 100
-		default:
+		if value.IsBlocking(err) {
 			n += 10
 		}
+		n++
 	}
 	return n
 }

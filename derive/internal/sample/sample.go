@@ -6,7 +6,10 @@ package sample
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -21,14 +24,17 @@ import (
 type Sampler struct {
 	apiVersion, kind string
 
-	root    *openapi.Schema
-	checker *value.Checker
-	rules   *cel.Rules
+	root  *openapi.Schema
+	check Check
 }
+
+// Check says what a server finds wrong in an object, or in what it has become when there is an old one. Both have their
+// defaults, and may be changed.
+type Check func(obj, old map[string]any) field.ErrorList
 
 // New returns a sampler for the objects of a schema, which must be one that servers accept.
 func New(s *structural.Schema, apiVersion, kind string) (*Sampler, error) {
-	body, err := json.Marshal(s) // numbers that are texts in Go are numbers
+	body, err := json.Marshal(s) // which knows json.Number
 	if err != nil {
 		return nil, fmt.Errorf("encode the schema: %w", err)
 	}
@@ -40,12 +46,30 @@ func New(s *structural.Schema, apiVersion, kind string) (*Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Of(root, rules, apiVersion, kind), nil
+	checker := value.NewChecker(root)
+	return Of(root, apiVersion, kind, func(obj, old map[string]any) field.ErrorList {
+		errs := checker.Check(nil, obj, nil)
+		errs = append(errs, value.CheckMeta(nil, obj, root, false)...)
+		errs = append(errs, value.CheckUnique(nil, root, obj)...)
+		name, _, _ := unstructured.NestedString(obj, "metadata", "name")
+		for _, msg := range validation.NameIsDNSSubdomain(name, false) {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), name, msg))
+		}
+		if slices.ContainsFunc(errs, value.IsBlocking) {
+			return errs // rules are not asked
+		}
+		var was any
+		if old != nil {
+			was = old
+		}
+		more, _ := rules.Check(nil, obj, was, nil, cel.Budget)
+		return append(errs, more...)
+	}), nil
 }
 
-// Of is New for a schema whose rules are compiled.
-func Of(root *openapi.Schema, rules *cel.Rules, apiVersion, kind string) *Sampler {
-	return &Sampler{apiVersion, kind, root, value.NewChecker(root), rules}
+// Of returns a sampler that finds what is wrong in its own way.
+func Of(root *openapi.Schema, apiVersion, kind string, check Check) *Sampler {
+	return &Sampler{apiVersion, kind, root, check}
 }
 
 // Object makes an object that servers accept: the smallest, or a full one that has each field. The status is not part of
@@ -88,23 +112,10 @@ func (s *Sampler) faults(obj map[string]any) field.ErrorList { return s.faultsOf
 
 // faultsOf is faults of a new object, or of an update.
 func (s *Sampler) faultsOf(obj, old map[string]any, update bool) field.ErrorList {
-	u := s.read(obj)
-	var was any
 	if update {
-		was = s.read(old)
+		return s.check(s.read(obj), s.read(old))
 	}
-	errs := s.checker.Check(nil, u, nil)
-	errs = append(errs, value.CheckMeta(nil, u, s.root, false)...)
-	errs = append(errs, value.CheckUnique(nil, s.root, u)...)
-	for _, err := range errs {
-		switch err.Type {
-		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
-			return errs // rules are not asked
-		default:
-		}
-	}
-	more, _ := s.rules.Check(nil, u, was, nil, cel.Budget)
-	return append(errs, more...)
+	return s.check(s.read(obj), nil)
 }
 
 // read returns an object as servers read it.

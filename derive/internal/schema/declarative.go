@@ -102,7 +102,9 @@ func (t *target) ofText(m *load.Marker) error {
 			return fmt.Errorf("it stands for the pattern %s, and there is one already: %s", f.pattern, s.Pattern)
 		}
 		s.Pattern = f.pattern
-	} else {
+		f.pattern = ""
+	}
+	if f.rule != "" {
 		t.rule(structural.Rule{Rule: f.test("self"), Message: f.message})
 	}
 	if f.maxLength > 0 && (s.MaxLength == nil || *s.MaxLength > f.maxLength) {

@@ -16,17 +16,21 @@ import (
 // editors understand as well, the others by a rule.
 type textFormat struct {
 	pattern   string
-	rule      string // in CEL, with %s for the text; used when there is no pattern
+	rule      string // in CEL, with %s for the text; says what a pattern can't, if anything
 	maxLength uint64 // 0 for no limit
 	message   string
 }
 
 // test is the format as an expression in CEL about a text.
 func (f textFormat) test(text string) string {
+	var tests []string
 	if f.pattern != "" {
-		return fmt.Sprintf("%s.matches(r'%s')", text, f.pattern)
+		tests = append(tests, fmt.Sprintf("%s.matches(r'%s')", text, f.pattern))
 	}
-	return strings.ReplaceAll(f.rule, "%s", text)
+	if f.rule != "" {
+		tests = append(tests, strings.ReplaceAll(f.rule, "%s", text))
+	}
+	return strings.Join(tests, " && ")
 }
 
 // formatOf finds a format by its name.
@@ -63,13 +67,13 @@ func formats() map[string]textFormat {
 			maxLength: 317, message: "must be a label key with a prefix",
 		},
 		"k8s-path-segment-name": {
-			pattern: `^([^./%][^/%]*|\.[^./%][^/%]*|\.\.[^/%]+)$`, message: "must be usable as a part of a path",
+			pattern: `^([^./%][^/%]*|\.[^./%][^/%]*|\.\.[^/%]+|)$`, message: "must be usable as a part of a path",
 		},
 		"k8s-resource-pool-name": {
 			pattern: "^" + domain + "(/" + domain + ")*$", maxLength: 253, message: "must be lower-case domains, separated by slashes",
 		},
 		"k8s-resource-fully-qualified-name": {
-			pattern:   "^" + domain + "/[A-Za-z_][A-Za-z0-9_]{0,31}$",
+			pattern: "^" + domain + "/[A-Za-z_][A-Za-z0-9_]{0,31}$", rule: "%s.indexOf('/') <= 63",
 			maxLength: 96, message: "must be a domain and an identifier, separated by a slash",
 		},
 		"k8s-extended-resource-name": {

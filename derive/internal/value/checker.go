@@ -60,6 +60,16 @@ func (c *Checker) Check(path *field.Path, v any, old *Correlated) field.ErrorLis
 	return errs
 }
 
+// IsBlocking reports whether an error is such that servers don't ask the rules of a schema.
+func IsBlocking(err *field.Error) bool {
+	switch err.Type {
+	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		return true
+	default:
+		return false
+	}
+}
+
 // problem is an error whose field is relative to the value that is checked.
 type problem struct {
 	text string // by which duplicates are told

@@ -43,7 +43,6 @@ type Spec struct {
 	Slice     []string                       `json:"slice"`
 	Bytes     []byte                         `json:"bytes"`
 	Slices    [][]string                     `json:"slices"`
-	Array     [2]*string                     `json:"array"`
 	Map       map[string]string              `json:"map"`
 	Maps      map[string]map[string][]string `json:"maps"`
 	Structs   map[string]Inner               `json:"structs"`
@@ -64,11 +63,9 @@ type Spec struct {
 	Selector  *metav1.LabelSelector          `json:"selector"`
 	Raw       runtime.RawExtension           `json:"raw"`
 	Template  corev1.PodTemplateSpec         `json:"template"`
-	Anonymous struct{ Values []string }      `json:"anonymous"`
 	Half      Half                           `json:"half"`
 	Other     *Other                         `json:"other"`
 	Node      *Node                          `json:"node"`
-	Hidden    []hidden                       `json:"hidden"`
 }
 
 // Inner is inside.
@@ -115,11 +112,7 @@ func (in *Other) DeepCopy() *Other { return &Other{maps.Clone(in.Values)} }
 // +kubebuilder:object:generate=false
 type Not struct{ Values []string }
 
-// hidden is not exported.
-type hidden struct{ Values []string }
-
 // Status is what is.
 type Status struct {
 	Conditions []metav1.Condition `json:"conditions"`
-	Error      *hidden            `json:"error"`
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -66,6 +67,9 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 		return
 	case *intstr.IntOrString:
 		*x = intstr.FromInt32(r.Int32N(100))
+		return
+	case *metav1.FieldsV1:
+		x.Raw = []byte(`{"a":1}`)
 		return
 	case *runtime.RawExtension:
 		x.Raw = []byte(`{"a":1}`)

@@ -1,0 +1,159 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// testLogsOverCuts promises that a log that is followed has each line once, in its order, though the connection with the
+// server is cut again and again.
+func testLogsOverCuts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+	cfg := *c.Config()
+	server, err := url.Parse(cfg.Server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire := newCutter(t, server.Host)
+	server.Host = wire.addr
+	cfg.Server = server.String()
+	pods = inSpace(t, pods, connect(t, &kube.ClientOptions{Config: &cfg}))
+	const cutEvery, cuts = 20, 4
+	n := 0
+	for line, err := range pods.AllLogs(limit(t), &kube.AllLogsOptions{
+		LabelSelector: "app=talker", Log: kube.LogOptions{Container: "lines", Follow: true},
+	}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; line.Text != fmt.Sprintf("line %d", n) {
+			t.Fatalf("line %d is %q", n, line.Text)
+		}
+		if n%cutEvery == 0 {
+			if n == cutEvery*(cuts+1) {
+				break
+			}
+			wire.cut()
+		}
+	}
+	if wire.made() < cuts {
+		t.Errorf("%d connections were made, want one after each cut", wire.made())
+	}
+}
+
+// testLogsOfRestarts promises that each run of a container is read, and none twice; and that the run before is there when
+// it is asked for.
+func testLogsOfRestarts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+	pod := &corev1.Pod{Spec: podSpec(nodeOf(t, c))}
+	pod.Name, pod.Labels = "restarts", map[string]string{"app": "restarts"}
+	pod.Spec.Containers[0].Args = []string{"lines", "3", "10ms"}
+	if _, err := pods.Create(limit(t), pod, nil); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line, err := range pods.AllLogs(limit(t), &kube.AllLogsOptions{LabelSelector: "app=restarts", Log: kube.LogOptions{Follow: true}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; line.Text != fmt.Sprintf("line %d", (n-1)%3+1) {
+			t.Fatalf("line %d is %q", n, line.Text)
+		}
+		if n == 6 { // of two runs
+			break
+		}
+	}
+	var previous []string
+	for line, err := range pods.LogLines(limit(t), "restarts", &kube.LogOptions{Previous: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		previous = append(previous, line.Text)
+	}
+	if len(previous) != 3 {
+		t.Errorf("the run before has written %q, want three lines", previous)
+	}
+	if err := pods.Delete(limit(t), "restarts", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
+		t.Error(err)
+	}
+}
+
+// cutter is a way to a server on which connections can be cut.
+type cutter struct {
+	addr, server string
+
+	mu    sync.Mutex // guards conns and n
+	conns []net.Conn
+	n     int
+}
+
+// newCutter returns a way to a server that ends with the test.
+func newCutter(t *testing.T, server string) *cutter {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{addr: listener.Addr().String(), server: server}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			far, err := new(net.Dialer).Dial("tcp", c.server) //nolint:noctx // it is on this machine
+			if err != nil {
+				near.Close()
+				continue
+			}
+			c.keep(near, far)
+			for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
+				running.Go(func() {
+					_, _ = io.Copy(way[0], way[1]) // until it is cut
+					way[0].Close()
+				})
+			}
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		c.cut()
+		running.Wait()
+	})
+	return c
+}
+
+func (c *cutter) keep(conns ...net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+	c.conns = append(c.conns, conns...)
+}
+
+// cut cuts all connections.
+func (c *cutter) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+	c.conns = nil
+}
+
+// made returns how many connections were made.
+func (c *cutter) made() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
