@@ -34,7 +34,9 @@ func allowedImports() map[string]map[string]string {
 			"github.com/kube-go/sdk/core":      "the order of versions",
 			meta + "apis/meta/v1/unstructured": "the type of objects of any kind",
 		},
-		"generate":            {},
+		"generate": {
+			meta + "apis/meta/v1/unstructured": "the form in which definitions are checked",
+		},
 		"internal/applytypes": {},
 		"internal/cel": {
 			"github.com/google/cel-go/cel":                 "the language of rules",

@@ -383,7 +383,7 @@ func TestParseOfBombs(t *testing.T) {
 	} {
 		start := time.Now()
 		_, err := config.Parse([]byte(text), "FILE")
-		if err == nil || !strings.HasPrefix(err.Error(), "FILE: cannot be read as YAML or JSON: ") || time.Since(start) > 5*time.Second {
+		if err == nil || !strings.HasPrefix(err.Error(), "FILE: cannot be read as YAML or JSON: ") || time.Since(start) > time.Minute {
 			t.Errorf("%s: %v after %v", name, err, time.Since(start))
 		}
 	}

@@ -5,7 +5,10 @@ package podfiles
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // FileError is one file that could not be copied.
@@ -14,8 +17,16 @@ type FileError struct {
 	Err  error
 }
 
-// Error names the file.
-func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
+// Error names the file, quoted when that is not plain text.
+func (e *FileError) Error() string { return plain(e.Path) + ": " + plain(e.Err.Error()) }
+
+// plain returns text as it may be shown: what comes from a container could change a terminal otherwise.
+func plain(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
 
 // Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }

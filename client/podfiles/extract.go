@@ -203,10 +203,7 @@ func (x *extraction) write(name string, header *tar.Header, content io.Reader) e
 		if err != nil || x.single {
 			return fmt.Errorf("it is a link to %s, which is outside", header.Linkname)
 		}
-		if err := x.remove(name); err != nil {
-			return err
-		}
-		return x.root.Link(target, name)
+		return x.writeHardLink(name, target)
 	}
 	return fmt.Errorf("it is neither a file nor a folder nor a link, but of type %q", header.Typeflag)
 }
@@ -314,13 +311,50 @@ func (r *archiveReader) Read(p []byte) (int, error) {
 }
 
 func (x *extraction) writeLink(name, target string) error {
-	if x.single || !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target))) || path.IsAbs(target) {
+	if x.single || !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target))) || path.IsAbs(target) || turnsBack(target) {
 		return fmt.Errorf("it is a link to %s, which is outside", target)
 	}
 	if err := x.remove(name); err != nil {
 		return err
 	}
 	return x.root.Symlink(target, name)
+}
+
+// turnsBack reports whether a path goes up again after it went down. What it went down through may be a link, behind which up
+// is somewhere else than the path says.
+func turnsBack(target string) bool {
+	down := false
+	for part := range strings.SplitSeq(target, "/") {
+		switch part {
+		case "", ".":
+		case "..":
+			if down {
+				return true
+			}
+		default:
+			down = true
+		}
+	}
+	return false
+}
+
+// writeHardLink gives a file another name. A link that gets one could lead out from there, so it is made anew.
+func (x *extraction) writeHardLink(name, target string) error {
+	info, err := x.root.Lstat(target)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() == fs.ModeSymlink {
+		to, err := x.root.Readlink(target)
+		if err != nil {
+			return err
+		}
+		return x.writeLink(name, filepath.ToSlash(to))
+	}
+	if err := x.remove(name); err != nil {
+		return err
+	}
+	return x.root.Link(target, name)
 }
 
 // remove makes room for a link. A folder stays: links take no folder's place.

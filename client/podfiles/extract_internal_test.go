@@ -118,6 +118,17 @@ func TestUnpack(t *testing.T) {
 			want: map[string]string{"out": "/", "out/d": "/", "out/d/ok": "-> ../f"}, failed: []string{"abs", "up", "d/up", "hard", "hard2"},
 		},
 		{
+			name: "links that lead out by way of others", in: []tar.Header{
+				dir("x"), dir("x/d"), link("x/d/root", ".."), link("x/out", "d/root/../evil"), hard("x/out2", "x/d/root"), hard("x/d/root2", "x/d/root"),
+				link("x/in", "./d//root"),
+			},
+			want: map[string]string{"out": "/", "out/d": "/", "out/d/root": "-> ..", "out/d/root2": "-> ..", "out/in": "-> ./d//root"}, failed: []string{"out", "out2"},
+		},
+		{
+			name: "a hard link to what is not there", in: []tar.Header{dir("x"), hard("x/f", "x/none")},
+			want: map[string]string{"out": "/"}, failed: []string{"f"},
+		},
+		{
 			name: "a file behind a link", in: []tar.Header{dir("x"), dir("x/d"), link("x/l", "d"), file("x/l/f", "1"), link("x/l/m", "..")},
 			want: map[string]string{"out": "/", "out/d": "/", "out/l": "-> d"}, failed: []string{"l/f", "l/m"},
 		},
@@ -225,6 +236,21 @@ func TestUnpackWhatBreaksOff(t *testing.T) {
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestNamesAreShownPlain promises that what a container calls its files does nothing to the terminal that shows an error.
+func TestNamesAreShownPlain(t *testing.T) {
+	err := &PartialError{}
+	err.add("a\x1b[2Jb\nc", errors.New("it is a link to \x1b]0;x\a"))
+	err.add("日本/plain name", fs.ErrPermission)
+	if want := `2 files were not copied: "a\x1b[2Jb\nc": "it is a link to \x1b]0;x\a"; 日本/plain name: permission denied`; err.Error() != want {
+		t.Errorf("Error() = %s, want %s", err, want)
+	}
+	said := &complaints{}
+	_, _ = said.Write([]byte("tar: \x1b[31mno\n such file\r\n")) // never fails
+	if want := "tar: [31mno;  such file"; said.String() != want {
+		t.Errorf("String() = %q, want %q", said, want)
+	}
+}
 
 // FuzzUnpack promises that no archive writes anything outside of the path that was given.
 func FuzzUnpack(f *testing.F) {

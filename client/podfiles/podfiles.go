@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
@@ -99,11 +100,17 @@ func (c *complaints) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns one line.
+// String returns one line, without what could change a terminal.
 func (c *complaints) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(string(c.text), "")), "\n", "; ")
+	text := strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(string(c.text), "")), "\n", "; ")
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // quietSince returns since when nothing was said, zero when nothing was said at all.

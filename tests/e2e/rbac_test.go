@@ -62,7 +62,7 @@ func fromMarkers(t *testing.T, ns, command string) []*unstructured.Unstructured 
 		t.Fatal(err)
 	}
 	var objects []*unstructured.Unstructured
-	for _, doc := range bytes.Split(text, []byte("\n---\n")) {
+	for doc := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		obj := &unstructured.Unstructured{}
 		body, err := yaml.YAMLToJSONStrict(doc)
 		if err != nil {

@@ -30,16 +30,22 @@ func testLogsOverCuts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) 
 	cfg.Server = server.String()
 	pods = inSpace(t, pods, connect(t, &kube.ClientOptions{Config: &cfg}))
 	const cutEvery, cuts = 20, 4
-	n := 0
+	n, first := 0, 0
 	for line, err := range pods.AllLogs(limit(t), &kube.AllLogsOptions{
-		LabelSelector: "app=talker", Log: kube.LogOptions{Container: "lines", Follow: true},
+		LabelSelector: "app=talker", Log: kube.LogOptions{Container: "lines", Follow: true, TailLines: new(int64(1))},
 	}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n++; line.Text != fmt.Sprintf("line %d", n) {
-			t.Fatalf("line %d is %q", n, line.Text)
+		if first == 0 {
+			if _, err := fmt.Sscanf(line.Text, "line %d", &first); err != nil {
+				t.Fatalf("%q: %v", line.Text, err)
+			}
 		}
+		if want := fmt.Sprintf("line %d", first+n); line.Text != want {
+			t.Fatalf("the log goes on with %q, want %q", line.Text, want)
+		}
+		n++
 		if n%cutEvery == 0 {
 			if n == cutEvery*(cuts+1) {
 				break

@@ -144,7 +144,7 @@ func manifests(t *testing.T, g genall.Generator, packages []string) []byte {
 func documentsOf(t *testing.T, content []byte) []any {
 	t.Helper()
 	var all []any
-	for _, doc := range bytes.Split(append([]byte("\n"), content...), []byte("\n---\n")) {
+	for doc := range bytes.SplitSeq(append([]byte("\n"), content...), []byte("\n---\n")) {
 		var v any
 		if err := yaml.Unmarshal(doc, &v); err != nil {
 			t.Fatal(err)

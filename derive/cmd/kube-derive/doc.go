@@ -115,15 +115,15 @@
 //
 // # kube-derive sample
 //
-// Writes two objects for each served version of a kind: <group>_<version>_<kind>.yaml is the smallest that a server accepts, and
-// <group>_<version>_<kind>_full.yaml has all fields with their descriptions as comments. Values are examples, defaults and
-// what the schema allows, and are checked against all of it, rules in CEL included.
+// Writes two objects for each served version of a kind: <group>_<version>_<kind>.yaml is the smallest that a server
+// accepts, and <group>_<version>_<kind>_full.yaml has all fields with their descriptions as comments. Values are examples,
+// defaults and what the schema allows, and are checked against all of it, rules in CEL included.
 //
 // # kube-derive diff
 //
 // Names what new CRDs break that the old ones have allowed, one change a line with whom it concerns, and exits with 1 when
-// there is something. Each side is a file, a directory, git:REVISION:PATH or - for stdin. What is meant is allowed by a pattern
-// of its name, on the command line or in a file:
+// there is something. Each side is a file, a directory, git:REVISION:PATH or - for stdin. What is meant is allowed by a
+// pattern of its name, on the command line or in a file:
 //
 //	kube-derive diff --allow '*/v1alpha1*' --allow-file accepted.txt git:main:config/crd config/crd
 //
