@@ -28,6 +28,7 @@ func TestExecProtocol(t *testing.T) {
 			upgrades(t, protocol, func(s *socket) { s.end(success) })(w, r)
 		}
 	}
+	forbidden := func(w http.ResponseWriter, _ *http.Request) { fail(w, 403, "Forbidden", "no") }
 	for _, tc := range []struct {
 		name   string
 		answer http.HandlerFunc
@@ -41,10 +42,7 @@ func TestExecProtocol(t *testing.T) {
 		{"no input", knows(v4), client.ExecOptions{}, []string{v4}, nil},
 		{"no input, and a server of the future", knows(v5), client.ExecOptions{}, []string{v4, v5}, nil},
 		{"no input, and a server that knows neither", knows("v6"), client.ExecOptions{}, []string{v4, v5}, core.ErrForbidden},
-		{
-			"no input, and no right to exec", func(w http.ResponseWriter, _ *http.Request) { fail(w, 403, "Forbidden", "no") },
-			client.ExecOptions{}, []string{v4}, core.ErrForbidden,
-		},
+		{"no input, and no right to exec", forbidden, client.ExecOptions{}, []string{v4}, core.ErrForbidden},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.answer)

@@ -24,7 +24,8 @@ import (
 // TestManyClients promises that neither many clients nor many requests leave a descriptor or a goroutine behind, whether
 // the requests end well, badly or not at all.
 func TestManyClients(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	checkGoroutines(t)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Header.Get("X-Wish") {
 		case "error":
 			fail(w, 409, "Conflict", "no")
@@ -33,29 +34,43 @@ func TestManyClients(t *testing.T) {
 		default:
 			reply(w, 200, jsonType, []byte(node))
 		}
-	})
-	wish := func(header string) middleware.Func {
+	}))
+	s.EnableHTTP2 = true
+	ca := newAuthority(t)
+	quiet(s, ca.issue(t, "kube", time.Hour).load(t))
+	defer s.Close()
+	cfg := newConfig(s.URL)
+	cfg.CAData, cfg.TLSServerName = ca.pem, "kube"
+	wish := func(header *string) middleware.Func {
 		return func(next http.RoundTripper) http.RoundTripper {
 			return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 				r = r.Clone(r.Context())
-				r.Header.Set("X-Wish", header)
+				r.Header.Set("X-Wish", *header)
 				return next.RoundTrip(r)
 			})
 		}
 	}
+	turns := make(chan bool, 8) // so that a busy machine is done with each handshake in time
 	before := descriptors(t)
 	var clients []*client.Client
 	var running sync.WaitGroup
 	for n := range 100 {
-		kind := []string{"", "error", "silence"}[n%3]
-		c := newClient(t, &client.Options{Config: s.config(), Retry: once(), Middleware: []middleware.Func{wish(kind)}})
+		var kind string
+		c := newClient(t, &client.Options{Config: cfg, Retry: once(), Middleware: []middleware.Func{wish(&kind)}})
 		clients = append(clients, c)
 		running.Go(func() {
+			turns <- true
+			defer func() { <-turns }()
+			if err := getNode(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+			kind = []string{"", "error", "silence"}[n%3]
 			for range 20 {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				patience := time.Minute
 				if kind == "silence" {
-					ctx, cancel = context.WithTimeout(t.Context(), 5*time.Millisecond)
+					patience = 5 * time.Millisecond
 				}
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				err := getNode(ctx, c)
 				cancel()
 				if (err == nil) != (kind == "") {

@@ -84,6 +84,8 @@ func allowedImports() map[string]map[string]string {
 		},
 		"internal/samples": {"sigs.k8s.io/yaml": "writes scalars as kubectl does"},
 		"internal/sample": {
+			meta + "api/validation":            "what servers accept as names",
+			meta + "apis/meta/v1/unstructured": "finds names in objects",
 			"github.com/kube-go/sdk/core/wire": "reads and writes JSON",
 			meta + "runtime":                   "copies values",
 			meta + "util/validation/field":     "the errors of servers",

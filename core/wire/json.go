@@ -4,6 +4,8 @@
 package wire
 
 import (
+	stdjson "encoding/json"
+	"errors"
 	"reflect"
 
 	"github.com/go-json-experiment/json"
@@ -22,13 +24,36 @@ var jsonOptions = json.JoinOptions(
 	jsonv1.ReportErrorsWithLegacySemantics(false),
 )
 
-// jsonAnyOptions are jsonOptions with integers in empty interfaces, and with a bound on quantities.
+// jsonAnyOptions are jsonOptions with integers in empty interfaces, with a bound on quantities, and with json.Number.
 //
 //nolint:gochecknoglobals // a constant that Go can't express
 var jsonAnyOptions = json.JoinOptions(
 	jsonOptions,
-	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), json.UnmarshalFromFunc(unmarshalQuantity))),
+	json.WithMarshalers(json.MarshalToFunc(marshalNumber)),
+	json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFromFunc(unmarshalAny), json.UnmarshalFromFunc(unmarshalQuantity), json.UnmarshalFromFunc(unmarshalNumber),
+	)),
 )
+
+// marshalNumber writes a number as it is; to the library it is a string like any other.
+func marshalNumber(enc *jsontext.Encoder, n stdjson.Number) error {
+	if n == "" {
+		n = "0" // as encoding/json has it
+	}
+	return enc.WriteValue(jsontext.Value(n))
+}
+
+// unmarshalNumber keeps a number as it is.
+func unmarshalNumber(dec *jsontext.Decoder, n *stdjson.Number) error {
+	if dec.PeekKind() != '0' {
+		return errors.ErrUnsupported // null, or a text that holds a number
+	}
+	raw, err := dec.ReadValue()
+	if err == nil {
+		*n = stdjson.Number(raw)
+	}
+	return err
+}
 
 func unmarshalAny(dec *jsontext.Decoder, v *any) error {
 	raw, err := dec.ReadValue()
@@ -40,7 +65,11 @@ func unmarshalAny(dec *jsontext.Decoder, v *any) error {
 
 // MarshalJSON encodes v by the rules of encoding/json.
 func MarshalJSON(v any) ([]byte, error) {
-	return json.Marshal(v, jsonOptions)
+	opts := jsonAnyOptions
+	if SupportsProtobuf(v) {
+		opts = jsonOptions // as in unmarshalJSON
+	}
+	return json.Marshal(v, opts)
 }
 
 // UnmarshalJSON decodes data into v by the rules of encoding/json, with two differences that the API server makes too:

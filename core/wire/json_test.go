@@ -306,3 +306,37 @@ func TestQuantitiesAreDecodedAsEver(t *testing.T) {
 		}
 	}
 }
+
+// The library knows a json.Number only as a string.
+func TestNumbersStayAsTheyAreWritten(t *testing.T) {
+	type numbers struct {
+		Field json.Number            `json:"field,omitempty"`
+		Map   map[string]json.Number `json:"map,omitempty"`
+		Any   any                    `json:"any,omitempty"`
+	}
+	for _, in := range []numbers{
+		{Field: "1.50", Map: map[string]json.Number{"a": "1e3"}, Any: json.Number("12345678901234567890")},
+		{Map: map[string]json.Number{"empty": ""}},
+	} {
+		want, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := wire.MarshalJSON(in)
+		if err != nil || string(got) != string(want) {
+			t.Errorf("MarshalJSON = %s, %v, want %s", got, err, want)
+		}
+	}
+	for _, body := range []string{`{"field":1.50}`, `{"field":"7"}`, `{"field":null,"map":{"a":-0}}`} {
+		var want, got numbers
+		if err := json.Unmarshal([]byte(body), &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := wire.UnmarshalJSON([]byte(body), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v (-encoding/json +wire):\n%s", body, err, cmp.Diff(want, got))
+		}
+	}
+	if body, err := wire.MarshalJSON(map[string]any{"n": json.Number("hunter2")}); err == nil {
+		t.Errorf("MarshalJSON = %s, want an error: it is no number", body)
+	}
+}

@@ -74,9 +74,25 @@ type served struct {
 type schema struct {
 	Properties           map[string]*schema `json:"properties"`
 	Items                *schema            `json:"items"`
-	AdditionalProperties *schema            `json:"additionalProperties"`
+	AdditionalProperties values             `json:"additionalProperties"`
 	Preserve             bool               `json:"x-kubernetes-preserve-unknown-fields"`
 	Embedded             bool               `json:"x-kubernetes-embedded-resource"`
+}
+
+// values is the schema of what a map holds, nil for no map. It is also written as true, for any values, and as false.
+type values struct{ *schema }
+
+// UnmarshalJSON takes all its forms.
+func (v *values) UnmarshalJSON(data []byte) error {
+	switch string(data) {
+	case "true":
+		v.schema = &schema{Preserve: true}
+		return nil
+	case "false":
+		v.schema = nil
+		return nil
+	}
+	return wire.UnmarshalJSON(data, &v.schema)
 }
 
 // read makes a definition of an object.
@@ -173,7 +189,7 @@ func lostFields(before, after *schema, path string) []string {
 		field := path + "." + name
 		inside := after.Properties[name]
 		if inside == nil {
-			inside = after.AdditionalProperties // a map takes any name
+			inside = after.AdditionalProperties.schema // a map takes any name
 		}
 		if inside == nil {
 			lost = append(lost, "field "+field)
@@ -181,11 +197,11 @@ func lostFields(before, after *schema, path string) []string {
 		}
 		lost = append(lost, lostFields(before.Properties[name], inside, field)...)
 	}
-	if before.AdditionalProperties != nil {
-		if after.AdditionalProperties == nil {
+	if values := before.AdditionalProperties.schema; values != nil {
+		if after.AdditionalProperties.schema == nil {
 			lost = append(lost, "keys of any name in "+root(path))
 		} else {
-			lost = append(lost, lostFields(before.AdditionalProperties, after.AdditionalProperties, path+"[*]")...)
+			lost = append(lost, lostFields(values, after.AdditionalProperties.schema, path+"[*]")...)
 		}
 	}
 	if before.Items != nil {

@@ -90,6 +90,17 @@ func TestLossesOfASchema(t *testing.T) {
 			after:  `{properties: {title: {}}}`,
 			want:   []string{"version v1: keys of any name in the object"},
 		},
+		{
+			name:   "a map of anything that became a struct",
+			before: `{additionalProperties: true}`,
+			after:  `{additionalProperties: false, properties: {title: {}}}`,
+			want:   []string{"version v1: keys of any name in the object"},
+		},
+		{
+			name:   "a map of structs that became one of anything",
+			before: `{additionalProperties: {properties: {title: {}}}}`,
+			after:  `{additionalProperties: true}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestApplyTypes(t *testing.T) {
 		t.Errorf("Extract (-applied +got):\n%s", diff)
 	}
 	mine.Spec.Numbers.Int, mine.Spec.Numbers.Replicas = nil, nil
-	if got, err = zoos.Apply(ctx, mine, one); err != nil {
+	if _, err = zoos.Apply(ctx, mine, one); err != nil {
 		t.Fatal(err)
 	}
 	status := &zoo.ZooApply{ObjectMeta: metav1.ObjectMeta{Name: "zoo"}, Status: &zoo.ObservedApply{Replicas: new(int32(0))}}

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,7 +55,9 @@ func TestTerminalOnNode(t *testing.T) {
 			term := newTerminal(t)
 			before := term.modes()
 			term.resize(80, 24)
-			program := call{program: "exec", args: []string{"-n", ns, "-i", "-t", "shell", "tool", "size"}, env: env}.command(limit(t), t)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it may have to be built
+			defer cancel()
+			program := call{program: "exec", args: []string{"-n", ns, "-i", "-t", "shell", "tool", "size"}, env: env}.command(ctx, t)
 			term.start(program)
 			term.await("24 80")
 			if now := term.modes(); now.Lflag&(syscall.ICANON|syscall.ECHO|syscall.ISIG) != 0 {

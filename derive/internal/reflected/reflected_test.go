@@ -23,12 +23,16 @@ type (
 	a struct {
 		X string `json:"x"`
 	}
-	b struct {
+	// Left and Right are embedded by pointers, which must be exported.
+	Left struct {
+		X string `json:"x"`
+	}
+	Right struct {
 		X string `json:"x"`
 	}
 	ambiguous struct {
-		a
-		b //nolint:govet // which is what is wrong with it
+		*Left
+		*Right
 	}
 	promoted struct {
 		metav1.Time
@@ -49,15 +53,20 @@ type (
 	inline struct {
 		A a `json:",inline"`
 	}
-	same struct {
-		A string `json:"a"`
-		B string `json:"a"` //nolint:govet // which is what is wrong with it
-	}
 	untagged struct {
 		A string
 		B string `json:",omitempty"`
 	}
 )
+
+// oneName returns a struct such as vet does not let one write.
+func oneName() reflect.Type {
+	text := reflect.TypeFor[string]()
+	return reflect.StructOf([]reflect.StructField{
+		{Name: "A", Type: text, Tag: `json:"a"`},
+		{Name: "B", Type: text, Tag: `json:"a"`},
+	})
+}
 
 type marshaler struct{}
 
@@ -216,7 +225,7 @@ func TestMistakes(t *testing.T) {
 		{"embedding what is no struct", reflect.TypeFor[embedded](), `embedded.A: the field has no json tag: add json:"a", or json:"-" to leave the field out
 embedded.a: a jsonschema tag has no effect on an embedded struct: its fields become those of the struct around it: tag them`},
 		{"inline and not embedded", reflect.TypeFor[inline](), `inline.A: encoding/json puts the fields of embedded structs without a JSON name inline, and no others: embed the type, or give the field a JSON name without "inline"`},
-		{"a name twice", reflect.TypeFor[same](), `same.B: field A has the JSON name "a" too: give one of them another`},
+		{"a name twice", oneName(), `B: field A has the JSON name "a" too: give one of them another`},
 		{"no names", reflect.TypeFor[untagged](), `untagged.A: the field has no json tag: add json:"a", or json:"-" to leave the field out
 untagged.B: the json tag has no name: add json:"b", or json:"-" to leave the field out`},
 		{"a MarshalJSON", reflect.TypeFor[marshaler](), "marshaler: it has a MarshalJSON of its own, so its Go type does not tell its schema: say it with a method JSONSchema() *jsonschema.Schema, or with OpenAPISchemaType() []string"},
