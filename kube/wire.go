@@ -24,7 +24,7 @@ type (
 	TooLargeError = wire.TooLargeError
 )
 
-// Encoding is a way to write an object as bytes, for [API.PreferEncoding], see [wire.Encoding].
+// Encoding is a way to write an object as bytes, see [wire.Encoding]; [API.PreferEncoding] takes one.
 type Encoding = wire.Encoding
 
 // The encodings.

@@ -32,7 +32,9 @@ func breaks() map[string]struct {
 		}
 		return m
 	}
-	list := func(more ...any) map[string]any { return typed("array", append([]any{"items", typed("string")}, more...)...) }
+	list := func(more ...any) map[string]any {
+		return typed("array", append([]any{"items", typed("string")}, more...)...)
+	}
 	fields := func(more ...any) map[string]any {
 		return typed("object", append([]any{"properties", map[string]any{"a": typed("string"), "b": typed("string")}}, more...)...)
 	}
