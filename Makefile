@@ -62,7 +62,7 @@ cluster-test: $(REPORT)
 
 ## e2e: the end-to-end tests, on the cluster of KUBECONFIG or else the built-in one
 e2e: $(REPORT)
-	$(GO) test -json -race -count=1 ./tests/e2e/... | $(REPORT)
+	$(GO) test -json -race -count=1 -timeout=30m ./tests/e2e/... | $(REPORT)
 
 ## e2e-k3d: the end-to-end tests on a k3d cluster; needs Docker and k3d
 e2e-k3d:

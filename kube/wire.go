@@ -22,10 +22,9 @@ type (
 	Limits = wire.Limits
 	// TooLargeError says that more was to be read than the limits allow, see [wire.TooLargeError].
 	TooLargeError = wire.TooLargeError
+	// Encoding is a way to write an object as bytes, for [API.PreferEncoding], see [wire.Encoding].
+	Encoding = wire.Encoding
 )
-
-// Encoding is a way to write an object as bytes, see [wire.Encoding]; [API.PreferEncoding] takes one.
-type Encoding = wire.Encoding
 
 // The encodings.
 const (

@@ -40,15 +40,23 @@ func testProxyVerb(t *testing.T, c *kube.Client) {
 		return fetch(ctx, func(ctx context.Context) (*http.Response, error) { return services.Proxy(ctx, "web", nil) }, "web-0\n")
 	})
 	checkNodeProxy(t, kube.ClusterWide[corev1.Node](c), node)
-	_, err = pods.Proxy(limit(t), "web-0", &kube.ProxyOptions{Port: "8080", Path: "no such path"})
+	err = refusal(pods.Proxy(limit(t), "web-0", &kube.ProxyOptions{Port: "8080", Path: "no such path"}))
 	if se, ok := errors.AsType[*kube.StatusError](err); !ok || string(se.Body) != "404 page not found\n" || !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("a path that the pod does not have: %v, want its answer", err)
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := pods.Proxy(soon, "web-0", &kube.ProxyOptions{Port: "8081"}); !errors.Is(err, kube.ErrUnavailable) {
+	if err := refusal(pods.Proxy(soon, "web-0", &kube.ProxyOptions{Port: "8081"})); !errors.Is(err, kube.ErrUnavailable) {
 		t.Errorf("a port where nobody listens: %v, want ErrUnavailable before long", err)
 	}
+}
+
+// refusal returns the error of a call that is to have one.
+func refusal(resp *http.Response, err error) error {
+	if err == nil {
+		resp.Body.Close()
+	}
+	return err
 }
 
 // checkNodeProxy asks the kubelet of a node. A server sends nothing to loopback, where the node of the test cluster is.

@@ -118,7 +118,7 @@ func newCutter(t *testing.T, server string) *cutter {
 			if err != nil {
 				return // the test has ended
 			}
-			far, err := new(net.Dialer).Dial("tcp", c.server) //nolint:noctx // it is on this machine
+			far, err := new(net.Dialer).Dial("tcp", c.server)
 			if err != nil {
 				near.Close()
 				continue

@@ -125,6 +125,6 @@ type slowWriter struct {
 
 func (w *slowWriter) Write(p []byte) (int, error) {
 	w.count += len(p)
-	time.Sleep(time.Until(w.start.Add(time.Duration(w.count) * time.Second / time.Duration(w.rate))))
+	<-time.After(time.Until(w.start.Add(time.Duration(w.count) * time.Second / time.Duration(w.rate))))
 	return len(p), nil
 }

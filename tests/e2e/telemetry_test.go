@@ -61,7 +61,7 @@ func (told *telemetry) ended() []string {
 		for _, a := range span.Attributes {
 			if slices.Contains([]attribute.Key{"http.response.status_code", "http.request.resend_count", "network.protocol.version"}, a.Key) {
 				_, last, _ := strings.Cut(string(a.Key), ".")
-				line = append(line, last+"="+a.Value.Emit())
+				line = append(line, last+"="+a.Value.String())
 			}
 		}
 		if span.Status.Code == codes.Error {
@@ -86,17 +86,18 @@ func (told *telemetry) counters(t *testing.T) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				labels[l.GetName()] = l.GetValue()
 			}
-			name := strings.TrimPrefix(f.GetName(), "kube_client_")
+			var name strings.Builder
+			name.WriteString(strings.TrimPrefix(f.GetName(), "kube_client_"))
 			for _, key := range slices.Sorted(maps.Keys(labels)) {
 				if labels[key] != "" {
-					name += " " + labels[key]
+					name.WriteString(" " + labels[key])
 				}
 			}
-			if c := m.GetCounter(); c != nil && !strings.Contains(name, "bytes") {
-				got[name] = c.GetValue()
+			if c := m.GetCounter(); c != nil && !strings.Contains(name.String(), "bytes") {
+				got[name.String()] = c.GetValue()
 			}
 			if g := m.GetGauge(); g != nil && g.GetValue() != 0 {
-				got[name] = g.GetValue()
+				got[name.String()] = g.GetValue()
 			}
 		}
 	}
