@@ -109,6 +109,7 @@ func allowedImports() map[string]map[string]string {
 			"encoding":                           "types that decode themselves are asked for no fields",
 			"encoding/base64":                    "bytes in CBOR are base64 in JSON",
 			"encoding/hex":                       "or base16",
+			"encoding/json":                      "its Number is a type of its own",
 			"github.com/go-json-experiment/json": "the engine of encoding/json/v2, which needs no GOEXPERIMENT",
 			"github.com/go-json-experiment/json/jsontext":            "its tokenizer",
 			"github.com/go-json-experiment/json/v1":                  "its options for the rules of encoding/json",

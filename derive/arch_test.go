@@ -82,7 +82,7 @@ func allowedImports() map[string]map[string]string {
 			"github.com/invopop/jsonschema": "the form of documents, and the methods with which types say theirs",
 			meta + "apis/meta/v1":           "the types whose tags are in comments",
 		},
-		"internal/samples": {"sigs.k8s.io/yaml": "writes scalars as kubectl does"},
+		"internal/manifests": {"sigs.k8s.io/yaml": "writes scalars as kubectl does"},
 		"internal/sample": {
 			meta + "api/validation":            "what servers accept as names",
 			meta + "apis/meta/v1/unstructured": "finds names in objects",

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/crd"
+	"github.com/kube-go/sdk/derive/internal/manifests"
 	"github.com/kube-go/sdk/derive/internal/sample"
-	"github.com/kube-go/sdk/derive/internal/samples"
 )
 
 // Samples returns two objects for each served version of the kinds that [CRDs] finds, which servers accept: the smallest, and one
@@ -47,7 +47,7 @@ func (r *run) samplesOf(v crd.Version, dir string) error {
 		if err != nil {
 			return err
 		}
-		body, err := samples.Render(object, v.Schema, full)
+		body, err := manifests.Render(object, v.Schema, full)
 		if err != nil {
 			return err
 		}

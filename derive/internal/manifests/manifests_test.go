@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package samples_test
+package manifests_test
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-go/sdk/derive/internal/samples"
+	"github.com/kube-go/sdk/derive/internal/manifests"
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
@@ -77,7 +77,7 @@ spec:
 `
 
 func TestSamplesAreWrittenForReaders(t *testing.T) {
-	got, err := samples.Render(object(), schema(), true)
+	got, err := manifests.Render(object(), schema(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestSamplesAreWrittenForReaders(t *testing.T) {
 
 func TestSamplesReadBackAsTheyWere(t *testing.T) {
 	for _, comments := range []bool{true, false} {
-		text, err := samples.Render(object(), schema(), comments)
+		text, err := manifests.Render(object(), schema(), comments)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func FuzzTextsReadBack(f *testing.F) {
 			t.Skip("JSON has no text that is not UTF-8, and YAML no name of more than 1024 characters")
 		}
 		in := map[string]any{"kind": text, "list": []any{text, map[string]any{"a" + text: text}}}
-		out, err := samples.Render(in, &structural.Schema{}, true)
+		out, err := manifests.Render(in, &structural.Schema{}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
