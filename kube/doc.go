@@ -105,7 +105,9 @@
 // # Kinds of your own
 //
 // Write the spec as a struct; go tool kube-derive writes the kind, its descriptor, its deep copies and its
-// CustomResourceDefinition, which [CRD] returns for Apply. See package derive.
+// CustomResourceDefinition, which [CRD] returns and [InstallCRDs] installs. "kube-derive init" starts a whole project. Package
+// derive makes definitions by reflection, derive/validation says in a unit test what a server would say of an object, and
+// derive/evolution what a change of a definition breaks.
 //
 // # Errors
 //
@@ -116,7 +118,8 @@
 //
 // # Retries and timeouts
 //
-// A verb waits as long as its context lets it, but notices a connection that has died within 45 seconds. A request that can
+// A verb waits as long as its context lets it, but notices a connection that has died within 45 seconds, and a server that
+// does not begin to answer after two minutes. A request that can
 // do no harm a second time is sent again for up to 30 seconds when the server is too busy or gone, see [RetryOptions]. What
 // keeps up (kube.Watch, caches, controllers, Await) tries again, ever more slowly, until its context
 // ends. Whatever runs has a method Run, which returns when all it started has ended.
