@@ -67,7 +67,8 @@ func allowedImports() map[string]map[string]string {
 		"internal/docs":        {"github.com/invopop/jsonschema": "the form of documents"},
 		"internal/emit":        {},
 		"internal/jsonschemas": {},
-		"internal/kind":        {meta + "util/validation": "what servers accept as names"},
+		"internal/finder":      {meta + "util/validation": "what servers accept as names"},
+		"internal/kind":        {},
 		"internal/load":        {"golang.org/x/tools/go/packages": "reads packages as the go command does"},
 		"internal/marker":      {},
 		"internal/openapi": {

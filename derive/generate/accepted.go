@@ -39,7 +39,7 @@ func (r *run) accepted(c *crd.CRD, versions []crd.Version) {
 		}
 		v, path := versionOf(p.Field, versions)
 		pos, label := r.declaredAt(v.Kind, path)
-		r.program.Mistake(v.Package, pos, fmt.Sprintf("%s: servers refuse this: %s", label, cmp.Or(p.Message, "it is wrong")))
+		r.program.Mistake(r.program.Package(v.Package), pos, fmt.Sprintf("%s: servers refuse this: %s", label, cmp.Or(p.Message, "it is wrong")))
 	}
 }
 

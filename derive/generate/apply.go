@@ -11,7 +11,7 @@ import (
 
 	"github.com/kube-go/sdk/derive/internal/applytypes"
 	"github.com/kube-go/sdk/derive/internal/emit"
-	"github.com/kube-go/sdk/derive/internal/kind"
+	"github.com/kube-go/sdk/derive/internal/finder"
 	"github.com/kube-go/sdk/derive/internal/load"
 )
 
@@ -35,7 +35,7 @@ func Apply(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 		case pkg.Foreign:
 			r.problems.add(token.Position{Filename: pkg.Dir}, "apply structs stand beside the kinds, and this package is of another module")
 		default:
-			p := &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.All, r.problems.add)}
+			p := &plan{pkg: pkg, kinds: finder.Find(r.program, pkg, finder.All, r.problems.add)}
 			r.plans = append(r.plans, p)
 			r.applyStructs(p, true)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/emit"
+	"github.com/kube-go/sdk/derive/internal/finder"
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/schema"
 	"github.com/kube-go/sdk/derive/internal/structural"
@@ -30,7 +31,7 @@ func CRDs(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 	}
 	for _, pkg := range r.program.Roots {
 		if r.program.PackageMarker(pkg, "kubebuilder:skip") == nil {
-			r.plans = append(r.plans, &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.All, r.problems.add)})
+			r.plans = append(r.plans, &plan{pkg: pkg, kinds: finder.Find(r.program, pkg, finder.All, r.problems.add)})
 		}
 	}
 	r.assemble()
@@ -46,7 +47,7 @@ func (r *run) assemble() {
 		for _, k := range p.kinds {
 			if s := r.schema(builder, k); s != nil {
 				v := crd.Version{Kind: k, Schema: s}
-				if k.Package.Foreign {
+				if r.program.Package(k.Package).Foreign {
 					v.Warn = r.warnings.add
 				}
 				versions[k.CRDName()] = append(versions[k.CRDName()], v)
@@ -93,7 +94,7 @@ func (r *run) schema(builder *schema.Builder, k *kind.Kind) *structural.Schema {
 		return nil
 	}
 	if err := s.CheckKeys(); err != nil {
-		r.program.Mistake(k.Package, k.Pos, k.Name+err.Error())
+		r.program.Mistake(r.program.Package(k.Package), k.Pos, k.Name+err.Error())
 	}
 	return s
 }

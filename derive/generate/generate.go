@@ -18,6 +18,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/deepcopy"
 	"github.com/kube-go/sdk/derive/internal/emit"
+	"github.com/kube-go/sdk/derive/internal/finder"
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/load"
 )
@@ -146,7 +147,7 @@ func (r *run) plan(pkg *load.Package) {
 	if r.program.PackageMarker(pkg, "kubebuilder:skip") != nil {
 		return
 	}
-	p := &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.Marked, r.problems.add)}
+	p := &plan{pkg: pkg, kinds: finder.Find(r.program, pkg, finder.Marked, r.problems.add)}
 	var from []*types.TypeName
 	for _, k := range p.kinds {
 		for _, obj := range []*types.TypeName{k.Root, k.Spec, k.Status} {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/emit"
+	"github.com/kube-go/sdk/derive/internal/finder"
 	"github.com/kube-go/sdk/derive/internal/jsonschemas"
-	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/schema"
 )
 
@@ -30,7 +30,7 @@ func ofKinds(ctx context.Context, patterns []string, o *Options, name string, fi
 	}
 	for _, pkg := range r.program.Roots {
 		if r.program.PackageMarker(pkg, "kubebuilder:skip") == nil {
-			r.plans = append(r.plans, &plan{pkg: pkg, kinds: kind.Find(r.program, pkg, kind.All, r.problems.add)})
+			r.plans = append(r.plans, &plan{pkg: pkg, kinds: finder.Find(r.program, pkg, finder.All, r.problems.add)})
 		}
 	}
 	for _, out := range outputs() {

@@ -96,22 +96,26 @@ func (e *Environment) Compile(s *openapi.Schema, t *Type) ([]Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the environment of rules: %w", err)
 	}
-	c := &compiler{schema: s, costs: &estimator{root: t}, cardinality: uint64(maxRequest / (t.minSize + 1))}
 	p := &provider{base.CELTypeProvider(), map[string]map[string]*cel.Type{}}
 	self := p.declare("selfType", t)
-	shared, err := base.Extend(cel.CustomTypeProvider(p), cel.Variable("self", self))
-	if err != nil {
-		return nil, fmt.Errorf("declare self: %w", err)
+	// Extending an environment takes longer than compiling a rule in it.
+	with := func(oldSelf *cel.Type) func() (*cel.Env, error) {
+		return sync.OnceValues(func() (*cel.Env, error) {
+			return base.Extend(cel.CustomTypeProvider(p), cel.Variable("self", self), cel.Variable("oldSelf", oldSelf))
+		})
 	}
-	if c.plain, err = shared.Extend(cel.Variable("oldSelf", self)); err != nil {
-		return nil, fmt.Errorf("declare oldSelf: %w", err)
-	}
-	if c.optional, err = shared.Extend(cel.Variable("oldSelf", cel.OptionalType(self))); err != nil {
-		return nil, fmt.Errorf("declare optional oldSelf: %w", err)
+	c := &compiler{
+		schema:      s,
+		plain:       with(self),
+		optional:    with(cel.OptionalType(self)),
+		costs:       &estimator{root: t},
+		cardinality: uint64(maxRequest / (t.minSize + 1)),
 	}
 	programs := make([]Program, len(s.Validations))
 	for i, rule := range s.Validations {
-		programs[i] = c.compile(rule)
+		if programs[i], err = c.compile(rule); err != nil {
+			return nil, err
+		}
 	}
 	return programs, nil
 }
@@ -119,34 +123,28 @@ func (e *Environment) Compile(s *openapi.Schema, t *Type) ([]Program, error) {
 // compiler compiles the rules of one schema.
 type compiler struct {
 	schema          *openapi.Schema
-	plain, optional *cel.Env
+	plain, optional func() (*cel.Env, error)
 	costs           *estimator
 	cardinality     uint64
 }
 
-func (c *compiler) compile(rule openapi.Rule) Program {
+// compile fails when there is no environment for the rule. What is wrong with the rule itself is in the program.
+func (c *compiler) compile(rule openapi.Rule) (Program, error) {
 	p := Program{source: rule}
 	if strings.TrimSpace(rule.Rule) == "" {
-		return p
+		return p, nil
 	}
-	env := c.plain
+	environment := c.plain
 	if rule.OptionalOldSelf != nil && *rule.OptionalOldSelf {
-		env = c.optional
+		environment = c.optional
 	}
-	ast, issues := env.Compile(rule.Rule)
-	if issues.Err() != nil {
-		p.Err = fmt.Errorf("compilation failed: %s", issues)
-		return p
+	env, err := environment()
+	if err != nil {
+		return p, fmt.Errorf("declare self and oldSelf: %w", err)
 	}
-	if ast.OutputType() != cel.BoolType {
-		p.Err = errors.New("cel expression must evaluate to a bool")
-		return p
-	}
-	for _, ref := range ast.NativeRep().ReferenceMap() {
-		p.UsesOldSelf = p.UsesOldSelf || ref.Name == "oldSelf"
-	}
-	if p.rule, p.MaxCost, p.Err = c.program(env, ast, "program instantiation failed", "cost estimation failed"); p.Err != nil {
-		return p
+	c.compileRule(env, &p)
+	if p.Err != nil {
+		return p, nil
 	}
 	p.MaxCardinality = c.cardinality
 	if rule.MessageExpression != "" {
@@ -157,7 +155,23 @@ func (c *compiler) compile(rule openapi.Rule) Program {
 			p.path = path.String()
 		}
 	}
-	return p
+	return p, nil
+}
+
+func (c *compiler) compileRule(env *cel.Env, p *Program) {
+	ast, issues := env.Compile(p.source.Rule)
+	if issues.Err() != nil {
+		p.Err = fmt.Errorf("compilation failed: %s", issues)
+		return
+	}
+	if ast.OutputType() != cel.BoolType {
+		p.Err = errors.New("cel expression must evaluate to a bool")
+		return
+	}
+	for _, ref := range ast.NativeRep().ReferenceMap() {
+		p.UsesOldSelf = p.UsesOldSelf || ref.Name == "oldSelf"
+	}
+	p.rule, p.MaxCost, p.Err = c.program(env, ast, "program instantiation failed", "cost estimation failed")
 }
 
 func (c *compiler) compileMessage(env *cel.Env, p *Program) {

@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"go/types"
 
-	"github.com/kube-go/sdk/derive/internal/load"
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
@@ -38,7 +37,7 @@ type Kind struct {
 	Rules      []structural.Rule // on the object as a whole
 	Conversion *Conversion       // nil when this version does not say
 
-	Package *load.Package
+	Package string // the import path of the package that defines it
 	Pos     token.Position
 	Root    *types.TypeName // the type, when it is written out
 	Spec    *types.TypeName // otherwise: the spec that it is generated from,

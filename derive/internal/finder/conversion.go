@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kind
+package finder
 
 import (
 	"cmp"
@@ -13,17 +13,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/load"
 )
 
 // conversion reads //kube:conversion, which stands on any one version of a kind.
-func (f *finder) conversion(k *Kind, m *load.Marker) {
+func (f *finder) conversion(k *kind.Kind, m *load.Marker) {
 	a := m.Args
 	wrong := func(format string, args ...any) {
 		f.report(m.Pos, "//kube:conversion: "+fmt.Sprintf(format, args...))
 	}
 	namespace, service, _ := strings.Cut(a.String("service"), "/")
-	c := &Conversion{
+	c := &kind.Conversion{
 		Webhook:   a.String("strategy") != "None",
 		Namespace: namespace,
 		Service:   service,

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kind
+package finder
 
 import (
 	"cmp"
@@ -10,16 +10,18 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-go/sdk/derive/internal/kind"
 )
 
 // names fills in the names that follow from others.
-func (f *finder) names(k *Kind) {
+func (f *finder) names(k *kind.Kind) {
 	k.Singular = cmp.Or(k.Singular, strings.ToLower(k.Name))
-	k.Plural = cmp.Or(k.Plural, Pluralize(k.Name))
+	k.Plural = cmp.Or(k.Plural, kind.Pluralize(k.Name))
 }
 
 // valid reports whether a server will take the names. Those that it won't are reported.
-func (f *finder) valid(k *Kind) bool {
+func (f *finder) valid(k *kind.Kind) bool {
 	ok := true
 	wrong := func(format string, args ...any) {
 		f.report(k.Pos, fmt.Sprintf(format, args...))

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kind
+package finder
 
 import (
 	"cmp"
@@ -11,9 +11,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/load"
-	"github.com/kube-go/sdk/derive/internal/marker"
-	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
 // finder looks through one package.
@@ -33,13 +32,13 @@ const (
 )
 
 // Find returns the kinds that a package defines, in the order of its sources. Mistakes are reported.
-func Find(program *load.Program, pkg *load.Package, which Which, report func(token.Position, string)) []*Kind {
+func Find(program *load.Program, pkg *load.Package, which Which, report func(token.Position, string)) []*kind.Kind {
 	f := &finder{program, pkg, report}
 	all := which == All && program.PackageMarker(pkg, "groupName") != nil
-	var kinds []*Kind
+	var kinds []*kind.Kind
 	for _, obj := range pkg.TypeNames() {
 		decl := program.Decl(obj)
-		var k *Kind
+		var k *kind.Kind
 		switch root := decl.Get("kubebuilder:object:root"); {
 		case decl.Has("kube:resource"):
 			k = f.spec(obj, decl)
@@ -72,14 +71,14 @@ func (f *finder) stray(decl *load.Decl) {
 }
 
 // spec reads the markers of a spec struct.
-func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *Kind {
+func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	m := decl.Get("kube:resource")
 	if _, ok := obj.Type().Underlying().(*types.Struct); !ok {
 		f.report(m.Pos, fmt.Sprintf("//kube:resource belongs on a struct; %s is none", obj.Name()))
 		return nil
 	}
 	a := m.Args
-	k := &Kind{
+	k := &kind.Kind{
 		Group:      a.String("group"),
 		Version:    a.String("version"),
 		Name:       a.String("kind"),
@@ -91,7 +90,7 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *Kind {
 		Served:     a.Bool("served", true),
 		Deprecated: a.Has("deprecated"),
 		Warning:    a.String("deprecated"),
-		Package:    f.pkg,
+		Package:    f.pkg.Path,
 		Pos:        m.Pos,
 		Spec:       obj,
 	}
@@ -125,7 +124,7 @@ func (f *finder) rootOnly(m *load.Marker) bool {
 }
 
 // ours reads one of the markers that stand beside //kube:resource.
-func (f *finder) ours(k *Kind, m *load.Marker) {
+func (f *finder) ours(k *kind.Kind, m *load.Marker) {
 	a := m.Args
 	switch m.Name {
 	case "kube:description":
@@ -135,21 +134,21 @@ func (f *finder) ours(k *Kind, m *load.Marker) {
 	case "kube:printcolumn":
 		k.Columns = append(k.Columns, column(m, "jsonPath"))
 	case "kube:selectablefield":
-		k.Selectable = append(k.Selectable, Path{a.String("jsonPath"), m.Pos})
+		k.Selectable = append(k.Selectable, kind.Path{Path: a.String("jsonPath"), Pos: m.Pos})
 	case "kube:metadata":
 		f.metadata(&k.Annotations, m, "annotation")
 		f.metadata(&k.Labels, m, "label")
 	case "kube:validation":
-		k.Rules = append(k.Rules, Rule(a))
+		k.Rules = append(k.Rules, kind.Rule(a))
 	case "kube:conversion":
 		f.conversion(k, m)
 	}
 }
 
 // column reads a print column, whose path is in the argument.
-func column(m *load.Marker, pathArg string) Column {
-	return Column{
-		Path:        Path{m.Args.String(pathArg), m.Pos},
+func column(m *load.Marker, pathArg string) kind.Column {
+	return kind.Column{
+		Path:        kind.Path{Path: m.Args.String(pathArg), Pos: m.Pos},
 		Name:        m.Args.String("name"),
 		Type:        m.Args.String("type"),
 		Description: m.Args.String("description"),
@@ -158,7 +157,7 @@ func column(m *load.Marker, pathArg string) Column {
 	}
 }
 
-func (f *finder) subresource(k *Kind, m *load.Marker) {
+func (f *finder) subresource(k *kind.Kind, m *load.Marker) {
 	a := m.Args
 	switch {
 	case a.Has("status") == a.Has("scale"):
@@ -171,12 +170,14 @@ func (f *finder) subresource(k *Kind, m *load.Marker) {
 	case a.String("specReplicas") == "" || a.String("statusReplicas") == "":
 		f.report(m.Pos, "//kube:subresource scale needs specReplicas=… and statusReplicas=…")
 	default:
-		k.Scale = &Scale{a.String("specReplicas"), a.String("statusReplicas"), a.String("labelSelector"), m.Pos}
+		k.Scale = &kind.Scale{
+			SpecReplicas: a.String("specReplicas"), StatusReplicas: a.String("statusReplicas"), LabelSelector: a.String("labelSelector"), Pos: m.Pos,
+		}
 	}
 }
 
 // statusType finds the type of the status: the one that the marker names, or the one that is called like the kind.
-func (f *finder) statusType(k *Kind, m *load.Marker) *types.TypeName {
+func (f *finder) statusType(k *kind.Kind, m *load.Marker) *types.TypeName {
 	name := cmp.Or(m.Args.String("status"), k.Name+"Status")
 	obj, ok := f.pkg.Types.Scope().Lookup(name).(*types.TypeName)
 	if !ok {
@@ -206,7 +207,7 @@ func (f *finder) metadata(into *map[string]string, m *load.Marker, arg string) {
 }
 
 // root reads the markers of a type that is written out. Lists are no kinds of their own.
-func (f *finder) root(obj *types.TypeName, decl *load.Decl) *Kind {
+func (f *finder) root(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	if !isObject(obj) || decl.Has("kubebuilder:skipversion") {
 		return nil
 	}
@@ -215,13 +216,13 @@ func (f *finder) root(obj *types.TypeName, decl *load.Decl) *Kind {
 		f.report(decl.Pos, fmt.Sprintf("%s: the package has no +groupName=… above its package clause", obj.Name()))
 		return nil
 	}
-	k := &Kind{
+	k := &kind.Kind{
 		Group:       group.Args.String(""),
 		Version:     path.Base(f.pkg.Path),
 		Name:        obj.Name(),
 		Description: decl.Doc,
 		Served:      !decl.Has("kubebuilder:unservedversion"),
-		Package:     f.pkg,
+		Package:     f.pkg.Path,
 		Pos:         decl.Pos,
 		Root:        obj,
 	}
@@ -239,7 +240,7 @@ func (f *finder) root(obj *types.TypeName, decl *load.Decl) *Kind {
 }
 
 // theirs reads one of the markers that stand beside +kubebuilder:object:root.
-func (f *finder) theirs(k *Kind, m *load.Marker) {
+func (f *finder) theirs(k *kind.Kind, m *load.Marker) {
 	a := m.Args
 	switch m.Name {
 	case "kubebuilder:resource":
@@ -249,11 +250,13 @@ func (f *finder) theirs(k *Kind, m *load.Marker) {
 	case "kubebuilder:subresource:status":
 		k.HasStatus = true
 	case "kubebuilder:subresource:scale":
-		k.Scale = &Scale{a.String("specpath"), a.String("statuspath"), a.String("selectorpath"), m.Pos}
+		k.Scale = &kind.Scale{
+			SpecReplicas: a.String("specpath"), StatusReplicas: a.String("statuspath"), LabelSelector: a.String("selectorpath"), Pos: m.Pos,
+		}
 	case "kubebuilder:printcolumn":
 		k.Columns = append(k.Columns, column(m, "JSONPath"))
 	case "kubebuilder:selectablefield":
-		k.Selectable = append(k.Selectable, Path{a.String("JSONPath"), m.Pos})
+		k.Selectable = append(k.Selectable, kind.Path{Path: a.String("JSONPath"), Pos: m.Pos})
 	case "kubebuilder:metadata":
 		f.metadata(&k.Annotations, m, "annotations")
 		f.metadata(&k.Labels, m, "labels")
@@ -279,19 +282,4 @@ func embeds(st *types.Struct, name string) bool {
 		}
 	}
 	return false
-}
-
-// Rule converts the arguments of a marker.
-func Rule(args marker.Args) structural.Rule {
-	r := structural.Rule{
-		Rule:              args.String("rule"),
-		Message:           args.String("message"),
-		MessageExpression: args.String("messageExpression"),
-		Reason:            args.String("reason"),
-		FieldPath:         args.String("fieldPath"),
-	}
-	if args.Has("optionalOldSelf") {
-		r.OptionalOldSelf = new(args.Bool("optionalOldSelf", false))
-	}
-	return r
 }
