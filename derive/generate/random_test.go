@@ -23,7 +23,7 @@ var crdDir = flag.String("crds", "", "write the CRDs of random types to this dir
 
 // Random types give either a definition that a server accepts, or a clear error with a place.
 func TestRandomTypesGiveCRDsOrErrors(t *testing.T) {
-	const batch = 250
+	const batch = 100
 	archive := &txtar.Archive{}
 	for seed := range batch {
 		pkg := fmt.Sprintf("thing%d", seed)

@@ -18,6 +18,7 @@ func TestCheck(t *testing.T) {
 		{"a Go file as it should be", "core/a.go", header + "package core\n", nil},
 		{"a Go file without the licence", "core/a.go", "package core\n", []string{"core/a.go:1: the file does not begin with the licence:\n" + header}},
 		{"a Go file whose licence would be a package comment", "core/a.go", strings.TrimSuffix(header, "\n") + "package core\n", []string{"core/a.go:1: the file does not begin with the licence:\n" + header}},
+		{"a Go file for somebody else", given + "project/main.go", "package main\n", nil},
 		{"a text", "README.md", "text\n", nil},
 		{"a big file", "data.json", strings.Repeat("[]\n", 100_000), []string{"data.json:1: 292 KiB are too many to keep forever; at most 256"}},
 		{"a binary file", "bin/kube", "\x7fELF\x00", []string{"bin/kube:1: a binary file; those have a place in testdata only"}},
