@@ -83,7 +83,8 @@ func testExecMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 			for range each {
 				ctx, cancel := context.WithCancelCause(limit(t))
 				p, err := pods.Exec(ctx, "talker", &kube.ExecOptions{
-					Container: "web", Command: []string{"tool", "write", "1M"}, Stdin: i%2 == 0, BufferBytes: 1 << 10, StallTimeout: -1,
+					Container: "web", Command: []string{"tool", "write", "1M"}, BufferBytes: 1 << 10, StallTimeout: -1,
+					Stdin: i >= 2 && i%2 == 0, // with an input, servers may break off at the end, see Exec
 				})
 				switch {
 				case err != nil:

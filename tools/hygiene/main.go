@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command hygiene checks the files that are, or are about to be, in the repository around the working directory: Go
-// files begin with the licence, but for those that become somebody else's, none is big or binary, and none mentions a folder of the machine it was written on.
+// files begin with the licence, but for those that become somebody else's; none is big or binary, and none mentions a
+// folder of the machine it was written on.
 package main
 
 import (
