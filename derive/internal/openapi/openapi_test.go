@@ -35,7 +35,7 @@ func FuzzSchema(f *testing.F) {
 		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}`,
 		`{"items":[{"type":"string"}],"additionalProperties":{"type":"integer","minimum":1.5},"dependencies":{"a":["b"],"c":{"type":"string"}}}`,
 		`{"x-kubernetes-validations":[{"rule":"self == oldSelf","optionalOldSelf":true}],"enum":[1,null,{"a":[2.5]}],"default":null}`,
-		`{"items":true}`, `{"additionalProperties":5}`, `[]`, `null`,
+		`{"items":true}`, `{"items":[],"dependencies":{"a":[],"b":null}}`, `{"additionalProperties":5}`, `[]`, `null`,
 	} {
 		f.Add([]byte(text))
 	}

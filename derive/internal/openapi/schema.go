@@ -179,7 +179,7 @@ func (i *Items) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON writes whichever of the two is there.
 func (i Items) MarshalJSON() ([]byte, error) {
-	if len(i.Schemas) > 0 {
+	if i.Schemas != nil {
 		return wire.MarshalJSON(i.Schemas)
 	}
 	return wire.MarshalJSON(i.Schema)
