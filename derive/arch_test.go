@@ -34,9 +34,7 @@ func allowedImports() map[string]map[string]string {
 			"github.com/kube-go/sdk/core":      "the order of versions",
 			meta + "apis/meta/v1/unstructured": "the type of objects of any kind",
 		},
-		"generate": {
-			meta + "apis/meta/v1/unstructured": "the form in which definitions are checked",
-		},
+		"generate":            {},
 		"internal/applytypes": {},
 		"internal/cel": {
 			"github.com/google/cel-go/cel":                 "the language of rules",
@@ -55,7 +53,10 @@ func allowedImports() map[string]map[string]string {
 			meta + "util/validation":                       "what servers accept as names",
 			meta + "util/validation/field":                 "the errors of servers",
 		},
-		"internal/crd":      {"sigs.k8s.io/yaml": "writes YAML as kubectl does"},
+		"internal/crd": {
+			meta + "apis/meta/v1/unstructured": "the type of objects of any kind",
+			"sigs.k8s.io/yaml":                 "writes YAML as kubectl does",
+		},
 		"internal/deepcopy": {},
 		"internal/definition": {
 			meta + "api/equality":          "what servers take for the same",
@@ -85,11 +86,8 @@ func allowedImports() map[string]map[string]string {
 		},
 		"internal/manifests": {"sigs.k8s.io/yaml": "writes scalars as kubectl does"},
 		"internal/sample": {
-			meta + "api/validation":            "what servers accept as names",
-			meta + "apis/meta/v1/unstructured": "finds names in objects",
-			"github.com/kube-go/sdk/core/wire": "reads and writes JSON",
-			meta + "runtime":                   "copies values",
-			meta + "util/validation/field":     "the errors of servers",
+			meta + "runtime":               "copies values",
+			meta + "util/validation/field": "the errors of servers",
 		},
 		"internal/scaffold":   {meta + "util/validation": "what servers accept as names"},
 		"internal/schema":     {"github.com/invopop/jsonschema": "the form of documents"},

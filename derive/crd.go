@@ -122,15 +122,7 @@ func (o *Options) reflect(t reflect.Type) (*unstructured.Unstructured, error) {
 	if len(e.Problems) > 0 {
 		return nil, e
 	}
-	body, err := definition.JSON()
-	if err != nil {
-		return nil, err
-	}
-	made := &unstructured.Unstructured{}
-	if err := made.UnmarshalJSON(body); err != nil {
-		return nil, fmt.Errorf("decode the CustomResourceDefinition of %s: %w", t, err)
-	}
-	return made, nil
+	return definition.Object()
 }
 
 func (e *ReflectError) add(msg string) { e.Problems = append(e.Problems, errors.New(msg)) }

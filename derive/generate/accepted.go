@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/validation"
@@ -23,13 +21,8 @@ import (
 // accepted checks that servers accept a definition. What they refuse is reported at the field that it is about, as far as
 // that can be told. Those who need the CRDs of other modules can't mend them, but may do so in the YAML: they are warned.
 func (r *run) accepted(c *crd.CRD, versions []crd.Version) {
-	body, err := c.JSON()
+	u, err := c.Object()
 	if err != nil {
-		r.problems.add(versions[0].Pos, err.Error())
-		return
-	}
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(body); err != nil {
 		r.problems.add(versions[0].Pos, err.Error())
 		return
 	}

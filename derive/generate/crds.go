@@ -12,8 +12,6 @@ import (
 	"slices"
 
 	"github.com/kube-go/sdk/derive/internal/crd"
-	"github.com/kube-go/sdk/derive/internal/emit"
-	"github.com/kube-go/sdk/derive/internal/finder"
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/schema"
 	"github.com/kube-go/sdk/derive/internal/structural"
@@ -25,36 +23,20 @@ import (
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func CRDs(ctx context.Context, patterns []string, o *Options) (*Files, error) {
-	r, err := open(ctx, patterns, o, emit.MetaPath)
-	if err != nil {
-		return nil, err
-	}
-	for _, pkg := range r.program.Roots {
-		if r.program.PackageMarker(pkg, "kubebuilder:skip") == nil {
-			r.plans = append(r.plans, &plan{pkg: pkg, kinds: finder.Find(r.program, pkg, finder.All, r.problems.add)})
-		}
-	}
-	r.assemble()
-	r.definitions(r.abs(cmp.Or(r.opts.Out, "crds")))
-	return r.outcome()
+	return ofKinds(ctx, patterns, o, "crds", (*run).definitions)
 }
 
-// assemble makes the definitions of all kinds.
+// assemble makes the definitions of all kinds, once.
 func (r *run) assemble() {
-	builder := schema.New(r.program, r.problems.add)
-	versions := map[string][]crd.Version{}
-	for _, p := range r.plans {
-		for _, k := range p.kinds {
-			if s := r.schema(builder, k); s != nil {
-				v := crd.Version{Kind: k, Schema: s}
-				if r.program.Package(k.Package).Foreign {
-					v.Warn = r.warnings.add
-				}
-				versions[k.CRDName()] = append(versions[k.CRDName()], v)
-			}
-		}
+	if r.crds != nil {
+		return
 	}
 	r.crds = map[string]*crd.CRD{}
+	versions := map[string][]crd.Version{}
+	for _, v := range r.versions() {
+		v.Schema = v.Schema.Clone() // whose descriptions may be shortened
+		versions[v.CRDName()] = append(versions[v.CRDName()], v)
+	}
 	for name, list := range versions {
 		slices.SortStableFunc(list, func(a, b crd.Version) int { return cmp.Compare(a.Version, b.Version) })
 		before := r.problems.count()
@@ -67,8 +49,33 @@ func (r *run) assemble() {
 	}
 }
 
+// versions describes all kinds with their rules, in the order of the sources, once.
+func (r *run) versions() []crd.Version {
+	if r.described != nil {
+		return r.described
+	}
+	builder := schema.New(r.program, r.problems.add)
+	r.described = []crd.Version{}
+	for _, p := range r.plans {
+		for _, k := range p.kinds {
+			s := r.schema(builder, k)
+			if s == nil {
+				continue
+			}
+			s.Validations = append(s.Validations, k.Rules...)
+			v := crd.Version{Kind: k, Schema: s}
+			if r.program.Package(k.Package).Foreign {
+				v.Warn = r.warnings.add
+			}
+			r.described = append(r.described, v)
+		}
+	}
+	return r.described
+}
+
 // definitions makes the files of the CRDs.
 func (r *run) definitions(dir string) {
+	r.assemble()
 	for _, name := range slices.Sorted(maps.Keys(r.crds)) {
 		c := r.crds[name]
 		path := filepath.Join(dir, c.FileName())

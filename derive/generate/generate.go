@@ -97,7 +97,8 @@ type run struct {
 	warnings  problems
 	files     []File
 	plans     []*plan
-	crds      map[string]*crd.CRD      // by the name of the CRD
+	described []crd.Version            // all kinds, see versions
+	crds      map[string]*crd.CRD      // by the name of the CRD, see assemble
 	planned   map[*types.TypeName]bool // types that are given deep copies
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/manifests"
-	"github.com/kube-go/sdk/derive/internal/sample"
+	"github.com/kube-go/sdk/derive/validation"
 )
 
 // Samples returns two objects for each served version of the kinds that [CRDs] finds, which servers accept: the smallest, and one
@@ -25,6 +25,7 @@ func Samples(ctx context.Context, patterns []string, o *Options) (*Files, error)
 
 // samples makes the files of the samples.
 func (r *run) samples(dir string) {
+	r.assemble()
 	for _, v := range r.versions() {
 		if !v.Served {
 			continue
@@ -37,17 +38,21 @@ func (r *run) samples(dir string) {
 
 // samplesOf makes the files of one version of a kind.
 func (r *run) samplesOf(v crd.Version, dir string) error {
-	sampler, err := sample.New(v.Schema, v.APIVersion(), v.Name)
+	definition, err := r.crds[v.CRDName()].Object()
+	if err != nil {
+		return err
+	}
+	validator, err := validation.New(definition, v.Version, nil)
 	if err != nil {
 		return err
 	}
 	base := filepath.Join(dir, fmt.Sprintf("%s_%s_%s", v.Group, v.Version, strings.ToLower(v.Name)))
 	for name, full := range map[string]bool{".yaml": false, "_full.yaml": true} {
-		object, err := sampler.Object(full)
+		object, err := validator.Sample(full)
 		if err != nil {
 			return err
 		}
-		body, err := manifests.Render(object, v.Schema, full)
+		body, err := manifests.Render(object.Object, v.Schema, full)
 		if err != nil {
 			return err
 		}

@@ -7,11 +7,9 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/emit"
 	"github.com/kube-go/sdk/derive/internal/finder"
 	"github.com/kube-go/sdk/derive/internal/jsonschemas"
-	"github.com/kube-go/sdk/derive/internal/schema"
 )
 
 // Schemas returns a JSON Schema for each version of the kinds that [CRDs] finds, for editors and for tools that check
@@ -39,21 +37,6 @@ func ofKinds(ctx context.Context, patterns []string, o *Options, name string, fi
 		}
 	}
 	return r.outcome()
-}
-
-// versions describes all kinds with their rules, in the order of the sources.
-func (r *run) versions() []crd.Version {
-	builder := schema.New(r.program, r.problems.add)
-	var versions []crd.Version
-	for _, p := range r.plans {
-		for _, k := range p.kinds {
-			if s := r.schema(builder, k); s != nil {
-				s.Validations = append(s.Validations, k.Rules...)
-				versions = append(versions, crd.Version{Kind: k, Schema: s})
-			}
-		}
-	}
-	return versions
 }
 
 // schemas makes the JSON Schema files.

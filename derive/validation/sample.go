@@ -25,7 +25,7 @@ func (v *Validator) Sample(full bool) (*unstructured.Unstructured, error) {
 }
 
 func (v *Validator) sampler() *sample.Sampler {
-	return sample.Of(v.root, v.group+"/"+v.version, v.kind, func(obj, old map[string]any) field.ErrorList {
+	return sample.New(v.root, v.group+"/"+v.version, v.kind, func(obj, old map[string]any) field.ErrorList {
 		u := &unstructured.Unstructured{Object: obj}
 		v.place(u, "default")
 		if old == nil {

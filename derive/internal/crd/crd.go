@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/derive/internal/kind"
@@ -130,6 +131,19 @@ func (c *CRD) JSON() ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
+// Object returns the definition as an object of its own.
+func (c *CRD) Object() (*unstructured.Unstructured, error) {
+	body, err := c.JSON()
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(body); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", c.FileName(), err)
+	}
+	return object, nil
+}
+
 type assembler struct {
 	report func(token.Position, string)
 }
@@ -218,7 +232,6 @@ func (a *assembler) stored(versions []Version) Version {
 
 // version makes the entry of one version.
 func (a *assembler) version(v Version, stored bool) map[string]any {
-	v.Schema.Validations = append(v.Schema.Validations, v.Rules...)
 	entry := map[string]any{
 		"name":    v.Version,
 		"served":  v.Served,

@@ -4,19 +4,12 @@
 package sample
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kube-go/sdk/core/wire"
-	"github.com/kube-go/sdk/derive/internal/cel"
 	"github.com/kube-go/sdk/derive/internal/openapi"
-	"github.com/kube-go/sdk/derive/internal/structural"
 	"github.com/kube-go/sdk/derive/internal/value"
 )
 
@@ -33,42 +26,7 @@ type Sampler struct {
 type Check func(obj, old map[string]any) field.ErrorList
 
 // New returns a sampler for the objects of a schema, which must be one that servers accept.
-func New(s *structural.Schema, apiVersion, kind string) (*Sampler, error) {
-	body, err := json.Marshal(s) // which knows json.Number
-	if err != nil {
-		return nil, fmt.Errorf("encode the schema: %w", err)
-	}
-	root := &openapi.Schema{}
-	if err := wire.UnmarshalJSON(body, root); err != nil {
-		return nil, fmt.Errorf("decode the schema: %w", err)
-	}
-	rules, err := cel.NewEnvironment().Rules(root, true)
-	if err != nil {
-		return nil, err
-	}
-	checker := value.NewChecker(root)
-	return Of(root, apiVersion, kind, func(obj, old map[string]any) field.ErrorList {
-		errs := checker.Check(nil, obj, nil)
-		errs = append(errs, value.CheckMeta(nil, obj, root, false)...)
-		errs = append(errs, value.CheckUnique(nil, root, obj)...)
-		name, _, _ := unstructured.NestedString(obj, "metadata", "name")
-		for _, msg := range validation.NameIsDNSSubdomain(name, false) {
-			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), name, msg))
-		}
-		if slices.ContainsFunc(errs, value.IsBlocking) {
-			return errs // rules are not asked
-		}
-		var was any
-		if old != nil {
-			was = old
-		}
-		more, _ := rules.Check(nil, obj, was, nil, cel.Budget)
-		return append(errs, more...)
-	}), nil
-}
-
-// Of returns a sampler that finds what is wrong in its own way.
-func Of(root *openapi.Schema, apiVersion, kind string, check Check) *Sampler {
+func New(root *openapi.Schema, apiVersion, kind string, check Check) *Sampler {
 	return &Sampler{apiVersion, kind, root, check}
 }
 

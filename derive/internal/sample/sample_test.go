@@ -9,28 +9,48 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/derive/internal/cel"
+	"github.com/kube-go/sdk/derive/internal/openapi"
 	"github.com/kube-go/sdk/derive/internal/sample"
-	"github.com/kube-go/sdk/derive/internal/structural"
+	"github.com/kube-go/sdk/derive/internal/value"
 )
 
-func TestObjectOfAStructuralSchema(t *testing.T) {
-	schema := &structural.Schema{Type: "object", Properties: map[string]*structural.Schema{
-		"metadata": {Type: "object"},
-		"spec": {
-			Type: "object", Required: []string{"size"},
-			Properties: map[string]*structural.Schema{
-				"size":  {Type: "integer", Minimum: json.Number("3")},
-				"color": {Type: "string", Enum: []any{"red", "blue"}},
-			},
-			Validations: []structural.Rule{{Rule: "self.size > 3"}},
-		},
-		"status": {Type: "object"},
-	}}
-	s, err := sample.New(schema, "example.com/v1", "Widget")
-	if err != nil {
+// sampler returns a sampler whose objects have to fit the schema, and to keep its rules where it has some.
+func sampler(t *testing.T, schema string, ruled bool) *sample.Sampler {
+	t.Helper()
+	root := &openapi.Schema{}
+	if err := wire.UnmarshalJSON([]byte(schema), root); err != nil {
 		t.Fatal(err)
 	}
+	checker, rules := value.NewChecker(root), &cel.Rules{}
+	if ruled {
+		var err error
+		if rules, err = cel.NewEnvironment().Rules(root, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sample.New(root, "example.com/v1", "Widget", func(obj, _ map[string]any) field.ErrorList {
+		errs := checker.Check(nil, obj, nil)
+		if !ruled || len(errs) > 0 {
+			return errs
+		}
+		errs, _ = rules.Check(nil, obj, nil, nil, cel.Budget)
+		return errs
+	})
+}
+
+func TestObject(t *testing.T) {
+	s := sampler(t, `{"type":"object","properties":{
+		"metadata":{"type":"object"},
+		"spec":{"type":"object","required":["size"],"properties":{
+			"size":{"type":"integer","minimum":3},
+			"color":{"type":"string","enum":["red","blue"]}
+		},"x-kubernetes-validations":[{"rule":"self.size > 3"}]},
+		"status":{"type":"object"}
+	}}`, true)
 	for full, want := range map[bool]map[string]any{
 		false: {"size": int64(4)},
 		true:  {"size": int64(4), "color": "red"},
@@ -58,13 +78,12 @@ func FuzzPattern(f *testing.F) {
 		if err != nil || len(pattern) > 100 {
 			return
 		}
-		schema := &structural.Schema{Type: "object", Required: []string{"spec"}, Properties: map[string]*structural.Schema{
-			"spec": {Type: "object", Required: []string{"a"}, Properties: map[string]*structural.Schema{"a": {Type: "string", Pattern: pattern}}},
-		}}
-		s, err := sample.New(schema, "example.com/v1", "Widget")
+		text, err := json.Marshal(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
+		s := sampler(t, `{"type":"object","required":["spec"],"properties":{"spec":{"type":"object","required":["a"],"properties":{
+			"a":{"type":"string","pattern":`+string(text)+`}}}}}`, false)
 		obj, err := s.Object(false)
 		if err != nil {
 			return

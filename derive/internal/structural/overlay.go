@@ -179,8 +179,8 @@ func restrictPointer(both *branches, base **uint64, top *uint64, set func(*Schem
 	restrict(both, base, top, set)
 }
 
-// clone returns a copy whose schemas are its own.
-func (s *Schema) clone() *Schema {
+// Clone returns a copy whose schemas are its own.
+func (s *Schema) Clone() *Schema {
 	if s == nil {
 		return nil
 	}
@@ -188,17 +188,17 @@ func (s *Schema) clone() *Schema {
 	list := func(in []*Schema) []*Schema {
 		out := slices.Clone(in)
 		for i := range out {
-			out[i] = out[i].clone()
+			out[i] = out[i].Clone()
 		}
 		return out
 	}
 	if s.Properties != nil {
 		c.Properties = make(map[string]*Schema, len(s.Properties))
 		for name, p := range s.Properties {
-			c.Properties[name] = p.clone()
+			c.Properties[name] = p.Clone()
 		}
 	}
-	c.Items, c.AdditionalProperties, c.Not = s.Items.clone(), s.AdditionalProperties.clone(), s.Not.clone()
+	c.Items, c.AdditionalProperties, c.Not = s.Items.Clone(), s.AdditionalProperties.Clone(), s.Not.Clone()
 	c.AllOf, c.AnyOf, c.OneOf = list(s.AllOf), list(s.AnyOf), list(s.OneOf)
 	c.Required, c.Validations = slices.Clone(s.Required), slices.Clone(s.Validations)
 	return &c

@@ -105,7 +105,7 @@ func (r *rewriter) copy(name string, s *Schema) (*Schema, error) {
 		return nil, fmt.Errorf("type %s makes the schema grow beyond %d fields, and servers store no such: "+
 			"it is used in too many places inside of each other", name, maxSize)
 	}
-	return s.clone(), nil
+	return s.Clone(), nil
 }
 
 // own converts the keywords of a schema itself.
