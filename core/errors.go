@@ -181,20 +181,26 @@ func CauseOf(err error, t metav1.CauseType) (metav1.StatusCause, bool) {
 	return metav1.StatusCause{}, false
 }
 
-// RetryAfter returns how long the server asked to wait before the request is tried again.
+// RetryAfter returns how long to wait before the request is tried again, if the server asked for a wait. It is at most
+// five minutes, whatever was asked, so that one wrong answer holds nobody up for good; what was asked stays in the
+// [StatusError].
 func RetryAfter(err error) (time.Duration, bool) {
 	se, ok := errors.AsType[*StatusError](err)
 	if !ok {
 		return 0, false
 	}
-	if se.RetryAfter > 0 {
-		return se.RetryAfter, true
+	asked := se.RetryAfter
+	if d := se.Status.Details; asked <= 0 && d != nil {
+		asked = time.Duration(d.RetryAfterSeconds) * time.Second
 	}
-	if d := se.Status.Details; d != nil && d.RetryAfterSeconds > 0 {
-		return time.Duration(d.RetryAfterSeconds) * time.Second, true
+	if asked <= 0 {
+		return 0, false
 	}
-	return 0, false
+	return min(asked, longestRetryAfter), true
 }
+
+// An API server that is busy asks for a second or some; this leaves room for a proxy that is being worked on.
+const longestRetryAfter = 5 * time.Minute
 
 // IsRetryable reports whether the same request may well succeed when it is sent again later: the server was too busy
 // or not there, or the connection broke. A conflict is not retryable: the object must be read again first. Whether

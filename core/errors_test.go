@@ -149,6 +149,8 @@ func TestRetryAfter(t *testing.T) {
 		{"a status with details that ask for nothing", &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{}}}, 0, false},
 		{"the status asks", details, 3 * time.Second, true},
 		{"the header asks, which is about this answer", fmt.Errorf("wrapped: %w", both), 2 * time.Second, true},
+		{"a header that asks for years", &core.StatusError{RetryAfter: 1e5 * time.Hour}, 5 * time.Minute, true},
+		{"details that ask for years", &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{RetryAfterSeconds: 1e9}}}, 5 * time.Minute, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

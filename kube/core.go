@@ -82,7 +82,8 @@ var (
 	ErrStoreRead            = core.ErrStoreRead
 )
 
-// RetryAfter returns how long the server asked to wait before the request is tried again, see [core.RetryAfter].
+// RetryAfter returns how long to wait before the request is tried again, if the server asked for a wait, see
+// [core.RetryAfter].
 func RetryAfter(err error) (time.Duration, bool) { return core.RetryAfter(err) }
 
 // IsRetryable reports whether the same request may well succeed when it is sent again later, see [core.IsRetryable].
