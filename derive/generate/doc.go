@@ -1,7 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generate writes the files that follow from Go types: kinds, deep copies, descriptors and CRDs.
+// Package generate writes the files that follow from Go types: kinds, deep copies, descriptors, CRDs and their samples,
+// apply structs, roles, webhook configurations, reference documentation and JSON Schemas.
 //
 // It is what the command kube-derive does, for programs that want to do it themselves:
 //
@@ -11,8 +12,10 @@
 //	}
 //	written, err := files.Write()
 //
-// [CRDs] makes the CRDs alone, of any Go module. [Run] reads sources and returns what the files should be. It changes nothing, so [Files.Stale] can tell whether a
-// tree is up to date. What the sources may say is described in the documentation of kube-derive.
+// [Run] makes what the markers in the sources ask for. [CRDs] and the other functions make one output each, and those that
+// describe kinds take any Go module. They read sources and return what the files should be. They change nothing, so
+// [Files.Stale] can tell whether a tree is up to date. What the sources may say is described in the documentation of
+// kube-derive.
 //
 // # Errors
 //
