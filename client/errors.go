@@ -85,6 +85,8 @@ func (e *NotServedError) Error() string {
 	switch {
 	case e.Subresource != "":
 		what, remedy = what+"/"+e.Subresource, "enable the subresource, or do without it"
+	case e.Resource.Group == "" && e.Resource.Version == "v1": // which every API server serves
+		remedy = "correct the address, if it is not that of a Kubernetes API server, or the kind's group"
 	case strings.Contains(e.Resource.Group, "."): // the group of a custom resource has a dot
 		remedy = "install its CustomResourceDefinition, enable the API, or correct the group and version"
 	}

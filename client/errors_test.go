@@ -117,6 +117,7 @@ func TestNotServed(t *testing.T) {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"gone","reason":"NotFound","code":404` + details + `}`
 	}
 	widgets := core.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets"}
+	deployments := core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments"}
 	for _, tc := range []struct {
 		name        string
 		res         core.Resource
@@ -131,8 +132,14 @@ func TestNotServed(t *testing.T) {
 				"install its CustomResourceDefinition, enable the API, or correct the group and version",
 		},
 		{
-			"an unknown path, built-in group", nodes, false, "text/plain", unknownPath,
-			"get nodes w: the server does not serve nodes in version v1: correct the group and version, or enable the API",
+			"an unknown path, core group", nodes, false, "text/plain", unknownPath,
+			"get nodes w: the server does not serve nodes in version v1: " +
+				"correct the address, if it is not that of a Kubernetes API server, or the kind's group",
+		},
+		{
+			"an unknown path, built-in group", deployments, false, "text/plain", unknownPath,
+			"get deployments.apps w: the server does not serve deployments.apps in version v1: " +
+				"correct the group and version, or enable the API",
 		},
 		{
 			"an unknown path, subresource", nodes, true, "text/plain", unknownPath,

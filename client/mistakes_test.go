@@ -227,8 +227,8 @@ func mistakes() []mistake {
 		{
 			name:   "another server",
 			config: kubeconfigOf("token: abc"), server: answer(404, "text/plain", "404 page not found\n"),
-			want: "get pods shop/web-0: the server does not serve pods in version v1: correct the group and version, or " +
-				"enable the API",
+			want: "get pods shop/web-0: the server does not serve pods in version v1: correct the address, if it is not " +
+				"that of a Kubernetes API server, or the kind's group",
 		},
 		{
 			name:   "a gateway",

@@ -139,15 +139,9 @@ func PathSegment(name string, prefix bool) []string {
 }
 
 func checkAPIVersion(path *field.Path, v map[string]any) field.ErrorList {
-	value, ok := v["apiVersion"]
-	text, isText := value.(string)
-	switch {
-	case !ok:
-		return field.ErrorList{field.Required(path, "")}
-	case !isText:
-		return field.ErrorList{field.Invalid(path, value, "must be a string")}
-	case text == "":
-		return field.ErrorList{field.Invalid(path, text, "must not be empty")}
+	text, errs := requiredText(path, v, "apiVersion")
+	if len(errs) > 0 {
+		return errs
 	}
 	if _, err := schema.ParseGroupVersion(text); err != nil {
 		return field.ErrorList{field.Invalid(path, text, err.Error())}
@@ -156,18 +150,27 @@ func checkAPIVersion(path *field.Path, v map[string]any) field.ErrorList {
 }
 
 func checkKind(path *field.Path, v map[string]any) field.ErrorList {
-	value, ok := v["kind"]
-	text, isText := value.(string)
-	switch {
-	case !ok:
-		return field.ErrorList{field.Required(path, "")}
-	case !isText:
-		return field.ErrorList{field.Invalid(path, value, "must be a string")}
-	case text == "":
-		return field.ErrorList{field.Invalid(path, text, "must not be empty")}
+	text, errs := requiredText(path, v, "kind")
+	if len(errs) > 0 {
+		return errs
 	}
 	if errs := utilvalidation.IsDNS1035Label(strings.ToLower(text)); len(errs) > 0 {
 		return field.ErrorList{field.Invalid(path, text, "may have mixed case, but should otherwise match: "+strings.Join(errs, ","))}
 	}
 	return nil
+}
+
+// requiredText returns a string that must be there.
+func requiredText(path *field.Path, v map[string]any, key string) (string, field.ErrorList) {
+	value, ok := v[key]
+	text, isText := value.(string)
+	switch {
+	case !ok:
+		return "", field.ErrorList{field.Required(path, "")}
+	case !isText:
+		return "", field.ErrorList{field.Invalid(path, value, "must be a string")}
+	case text == "":
+		return "", field.ErrorList{field.Invalid(path, text, "must not be empty")}
+	}
+	return text, nil
 }
