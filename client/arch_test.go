@@ -50,10 +50,10 @@ func allowedImports() map[string]map[string]string {
 			sdk + "client/config":     "what to get credentials from, and where to write new ones",
 			sdk + "client/middleware": "sends credentials",
 			"golang.org/x/oauth2":     "redeems refresh tokens",
-			"sigs.k8s.io/yaml":        "reads what plugins print",
+			sdk + "core/wire":         "reads what plugins print",
 		},
 		"config": {
-			"sigs.k8s.io/yaml": "reads kubeconfigs",
+			sdk + "core/wire": "reads kubeconfigs",
 		},
 		"webhook": {
 			sdk + "core/admission":  "reviews of requests",

@@ -37,6 +37,9 @@ type AttachOptions struct {
 // The context is the stream's. The process goes on when the stream ends; so [Process.Wait] returns nil whether the
 // process has ended well or not. How it has ended is in the pod's status.
 //
+// What the process writes last may be lost, and nothing says so: when it ends while megabytes are still on their way to a slow
+// reader, as with an [API.Exec] that has an input. All of it is in the log of the container.
+//
 // Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that is not there, does not run or has no terminal;
 // a [*request.InvalidError] for other kinds than pods.
 func (a *API[K]) Attach(ctx context.Context, name string, o *AttachOptions) (*Process, error) {

@@ -14,6 +14,9 @@ import (
 // Logs reads what a container has written, and with LogOptions.Follow what it goes on to write, as bytes. The caller
 // closes it. It ends with io.EOF when there is no more: with Follow, when the container has ended.
 //
+// Nodes rotate logs, every 10 MiB by default, and read from the newest file only: what is older does not come. A reader that
+// follows is taken along to the next file.
+//
 // The context is that of the whole reading. [API.LogLines] reads the same line by line.
 //
 // Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that is not there or has not started; when the

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -38,7 +39,8 @@ type AllLogsOptions struct {
 
 // AllLogs yields what the containers of many pods have written, ordered by time. With Follow it goes on until the context
 // ends; a line is then held back for a quarter of a second at most while an older one may come, so that the order is as
-// good as can be. A log whose connection breaks is taken up where it was left.
+// good as can be. A log whose connection breaks is taken up where it was left, unless the node has rotated that part away
+// meanwhile, see [API.Logs].
 //
 // Errors: as [API.Logs]. A pod that goes away is none: its log just ends.
 func (a *API[K]) AllLogs(ctx context.Context, o *AllLogsOptions) iter.Seq2[LogLine, error] {
@@ -125,6 +127,7 @@ func (c *logCollector) find(ctx context.Context) error {
 		list, err := c.pods.List(ctx, &request.ListOptions{LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector})
 		fatal := err != nil && (first || !core.IsRetryable(err))
 		if err == nil {
+			c.keep(list.Items)
 			for _, pod := range list.Items {
 				c.join(ctx, pod, first)
 			}
@@ -200,11 +203,16 @@ func (c *logCollector) join(ctx context.Context, pod *podFacts, first bool) {
 
 // forget forgets the containers of a pod that has gone.
 func (c *logCollector) forget(pod *podFacts) {
-	for key := range c.started {
-		if key.uid == string(pod.UID) {
-			delete(c.started, key)
-		}
+	maps.DeleteFunc(c.started, func(key logKey, _ bool) bool { return key.uid == string(pod.UID) })
+}
+
+// keep forgets the containers of all other pods, which have gone while nobody watched.
+func (c *logCollector) keep(pods []*podFacts) {
+	there := map[string]bool{}
+	for _, pod := range pods {
+		there[string(pod.UID)] = true
 	}
+	maps.DeleteFunc(c.started, func(key logKey, _ bool) bool { return !there[key.uid] })
 }
 
 // problem tells of a log that can't be read.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
 )
@@ -259,4 +260,20 @@ func TestAProblemComesAfterTheLines(t *testing.T) {
 			t.Errorf("lines = %s, %v, want a and %v", got, err, cause)
 		}
 	})
+}
+
+// TestPodsThatAreGoneAreForgotten promises that who follows logs for long does not remember all pods that there ever were.
+func TestPodsThatAreGoneAreForgotten(t *testing.T) {
+	key := func(uid, container string) logKey { return logKey{uid: uid, container: container} }
+	c := logCollector{started: map[logKey]bool{key("a", "one"): true, key("a", "two"): true, key("b", "one"): true, key("c", "one"): true}}
+	pod := func(uid string) *podFacts {
+		p := &podFacts{}
+		p.UID = types.UID(uid)
+		return p
+	}
+	c.forget(pod("c"))
+	c.keep([]*podFacts{pod("a"), pod("new")})
+	if diff := cmp.Diff(map[logKey]bool{key("a", "one"): true, key("a", "two"): true}, c.started, cmp.AllowUnexported(logKey{})); diff != "" {
+		t.Errorf("remembered (-want +got):\n%s", diff)
+	}
 }

@@ -84,7 +84,7 @@ func mistakes() []mistake {
 		{
 			name:   "tabs",
 			config: "clusters:\n\t- name: prod\n",
-			want:   "FILE:2: begins with a tab: indent with spaces",
+			want:   "FILE:2: found character that cannot start any token, such as a tab, @ or `: indent with spaces, and put text in quotes",
 		},
 		{
 			name:   "an authority that is not there",

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,17 +43,11 @@ func runPlugin(dir string) int {
 		data, _ := os.ReadFile(filepath.Join(dir, name)) // no file is nothing to do
 		return string(data)
 	}
-	if in := read("stdin"); in != "" {
-		data, _ := io.ReadAll(os.Stdin)
-		if string(data) != in {
-			return 104
-		}
-	}
 	if read("child") != "" { // who keeps the output open
 		child := exec.CommandContext(context.Background(), read("child"), "600") // outlives us
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
 		if child.Start() != nil || os.WriteFile(filepath.Join(dir, "pid"), []byte(strconv.Itoa(child.Process.Pid)), 0o600) != nil {
-			return 105
+			return 104
 		}
 	}
 	fmt.Fprint(os.Stderr, read("stderr"))

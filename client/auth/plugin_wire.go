@@ -14,9 +14,8 @@ import (
 	"time"
 	"unicode"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core/wire"
 )
 
 // The protocol of plugins, which is the same in both of its versions:
@@ -97,9 +96,12 @@ func decodeCredential(data []byte, apiVersion string) (*credential, error) {
 		return nil, errors.New("printed nothing")
 	}
 	if data[0] != '{' {
-		var err error
-		if data, err = yaml.YAMLToJSON(data); err != nil {
-			return nil, errors.New(shape)
+		for doc, err := range wire.RawDocuments(bytes.NewReader(data), nil) {
+			if err != nil {
+				return nil, errors.New(shape)
+			}
+			data = doc.JSON
+			break
 		}
 	}
 	var printed execCredential

@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // The codec of the kubeconfig model. encoding/json alone would not do: it ignores the case of names, forgets unknown
@@ -32,13 +30,10 @@ func (k *Kubeconfig) Encode() ([]byte, error) {
 	if data, err = canonicalJSON(data); err != nil {
 		return nil, err
 	}
-	// The YAML library cannot read or write all that JSON can: some line breaks, long keys, large numbers. JSON will do
-	// in their place, as it is YAML, too.
-	if text, err := yaml.JSONToYAML(data); err == nil {
-		if again, err := yaml.YAMLToJSONStrict(text); err == nil && bytes.Equal(data, again) {
-			return text, nil
-		}
+	if text, ok := encodeYAML(data); ok {
+		return text, nil
 	}
+	// JSON will do in its place, as it is YAML, too.
 	data = bytes.ReplaceAll(data, []byte("\u0085"), []byte(`\u0085`))
 	return bytes.ReplaceAll(data, []byte("\u007f"), []byte(`\u007f`)), nil
 }

@@ -120,9 +120,9 @@ type Unknown map[string]json.RawMessage
 // documents, they are merged as files are: the first that says something wins.
 func Parse(data []byte, file string) (*Kubeconfig, error) {
 	where := cmp.Or(file, "kubeconfig")
-	docs, syntax := decodeYAML(data)
-	if syntax != nil {
-		return nil, syntax.in(where)
+	docs, err := decodeYAML(data, where)
+	if err != nil {
+		return nil, err
 	}
 	parts := make([]*Kubeconfig, len(docs))
 	for i, doc := range docs {

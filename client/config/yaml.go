@@ -5,201 +5,113 @@ package config
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
-	"unicode/utf16"
 
-	"sigs.k8s.io/yaml"
+	"github.com/kube-go/sdk/core/wire"
 )
 
-// syntaxError is a mistake in the form of the text. The line counts from 1; 0 is not known.
-type syntaxError struct {
-	line    int
-	problem string
-}
-
-// decodeYAML returns each document of the text as JSON.
-func decodeYAML(data []byte) ([]json.RawMessage, *syntaxError) {
+// decodeYAML returns each document of the text as JSON. The file is where it came from.
+func decodeYAML(data []byte, file string) ([]json.RawMessage, error) {
 	var docs []json.RawMessage
-	for _, doc := range splitDocuments(decodeText(data)) {
-		if json.Valid(doc.text) { // the YAML parser does not know all of JSON
-			if err := checkJSON(doc); err != nil {
-				return nil, err
-			}
-			docs = append(docs, bytes.TrimSpace(doc.text))
-			continue
-		}
-		raw, err := yaml.YAMLToJSONStrict(doc.text) // strict: a key that is there twice is an error
-		if err != nil && bytes.Contains(doc.text, []byte("<<")) {
-			raw, err = yaml.YAMLToJSON(doc.text) // strict takes a key that replaces a merged one for a duplicate
-		}
+	for doc, err := range wire.RawDocuments(bytes.NewReader(data), nil) {
 		if err != nil {
-			return nil, yamlError(err, doc)
+			return nil, syntaxError(err, file)
 		}
-		docs = append(docs, raw)
+		var text bytes.Buffer // without the line breaks
+		if err := json.Compact(&text, doc.JSON); err != nil {
+			return nil, err
+		}
+		docs = append(docs, text.Bytes())
 	}
 	return docs, nil
 }
 
-// checkJSON reports a key that is there twice, which encoding/json does not.
-func checkJSON(doc document) *syntaxError {
-	d := json.NewDecoder(bytes.NewReader(doc.text))
+// syntaxError says where the form of the text is wrong.
+func syntaxError(err error, file string) error {
+	if e, ok := errors.AsType[*wire.DocumentError](err); ok {
+		if err = e.Err; e.Line > 0 {
+			file = fmt.Sprintf("%s:%d", file, e.Line)
+		}
+	}
+	return &FieldError{File: file, Problem: strings.TrimPrefix(err.Error(), "yaml: ")}
+}
+
+// encodeYAML writes JSON as people read it, and reports whether that reads back as the same: some numbers and line breaks
+// do not.
+func encodeYAML(data []byte) ([]byte, bool) {
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	key, twice := repeatedKey(d)
-	if !twice {
-		return nil
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, false
 	}
-	before := doc.text[:d.InputOffset()]
-	return &syntaxError{doc.line + bytes.Count(before, []byte("\n")) + 1, fmt.Sprintf("key %q is there twice: remove one", key)}
+	text := []byte(strings.Join(yamlLines(v), "\n") + "\n")
+	docs, err := decodeYAML(text, "")
+	if err != nil || len(docs) != 1 {
+		return nil, false
+	}
+	again, err := canonicalJSON(docs[0])
+	return text, err == nil && bytes.Equal(data, again)
 }
 
-// repeatedKey reads one value that is known to be valid, up to the first key that its object has already.
-func repeatedKey(d *json.Decoder) (key string, twice bool) {
-	token, err := d.Token()
-	if err != nil || token != json.Delim('{') && token != json.Delim('[') {
-		return "", false
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		if token == json.Delim('{') {
-			name, _ := d.Token()
-			key, _ := name.(string)
-			if seen[key] {
-				return key, true
+// yamlLines writes a value in block style, and what has nothing in it, as well as text that may be taken for something else,
+// in JSON.
+func yamlLines(v any) []string {
+	var lines []string
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			name, below := yamlScalar(key)+":", yamlLines(v[key])
+			switch value := v[key].(type) {
+			case map[string]any:
+				if len(value) > 0 {
+					lines = append(lines, name)
+					lines = append(lines, indented("  ", "  ", below)...)
+					continue
+				}
+			case []any:
+				if len(value) > 0 {
+					lines = append(append(lines, name), below...)
+					continue
+				}
 			}
-			seen[key] = true
+			lines = append(lines, name+" "+below[0])
 		}
-		if key, twice := repeatedKey(d); twice {
-			return key, true
+	case []any:
+		for _, item := range v {
+			lines = append(lines, indented("- ", "  ", yamlLines(item))...)
 		}
 	}
-	_, _ = d.Token() // the closing delimiter
-	return "", false
-}
-
-// decodeText turns text that begins with a byte order mark into UTF-8 without one.
-func decodeText(data []byte) []byte {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
-		return data[3:]
-	case bytes.HasPrefix(data, []byte("\xff\xfe")):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(data, []byte("\xfe\xff")):
-		order = binary.BigEndian
-	default:
-		return data
+	if len(lines) == 0 {
+		return []string{yamlScalar(v)}
 	}
-	units := make([]uint16, 0, len(data)/2)
-	for rest := data[2:]; len(rest) >= 2; rest = rest[2:] {
-		units = append(units, order.Uint16(rest))
+	return lines
+}
+
+func indented(first, next string, lines []string) []string {
+	for i := range lines {
+		lines[i] = next + lines[i]
 	}
-	return []byte(string(utf16.Decode(units)))
+	lines[0] = first + lines[0][len(next):]
+	return lines
 }
 
-// document is one YAML document and the number of lines before it.
-type document struct {
-	text []byte
-	line int
-}
-
-// splitDocuments cuts before each line "---" and at each line "...", as the YAML parser reads one document only.
-// What precedes the first content (comments, directives) stays with it.
-func splitDocuments(data []byte) []document {
-	var docs []document
-	start, startLine, line := 0, 0, 0
-	content := false
-	cut := func(end, next, nextLine int) {
-		if content {
-			docs = append(docs, document{data[start:end], startLine})
-		}
-		start, startLine, content = next, nextLine, false
-	}
-	for pos := 0; pos < len(data); line++ {
-		next := len(data)
-		if i := bytes.IndexByte(data[pos:], '\n'); i >= 0 {
-			next = pos + i + 1
-		}
-		text := bytes.TrimRight(data[pos:next], " \t\r\n")
-		switch {
-		case string(text) == "...":
-			cut(pos, next, line+1)
-		case isMarker(text):
-			if content {
-				cut(pos, pos, line)
-			}
-			content = true
-		case len(text) > 0 && text[0] != '#' && text[0] != '%':
-			content = true
-		}
-		pos = next
-	}
-	cut(len(data), len(data), line)
-	return docs
-}
-
-func isMarker(line []byte) bool {
-	rest, ok := bytes.CutPrefix(line, []byte("---"))
-	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t')
-}
-
-// The form of what the YAML parser says about a place, and about an anchor that is not there. Never written.
+// plain matches text that YAML takes as it is, unless it is one of the words for a boolean or null.
 var (
-	yamlLine   = regexp.MustCompile(`line (\d+): (.*)`)
-	yamlAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+	plain = regexp.MustCompile(`^(?:--)?[A-Za-z/](?:[A-Za-z0-9_./@=+-]|:[A-Za-z0-9_./@=+-]| [A-Za-z0-9_./@=+-])*$`)
+	word  = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
 )
 
-// yamlError words an error of the YAML parser as one line. The parser quotes the text in some of its messages; as that
-// may be a secret, only those are passed on that do not.
-func yamlError(err error, doc document) *syntaxError {
-	text := err.Error()
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ := strconv.Atoi(m[1]) // digits; a number too large is as good as any
-		problem := strings.Replace(m[2], "already set in map", "is there twice: remove one", 1)
-		if strings.HasPrefix(problem, "found character that cannot start any token") && tabbed(doc.text, line) {
-			problem = "begins with a tab: indent with spaces"
-		}
-		return &syntaxError{line + doc.line, problem}
+func yamlScalar(v any) string {
+	if s, ok := v.(string); ok && plain.MatchString(s) && !word.MatchString(s) {
+		return s
 	}
-	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
-		before, _, _ := strings.Cut(string(doc.text), "*"+m[1])
-		return &syntaxError{
-			doc.line + strings.Count(before, "\n") + 1,
-			"a value that begins with * is not the name of an anchor: put it in quotes",
-		}
-	}
-	problem := strings.TrimPrefix(text, "yaml: ")
-	for _, start := range []string{"did not find", "found ", "could not find", "mapping values", "block "} {
-		if strings.HasPrefix(problem, start) { // no line number is the first line
-			return &syntaxError{doc.line + 1, problem}
-		}
-	}
-	for _, known := range []string{
-		"control characters are not allowed", "invalid leading UTF-8 octet", "invalid trailing UTF-8 octet",
-		"incomplete UTF-8 octet sequence", "map merge requires map or sequence of maps as the value",
-		"excessive aliasing", "map key", "exceeded max depth",
-	} {
-		if strings.Contains(problem, known) {
-			return &syntaxError{0, "cannot be read as YAML or JSON: " + known}
-		}
-	}
-	return &syntaxError{0, "cannot be read as YAML or JSON: a value does not fit its tag or anchor"}
-}
-
-// tabbed reports whether a line, counted from 1, is indented by a tab.
-func tabbed(text []byte, line int) bool {
-	lines := bytes.Split(text, []byte("\n"))
-	return line > 0 && line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
-}
-
-// in puts the file and the line before what is wrong.
-func (e *syntaxError) in(file string) error {
-	if e.line > 0 {
-		file = fmt.Sprintf("%s:%d", file, e.line)
-	}
-	return &FieldError{File: file, Problem: e.problem}
+	text, _ := json.Marshal(v) // it was JSON
+	return string(text)
 }

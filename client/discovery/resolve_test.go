@@ -61,6 +61,7 @@ func TestResolveUnknown(t *testing.T) {
 	}{
 		{"a slip of the pen", "deploymets", known, "did you mean deployments.apps?"},
 		{"a slip in a kind", "DeamonSet", known, "did you mean daemonsets.apps?"},
+		{"two letters that have changed places", "pdos", known, "did you mean pods?"},
 		{"a slip in a custom resource", "gadgets", known, "did you mean widgets.example.com?"},
 		{"the wrong group", "deployments.extensions", known, "did you mean deployments.apps?"},
 		{"the wrong version", "deployments.v2.apps", sure, "did you mean deployments.apps?"},

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package drain moves the pods of a node away, so that the node can be maintained or removed. It follows the rules of
-// kubectl drain.
+// kubectl drain, but for these: it refuses before it cordons, not after; a pod that is ending already is waited for whatever
+// made it, and not asked again unless there is a GracePeriod; a budget is asked again after half a second at first, then after up
+// to five, or when the server says; and an error names all pods that stay.
 //
 //	report, err := drain.Node(ctx, c, "node-1", &drain.Options{
 //		IgnoreDaemonSets: true,
@@ -23,7 +25,8 @@
 //
 // # Retries and timeouts
 //
-// A drain goes on until the node is empty or ctx ends; give ctx a deadline. An eviction that a disruption budget does not
+// A drain goes on until the node is empty or ctx ends; give ctx a deadline. The pods of a node that is dead never end by
+// themselves. An eviction that a disruption budget does not
 // allow yet is asked for again after a while, and so is one that failed because of a busy server or a broken connection.
 //
 // # Concurrency

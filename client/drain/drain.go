@@ -34,8 +34,8 @@ type Options struct {
 	// DisableEviction deletes pods instead of evicting them, whatever the disruption budgets say.
 	DisableEviction bool
 
-	// GracePeriod is how long each pod may take to end, in whole seconds; new(time.Duration(0)) means at once. Default:
-	// the pod's own.
+	// GracePeriod is how long each pod may take to end, in whole seconds, also one that is ending already;
+	// new(time.Duration(0)) means at once. Default: the pod's own.
 	GracePeriod *time.Duration
 
 	// PodSelector is a label selector of the pods that are moved. Default: all.

@@ -87,6 +87,23 @@ func TestNode(t *testing.T) {
 			wantErr: "drain node n1: time is up; 1 pod stays: prod/a: evicted: it waits for its finalizers x/guard",
 		},
 		{
+			name: "a pod that is being deleted may be given less time",
+			pods: []*podSpec{{name: "a", deleting: true}}, o: drain.Options{GracePeriod: new(time.Second)},
+			want: []string{"a: pending", "a: evicted", "a: gone"},
+		},
+		{
+			name: "a pod of a daemon set that is being deleted is not waited for: another one comes",
+			pods: []*podSpec{{name: "a", deleting: true, stays: true, owner: "DaemonSet/agent"}},
+			o:    drain.Options{IgnoreDaemonSets: true},
+			want: []string{"a: skipped: daemon set agent keeps it there"},
+		},
+		{
+			name: "a pod of a daemon set that is gone is waited for when it is being deleted",
+			pods: []*podSpec{{name: "a", deleting: true, stays: true, owner: "DaemonSet/lost"}},
+			want: []string{"a: evicted: it is being deleted already"}, limit: time.Minute,
+			wantErr: "drain node n1: time is up; 1 pod stays: prod/a: evicted: it has been asked to go, and has not ended yet",
+		},
+		{
 			name: "a disruption budget is respected",
 			pods: []*podSpec{{name: "a", owner: "ReplicaSet/r", refusals: []string{"budget", "budget", "budget"}}},
 			want: []string{"a: pending", needs, "a: evicted", "a: gone"},

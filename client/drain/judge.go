@@ -61,29 +61,29 @@ func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string,
 	if _, ok := p.Annotations[mirrorAnnotation]; ok {
 		return Skipped, "the node itself runs it", nil
 	}
-	if p.DeletionTimestamp != nil {
-		return Evicted, "it is being deleted already", nil
-	}
-	if p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" {
-		return Pending, "", nil // nothing is lost with it
-	}
-	switch owner := metav1.GetControllerOf(p); {
-	case owner == nil && !j.options.Force:
-		return Refused, "no controller makes it again; set Force to lose it", nil
-	case owner != nil && owner.Kind == "DaemonSet":
-		state, reason, err = j.decideDaemon(ctx, core.ObjectRef{Namespace: p.Namespace, Name: owner.Name})
+	ending, finished := p.DeletionTimestamp != nil, p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed"
+	owner := metav1.GetControllerOf(p)
+	if owner != nil && owner.Kind == "DaemonSet" && !finished {
+		state, reason, err = j.decideDaemon(ctx, core.ObjectRef{Namespace: p.Namespace, Name: owner.Name}, ending)
 		if state != Pending {
 			return state, reason, err
 		}
 	}
-	if p.hasEmptyDir() && !j.options.DeleteEmptyDirData {
+	switch {
+	case ending && j.options.GracePeriod == nil:
+		return Evicted, "it is being deleted already", nil
+	case ending, finished: // it may have less time now, or nothing is lost with it
+		return Pending, "", nil
+	case owner == nil && !j.options.Force:
+		return Refused, "no controller makes it again; set Force to lose it", nil
+	case p.hasEmptyDir() && !j.options.DeleteEmptyDirData:
 		return Refused, "it has an emptyDir volume; set DeleteEmptyDirData to lose the data", nil
 	}
 	return Pending, "", nil
 }
 
-// decideDaemon is decide for the pod of a daemon set.
-func (j *judge) decideDaemon(ctx context.Context, ref core.ObjectRef) (state State, reason string, err error) {
+// decideDaemon is decide for the pod of a daemon set, which may be ending.
+func (j *judge) decideDaemon(ctx context.Context, ref core.ObjectRef, ending bool) (state State, reason string, err error) {
 	there, asked := j.daemonSets[ref]
 	if !asked {
 		sets := client.Of[metav1.PartialObjectMetadata](j.client, daemonSetResource(), ref.Namespace)
@@ -99,7 +99,7 @@ func (j *judge) decideDaemon(ctx context.Context, ref core.ObjectRef) (state Sta
 		return Skipped, "daemon set " + ref.Name + " keeps it there", nil
 	case there:
 		return Refused, "daemon set " + ref.Name + " would make it again; set IgnoreDaemonSets to leave it", nil
-	case !j.options.Force:
+	case !j.options.Force && !ending:
 		return Refused, "its daemon set " + ref.Name + " is gone; set Force to lose it", nil
 	}
 	return Pending, "", nil

@@ -77,7 +77,7 @@ type (
 	}
 )
 
-// WithAttempts returns a context whose requests [Retry] sends at most n times. It is for callers that come back by
+// WithAttempts returns a context whose requests [Retry] sends at most n times, and no more often than else. It is for callers that come back by
 // themselves, whose own waits would otherwise be multiplied, and for those that want to know at once: they ask for 1.
 func WithAttempts(ctx context.Context, n int) context.Context {
 	return context.WithValue(ctx, attemptsKey{}, max(1, n))
@@ -201,13 +201,14 @@ func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // attempts returns how often a request may be sent.
 func (t *retrier) attempts(ctx context.Context, call Call) int {
-	if n, ok := ctx.Value(attemptsKey{}).(int); ok {
-		return n
-	}
+	most := t.options.Attempts
 	if call.Verb == "watch" {
-		return min(2, t.options.Attempts)
+		most = min(2, most)
 	}
-	return t.options.Attempts
+	if n, ok := ctx.Value(attemptsKey{}).(int); ok {
+		most = min(n, most)
+	}
+	return most
 }
 
 // delay returns the back-off after the n-th attempt.

@@ -334,9 +334,10 @@ func TestRetryError(t *testing.T) {
 // TestWithAttempts promises that a caller may ask for fewer attempts, and an option for one alone.
 func TestWithAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for n, want := range map[int]int{-1: 1, 1: 1, 3: 3} {
+		for n, want := range map[int]int{-1: 1, 1: 1, 3: 3, 5: 4} {
 			s := &script{steps: []step{{status: 503}}}
-			if _, _, err := call(middleware.WithAttempts(t.Context(), n), mustRetry(t, nil)(s), get, ""); err != nil || len(s.bodies) != want {
+			layer := mustRetry(t, &middleware.RetryOptions{Attempts: 4})
+			if _, _, err := call(middleware.WithAttempts(t.Context(), n), layer(s), get, ""); err != nil || len(s.bodies) != want {
 				t.Errorf("WithAttempts(%d): %d attempts, %v; want %d", n, len(s.bodies), err, want)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // A Patch is a description of changes to an object, made by [JSONPatch], [MergePatch] or [StrategicMergePatch].
 type Patch struct {
 	contentType string
-	body        any
+	body        any // []Op for a JSON patch
 }
 
 const (
@@ -53,8 +53,13 @@ func (o Op) check(i int) error {
 	default:
 		return invalid(field, "%q is none of add, remove, replace, move, copy, test", o.Op)
 	}
-	if !isPointer(o.Path) {
+	switch moves := o.Op == "move" || o.Op == "copy"; {
+	case !isPointer(o.Path):
 		return invalid(field, "Path %q is not a JSON pointer, such as /metadata/labels/app", o.Path)
+	case o.From != "" && !moves:
+		return invalid(field, "%s goes with no From; only move and copy do", o.Op)
+	case o.Value != nil && (moves || o.Op == "remove"):
+		return invalid(field, "%s goes with no Value; only add, replace and test do", o.Op)
 	}
 	return nil
 }
@@ -76,11 +81,12 @@ func StrategicMergePatch(body any) Patch {
 
 // encode returns the patch's JSON.
 func (p Patch) encode() ([]byte, error) {
+	if ops, ok := p.body.([]Op); ok && p.contentType == typeJSONPatch {
+		return encodeOps(ops)
+	}
 	switch body := p.body.(type) {
 	case nil:
 		return nil, invalid("patch", "is empty; make one with MergePatch, JSONPatch or StrategicMergePatch")
-	case []Op:
-		return encodeOps(body)
 	case []byte:
 		return body, checkPatch(body)
 	case string:

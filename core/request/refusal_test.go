@@ -111,6 +111,7 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		{"a merge patch of nothing", patch(request.MergePatch(nil)), "patch", "is empty"},
 		{"a merge patch of no bytes", patch(request.MergePatch([]byte{})), "patch", "must be a JSON object"},
 		{"a merge patch that is a list", patch(request.MergePatch([]int{1})), "patch", "must be a JSON object"},
+		{"a merge patch of operations", patch(request.MergePatch([]request.Op{{Op: "remove", Path: "/a"}})), "patch", "must be a JSON object"},
 		{"a merge patch that is null", patch(request.MergePatch(map[string]any(nil))), "patch", "must be a JSON object"},
 		{"a merge patch in YAML", patch(request.StrategicMergePatch("a: 1")), "patch", "must be a JSON object"},
 		{"a merge patch that can't be encoded", patch(request.MergePatch(func() {})), "patch", "func()"},
@@ -118,6 +119,9 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		{"an operation nobody knows", patch(request.JSONPatch(request.Op{Op: "remove", Path: "/a"}, request.Op{Op: "set", Path: "/a"})), "patch operation 1", `"set" is none of`},
 		{"an operation without a value", patch(request.JSONPatch(request.Op{Op: "add", Path: "/a"})), "patch operation 0", "needs a Value"},
 		{"a path with dots", patch(request.JSONPatch(request.Op{Op: "remove", Path: "a.b"})), "patch operation 0", `Path "a.b" is not a JSON pointer`},
+		{"an operation with a value for nothing", patch(request.JSONPatch(request.Op{Op: "remove", Path: "/a", Value: 1})), "patch operation 0", "remove goes with no Value"},
+		{"a move of a value", patch(request.JSONPatch(request.Op{Op: "move", From: "/b", Path: "/a", Value: 1})), "patch operation 0", "move goes with no Value"},
+		{"an operation with an origin for nothing", patch(request.JSONPatch(request.Op{Op: "add", From: "/b", Path: "/a", Value: 1})), "patch operation 0", "add goes with no From"},
 		{"an origin with dots", patch(request.JSONPatch(request.Op{Op: "move", From: "a.b", Path: "/a"})), "patch operation 0", `From "a.b" is not a JSON pointer`},
 		{"a patch with a validation nobody knows", func() error {
 			_, err := request.PatchObject(pod(), request.MergePatch(`{}`), &request.PatchOptions{FieldValidation: "x"})

@@ -111,7 +111,7 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	}
 	return &Request{
 		Verb: "apply", Method: "PATCH", Path: path, Query: q,
-		Accept: t.accept(), ContentType: "application/apply-patch+yaml", Body: body, Target: t,
+		Accept: t.accept(), ContentType: wire.MediaTypeApply, Body: body, Target: t,
 	}, nil
 }
 

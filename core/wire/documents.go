@@ -67,7 +67,7 @@ func (d Document) DecodeStrict(obj core.Object) error {
 type DocumentError struct {
 	// Index is the number of the document in the stream, from 1.
 	Index int
-	// Line is the line of the stream where the mistake is, from 1, or where the document starts.
+	// Line is the line of the stream where the mistake is, from 1, or where the document starts; 0 when it is not known.
 	Line int
 	// Err is what is wrong.
 	Err error
@@ -75,6 +75,9 @@ type DocumentError struct {
 
 // Error names the document and the line.
 func (e *DocumentError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("document %d: %v", e.Index, e.Err)
+	}
 	return fmt.Sprintf("document %d, line %d: %v", e.Index, e.Line, e.Err)
 }
 
@@ -97,22 +100,57 @@ const maxListDepth = 8
 // Errors: [*DocumentError], around a [*TooLargeError] when a document is too large.
 func Documents(r io.Reader, limits *Limits) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
-		bounds := Limits{ObjectBytes: documentBytes}
-		if limits != nil && limits.ObjectBytes > 0 {
-			bounds = *limits
-		}
-		s := documents{meter: newMeter(r, "document", &bounds), yield: yield, index: 1}
+		s := objects{yield: yield}
+		s.documents = newDocuments(r, limits, func(text []byte, line int) error { return s.object(text, line, 0) })
 		if err := s.read(); err != nil && err != errStop {
 			yield(Document{}, err)
 		}
 	}
 }
 
+// RawDocument is a value out of a stream of YAML or JSON documents.
+type RawDocument struct {
+	// JSON is the value, with line breaks where the document has them. Its bytes are the caller's own.
+	JSON []byte
+	// Index is the number of the document in the stream, from 1.
+	Index int
+	// Line is the line of the stream where the value starts, from 1.
+	Line int
+}
+
+// RawDocuments reads a stream as [Documents] does, of values that are no objects of Kubernetes, such as a kubeconfig, and
+// takes nothing apart.
+//
+// Errors: [*DocumentError], around a [*TooLargeError] when a document is too large. They quote no values.
+func RawDocuments(r io.Reader, limits *Limits) iter.Seq2[RawDocument, error] {
+	return func(yield func(RawDocument, error) bool) {
+		var s *documents
+		s = newDocuments(r, limits, func(text []byte, line int) error {
+			if !yield(RawDocument{JSON: text, Index: s.index, Line: line}, nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err := s.read(); err != nil && err != errStop {
+			yield(RawDocument{}, err)
+		}
+	}
+}
+
+// documents reads a stream.
 type documents struct {
 	meter *meter
-	yield func(Document, error) bool
+	each  func(text []byte, line int) error
 	index int // of the document that is being read
 	lines int // before what is being read
+}
+
+func newDocuments(r io.Reader, limits *Limits, each func(text []byte, line int) error) *documents {
+	bounds := Limits{ObjectBytes: documentBytes}
+	if limits != nil && limits.ObjectBytes > 0 {
+		bounds = *limits
+	}
+	return &documents{meter: newMeter(r, "document", &bounds), each: each, index: 1}
 }
 
 // read reads JSON as long as it is that, then YAML, which can do more, but not all that JSON can.
@@ -133,7 +171,13 @@ func (s *documents) read() error {
 			_, err = dec.ReadToken()
 		default: // YAML's turn
 		}
-		if _, isSyntax := errors.AsType[*jsontext.SyntacticError](err); err != nil && err != io.EOF && !isSyntax {
+		syntax, isSyntax := errors.AsType[*jsontext.SyntacticError](err)
+		switch {
+		case errors.Is(err, jsontext.ErrDuplicateName): // which YAML would refuse, too
+			read := dec.UnreadBuffer()
+			line += bytes.Count(read[:min(int64(len(read)), syntax.ByteOffset-dec.InputOffset())], []byte("\n"))
+			return s.fail(line, fmt.Errorf("%s is there twice: remove one", nameElement(string(syntax.JSONPointer.LastToken()))))
+		case err != nil && err != io.EOF && !isSyntax:
 			return s.fail(line, err)
 		}
 		if raw == nil {
@@ -143,7 +187,7 @@ func (s *documents) read() error {
 		if err := s.meter.check(raw); err != nil {
 			return s.fail(line, err)
 		}
-		if err := s.object(bytes.Clone(raw), line, 0); err != nil {
+		if err := s.each(bytes.Clone(raw), line); err != nil {
 			return err
 		}
 		s.lines = line - 1 + bytes.Count(raw, []byte("\n"))
@@ -164,7 +208,10 @@ func (s *documents) readYAML(r io.Reader) error {
 			return nil
 		case err != nil:
 			line, err := yamlError(err)
-			return s.fail(s.lines+line, err)
+			if line > 0 {
+				line += s.lines
+			}
+			return s.fail(line, err)
 		}
 		root := content(&node)
 		if root == nil {
@@ -174,7 +221,7 @@ func (s *documents) readYAML(r io.Reader) error {
 		if err != nil {
 			return s.fail(s.lines+line, err)
 		}
-		if err := s.object(text, s.lines+root.Line, 0); err != nil {
+		if err := s.each(text, s.lines+root.Line); err != nil {
 			return err
 		}
 	}
@@ -184,8 +231,14 @@ func (s *documents) fail(line int, err error) error {
 	return &DocumentError{Index: s.index, Line: line, Err: err}
 }
 
+// objects hands out the objects of a stream.
+type objects struct {
+	*documents
+	yield func(Document, error) bool
+}
+
 // object hands out an object, or the items of a list.
-func (s *documents) object(data []byte, line, depth int) error {
+func (s *objects) object(data []byte, line, depth int) error {
 	var apiVersion, kind string
 	var items member
 	err := eachMember(data, func(m member) error {
@@ -225,7 +278,7 @@ func isList(items []byte) bool {
 }
 
 // list hands out the items of a list. Those of a list of one kind, such as PodList, need not say what they are.
-func (s *documents) list(data []byte, items member, line, depth int, tm typeMeta) error {
+func (s *objects) list(data []byte, items member, line, depth int, tm typeMeta) error {
 	if depth == maxListDepth {
 		return s.fail(line, fmt.Errorf("lists are nested more than %d deep", maxListDepth))
 	}

@@ -155,7 +155,8 @@ func TestDocumentsRefuse(t *testing.T) {
 		want      string
 	}{
 		{"a name given twice", as("A") + "a: 1\nb: 2\na: 3\n", 1, 5, "a is in line 3 already"},
-		{"a name given twice in JSON", "{\"apiVersion\":\"v1\",\n\"kind\":\"A\",\n\"kind\":\"B\"}", 1, 3, "kind is in line 2 already"},
+		{"a name given twice in JSON", "{\"apiVersion\":\"v1\",\n\"kind\":\"A\",\n\"kind\":\"B\"}", 1, 3, "kind is there twice: remove one"},
+		{"a name given twice in what only JSON can say", "{\"a\":\"\\/\",\n\"a\":[{}]}", 1, 2, "a is there twice: remove one"},
 		{"a name given twice, once as a number", as("A") + "v: {1: a, '1': b}", 1, 3, `1 is in line 3 already`},
 		{"an integer too large", as("A") + "a: 18446744073709551616\n", 1, 3, "does not fit 64 bits; quote it"},
 		{"a number too large", as("A") + "a: 1e400\n", 1, 3, "does not fit 64 bits"},
@@ -180,7 +181,7 @@ func TestDocumentsRefuse(t *testing.T) {
 		{"a tag nobody knows", as("A") + "a: !secret x\n", 1, 3, "no !secret"},
 		{"a binary that is no text", as("A") + "a: !!binary gIE=\n", 1, 3, "!!binary takes base64 of a text"},
 		{"a merge of a string", as("A") + "<<: b\n", 1, 3, "<< takes a mapping"},
-		{"an unknown anchor", as("A") + "a: *b\n", 1, 1, "unknown anchor"},
+		{"an unknown anchor", as("A") + "a: *b\n", 1, 0, "a value that begins with * is not the name of an anchor: put it in quotes"},
 		{"an anchor within itself", as("A") + "a: &a [*a]\n", 1, 3, "within its own anchor"},
 		{"a merge within itself", as("A") + "a: &a {<<: *a}\n", 1, 3, "within its own anchor"},
 		{"a bomb of aliases", bomb.String(), 1, 8, "aliases stand for more than"},
@@ -386,6 +387,29 @@ func TestTheYAMLOfEveryKindIsItsJSON(t *testing.T) {
 		}
 		if !cmp.Equal(objects[0].Object, objects[1].Object) || objects[0].Object == nil {
 			t.Errorf("%s (-json +yaml):\n%s", file, cmp.Diff(objects[0].Object, objects[1].Object))
+		}
+	}
+}
+
+func TestRawDocuments(t *testing.T) {
+	const stream = "[1]\n---\n# nothing\n---\na: yes\nb:\n- text\n---\n'x'\n"
+	var got []string
+	for doc, err := range wire.RawDocuments(strings.NewReader(stream), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%d:%d %s", doc.Index, doc.Line, strings.ReplaceAll(string(doc.JSON), "\n", "")))
+	}
+	want := []string{"1:1 [1]", `3:5 {"a":true,"b":["text"]}`, `4:9 "x"`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("RawDocuments (-want +got):\n%s", diff)
+	}
+	for range wire.RawDocuments(strings.NewReader(stream), nil) {
+		break // and that is all
+	}
+	for _, err := range wire.RawDocuments(strings.NewReader("a: 1\n---\nb: *secret\n"), nil) {
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error shows a value: %v", err)
 		}
 	}
 }

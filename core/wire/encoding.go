@@ -28,11 +28,8 @@ const (
 	mediaTypeCBORSequence = "application/cbor-seq" // of the answer to who asks for a watch stream in CBOR
 )
 
-// The media types of server-side applies: the first for a body in JSON, which is YAML too, the second for one in CBOR.
-const (
-	MediaTypeApply     = "application/apply-patch+yaml"
-	MediaTypeApplyCBOR = "application/apply-patch+cbor"
-)
+// MediaTypeApply is the media type of a server-side apply, whose body is in JSON, which is YAML too.
+const MediaTypeApply = "application/apply-patch+yaml"
 
 // MediaType returns the encoding's media type.
 func (e Encoding) MediaType() string {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,10 +24,11 @@ const (
 	maxAliased = 1 << 20
 )
 
-// yamlError returns what the YAML decoder says, and the line to which it says it.
+// yamlError returns what the YAML decoder says, and the line to which it says it, 0 when that is not known. The decoder
+// quotes only the names of anchors, and what it takes for one may be a secret.
 func yamlError(err error) (int, error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 1
+	line := 1 // which it leaves out
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
 		if number, what, ok := strings.Cut(rest, ": "); ok {
 			if n, err := strconv.Atoi(number); err == nil {
@@ -34,8 +36,21 @@ func yamlError(err error) (int, error) {
 			}
 		}
 	}
+	switch {
+	case strings.HasPrefix(message, "unknown anchor "):
+		line, message = 0, "a value that begins with * is not the name of an anchor: put it in quotes"
+	case strings.HasPrefix(message, "control characters "), strings.Contains(message, "UTF-"), strings.HasPrefix(message, "exceeded "):
+		line = 0
+	case line > 1 && slices.ContainsFunc(parserSays, func(start string) bool { return strings.HasPrefix(message, start) }):
+		line++ // of which these count from 0
+	case strings.HasPrefix(message, "found character that cannot start any token"):
+		message += ", such as a tab, @ or `: indent with spaces, and put text in quotes"
+	}
 	return line, errors.New("yaml: " + message)
 }
+
+// parserSays is how the messages begin that are about a whole mapping or sequence, and name the line where it begins.
+var parserSays = []string{"did not find expected key", "did not find expected node", "did not find expected '-'", "did not find expected ','"}
 
 // content returns the value of a document, nil when there is none.
 func content(document *yaml.Node) *yaml.Node {
@@ -180,7 +195,7 @@ func (w *yamlWriter) members(n *yaml.Node, depth int) (members []yamlMember, err
 			return nil, err
 		}
 		if line, ok := lines[name]; ok {
-			return nil, fmt.Errorf("yaml: %s is in line %d already", nameElement(name), line)
+			return nil, fmt.Errorf("yaml: %s is in line %d already: remove one", nameElement(name), line)
 		}
 		lines[name] = key.Line
 		members = append(members, yamlMember{name, key, value})

@@ -13,27 +13,42 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kube-go/sdk/derive/internal/cel"
 	"github.com/kube-go/sdk/derive/internal/crd"
+	"github.com/kube-go/sdk/derive/internal/definition"
 	"github.com/kube-go/sdk/derive/internal/kind"
-	"github.com/kube-go/sdk/derive/validation"
 )
 
-// accepted checks that servers accept a definition. What they refuse is reported at the field that it is about, as far as
+// accepted checks that servers accept definitions. What they refuse is reported at the field that it is about, as far as
 // that can be told. Those who need the CRDs of other modules can't mend them, but may do so in the YAML: they are warned.
-func (r *run) accepted(c *crd.CRD, versions []crd.Version) {
-	u, err := c.Object()
-	if err != nil {
-		r.problems.add(versions[0].Pos, err.Error())
+func (r *run) accepted(list []assembled) {
+	env := cel.NewEnvironment()
+	checked := sideBySide(list, func(a assembled) ([]definition.Problem, error) {
+		body, err := a.crd.Compact()
+		if err != nil {
+			return nil, err
+		}
+		_, problems := definition.Read(body, env)
+		return problems, nil
+	})
+	for i, c := range checked {
+		if c.err != nil {
+			r.problems.add(list[i].versions[0].Pos, c.err.Error())
+		}
+		for _, p := range c.value {
+			r.refused(p, list[i].versions)
+		}
+	}
+}
+
+// refused reports what servers say of a definition.
+func (r *run) refused(p definition.Problem, versions []crd.Version) {
+	if strings.Contains(p.Field, "api-approved.kubernetes.io") { // told when the kind was found
 		return
 	}
-	for _, p := range validation.Check(u) {
-		if strings.Contains(p.Field, "api-approved.kubernetes.io") { // told when the kind was found
-			continue
-		}
-		v, path := versionOf(p.Field, versions)
-		pos, label := r.declaredAt(v.Kind, path)
-		r.program.Mistake(r.program.Package(v.Package), pos, fmt.Sprintf("%s: servers refuse this: %s", label, cmp.Or(p.Message, "it is wrong")))
-	}
+	v, path := versionOf(p.Field, versions)
+	pos, label := r.declaredAt(v.Kind, path)
+	r.program.Mistake(r.program.Package(v.Package), pos, fmt.Sprintf("%s: servers refuse this: %s", label, cmp.Or(p.Message, "it is wrong")))
 }
 
 // versionOf tells which version a path is in, and what is left of it inside of the schema.

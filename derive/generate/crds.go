@@ -6,6 +6,7 @@ package generate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"go/token"
 	"maps"
 	"path/filepath"
@@ -37,16 +38,25 @@ func (r *run) assemble() {
 		v.Schema = v.Schema.Clone() // whose descriptions may be shortened
 		versions[v.CRDName()] = append(versions[v.CRDName()], v)
 	}
-	for name, list := range versions {
+	var sound []assembled
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		list := versions[name]
 		slices.SortStableFunc(list, func(a, b crd.Version) int { return cmp.Compare(a.Version, b.Version) })
 		before := r.problems.count()
 		c := crd.Assemble(list, r.problems.add)
 		r.limit(c, list)
 		if r.problems.count() == before {
-			r.accepted(c, list)
+			sound = append(sound, assembled{c, list})
 		}
 		r.crds[name] = c
 	}
+	r.accepted(sound)
+}
+
+// assembled is a definition with the versions that it is made of.
+type assembled struct {
+	crd      *crd.CRD
+	versions []crd.Version
 }
 
 // versions describes all kinds with their rules, in the order of the sources, once.
@@ -76,16 +86,36 @@ func (r *run) versions() []crd.Version {
 // definitions makes the files of the CRDs.
 func (r *run) definitions(dir string) {
 	r.assemble()
-	for _, name := range slices.Sorted(maps.Keys(r.crds)) {
-		c := r.crds[name]
+	names := slices.Sorted(maps.Keys(r.crds))
+	written := sideBySide(names, func(name string) ([]byte, error) { return r.crds[name].YAML() })
+	for i, body := range written {
+		c := r.crds[names[i]]
 		path := filepath.Join(dir, c.FileName())
-		body, err := c.YAML()
-		if err != nil {
-			r.problems.add(token.Position{Filename: path}, err.Error())
+		if body.err != nil {
+			r.problems.add(token.Position{Filename: path}, body.err.Error())
 			continue
 		}
-		r.files = append(r.files, File{Path: path, Content: body})
+		r.files = append(r.files, File{Path: path, Content: append([]byte(header(c.Packages)), body.value...)})
+		if len(body.value) > maxAnnotation/2 { // else it is not too large in JSON either
+			r.measure(c, path)
+		}
 	}
+	r.leftovers(dir, "*_*.yaml") // as they are named by crd.CRD.FileName
+}
+
+// maxAnnotation is how many bytes a CRD may have so that kubectl apply can keep it in an annotation of itself. Servers want
+// less than 262144 bytes in all annotations together, with their names.
+const maxAnnotation = 262_000
+
+// measure notes that a CRD is too large for a plain kubectl apply.
+func (r *run) measure(c *crd.CRD, path string) {
+	body, err := c.Compact()
+	if err != nil || len(body) <= maxAnnotation { // an error would have been one of the YAML before
+		return
+	}
+	r.notes.add(token.Position{Filename: path}, fmt.Sprintf(
+		"it has %d bytes, and kubectl apply takes more than %d only with --server-side; -max-size and -max-description shorten descriptions",
+		len(body), maxAnnotation))
 }
 
 // schema makes the structural schema of a kind.

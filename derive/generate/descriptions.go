@@ -53,18 +53,18 @@ func (r *run) fit(c *crd.CRD, list []described) (int, error) {
 	for _, d := range list {
 		deepest = max(deepest, d.depth)
 	}
-	size, err := c.Size()
+	body, err := c.Compact()
 	for _, shorten := range []func(string) string{firstSentence, func(string) string { return "" }} {
-		for depth := deepest; depth >= 0 && err == nil && size > r.opts.MaxSize; depth-- {
+		for depth := deepest; depth >= 0 && err == nil && len(body) > r.opts.MaxSize; depth-- {
 			for _, d := range list {
 				if d.depth == depth {
 					d.schema.Description = shorten(d.schema.Description)
 				}
 			}
-			size, err = c.Size()
+			body, err = c.Compact()
 		}
 	}
-	return size, err
+	return len(body), err
 }
 
 // collect gathers the descriptions that may be shortened, with how deep they are. Those inside of a field that says

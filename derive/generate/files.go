@@ -26,6 +26,9 @@ type Files struct {
 	// main module, they would be mistakes.
 	Warnings []Problem
 
+	// Notes say what is worth knowing of the files, such as that one is too large for a plain kubectl apply.
+	Notes []Problem
+
 	Packages int // how many were read
 	Kinds    int // how many are defined in them, each version counted
 

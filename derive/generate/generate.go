@@ -40,7 +40,7 @@ type Options struct {
 
 	// MaxSize is how many bytes a CRD may have, in JSON without white space. Of one that is larger, descriptions are
 	// shortened to their first sentence, and then left out, from the innermost fields outwards until it fits. Zero sets no
-	// limit. Servers store a megabyte and a half; kubectl apply without --server-side wants less than 262144.
+	// limit. Servers store a megabyte and a half; kubectl apply without --server-side wants at most 262000.
 	MaxSize int
 
 	// RoleName is the name of the role that gets the rules of +kubebuilder:rbac markers that name none; default:
@@ -77,7 +77,7 @@ func newRun(ctx context.Context, patterns []string, o *Options, cfg *load.Config
 		return nil, fmt.Errorf("find the directory: %w", err)
 	}
 	opts.Dir = dir
-	r := &run{opts: opts, generated: cmp.Or(cfg.Generated, load.GeneratedFile), problems: problems{dir: dir}, warnings: problems{dir: dir}}
+	r := &run{opts: opts, generated: cmp.Or(cfg.Generated, load.GeneratedFile), problems: problems{dir: dir}, warnings: problems{dir: dir}, notes: problems{dir: dir}}
 	cfg.Dir, cfg.Patterns, cfg.Report, cfg.Warn = dir, patterns, r.problems.add, r.warnings.add
 	if r.program, err = load.Load(ctx, cfg); err != nil {
 		return nil, err
@@ -95,6 +95,7 @@ type run struct {
 	generated string // the name of the Go file that is written into each package
 	problems  problems
 	warnings  problems
+	notes     problems
 	files     []File
 	plans     []*plan
 	described []crd.Version            // all kinds, see versions
@@ -136,7 +137,7 @@ func (r *run) outcome() (*Files, error) {
 		return nil, err
 	}
 	slices.SortFunc(r.files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	files := &Files{Files: r.files, Warnings: r.warnings.sorted(), Packages: len(r.program.Roots), dir: r.opts.Dir}
+	files := &Files{Files: r.files, Warnings: r.warnings.sorted(), Notes: r.notes.sorted(), Packages: len(r.program.Roots), dir: r.opts.Dir}
 	for _, p := range r.plans {
 		files.Kinds += len(p.kinds)
 	}

@@ -20,10 +20,14 @@ func Roles(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 	return fromMarkers(ctx, patterns, o, "rbac")
 }
 
+const rolesFile = "role.yaml"
+
 // roles makes the file with the roles.
 func (r *run) roles(dir string) {
 	var rules []rbac.Rule
-	r.each("kubebuilder:rbac", func(_ *load.Package, m *load.Marker) []error {
+	var packages []string
+	defer r.leftovers(dir, rolesFile)
+	r.each("kubebuilder:rbac", func(pkg *load.Package, m *load.Marker) []error {
 		rule := rbac.Rule{
 			Groups:        m.Args.Strings("groups"),
 			Resources:     m.Args.Strings("resources"),
@@ -34,15 +38,16 @@ func (r *run) roles(dir string) {
 			Role:          m.Args.String("roleName"),
 		}
 		rules = append(rules, rule)
+		packages = append(packages, pkg.Path)
 		return rule.Check()
 	})
 	if len(rules) == 0 {
 		return
 	}
-	path := filepath.Join(dir, "role.yaml")
+	path := filepath.Join(dir, rolesFile)
 	body, err := rbac.YAML(rbac.Roles(rules, r.roleName()))
 	if err != nil {
 		r.problems.add(token.Position{Filename: path}, err.Error())
 	}
-	r.files = append(r.files, File{Path: path, Content: body})
+	r.files = append(r.files, File{Path: path, Content: append([]byte(header(packages)), body...)})
 }

@@ -6,11 +6,13 @@ package generate
 import (
 	"context"
 	"fmt"
+	"go/token"
 	"path/filepath"
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/manifests"
+	"github.com/kube-go/sdk/derive/internal/structural"
 	"github.com/kube-go/sdk/derive/validation"
 )
 
@@ -38,11 +40,7 @@ func (r *run) samples(dir string) {
 
 // samplesOf makes the files of one version of a kind.
 func (r *run) samplesOf(v crd.Version, dir string) error {
-	definition, err := r.crds[v.CRDName()].Object()
-	if err != nil {
-		return err
-	}
-	validator, err := validation.New(definition, v.Version, nil)
+	validator, err := validatorOf(v)
 	if err != nil {
 		return err
 	}
@@ -59,4 +57,33 @@ func (r *run) samplesOf(v crd.Version, dir string) error {
 		r.files = append(r.files, File{Path: base + name, Content: body})
 	}
 	return nil
+}
+
+// validatorOf returns a validator of one version of a kind. Where its schema allows texts that the Go type can't be read
+// from, as for durations, the validator has an example of one that can.
+func validatorOf(v crd.Version) (*validation.Validator, error) {
+	v.Schema = v.Schema.Clone()
+	exemplify(v.Schema)
+	known := func(token.Position, string) {} // mistakes have been reported when the definition of all versions was made
+	definition, err := crd.Assemble([]crd.Version{v}, known).Object()
+	if err != nil {
+		return nil, err
+	}
+	return validation.New(definition, v.Version, nil)
+}
+
+// exemplify gives typical values as examples to what has none, and takes the descriptions away, which say nothing of values.
+func exemplify(s *structural.Schema) {
+	if s == nil {
+		return
+	}
+	s.Description = ""
+	if s.Example == nil && s.Default == nil && s.Accepts(s.Typical) == nil {
+		s.Example = s.Typical
+	}
+	for _, p := range s.Properties {
+		exemplify(p)
+	}
+	exemplify(s.Items)
+	exemplify(s.AdditionalProperties)
 }

@@ -21,11 +21,15 @@ func Webhooks(ctx context.Context, patterns []string, o *Options) (*Files, error
 	return fromMarkers(ctx, patterns, o, "webhooks")
 }
 
+const webhooksFile = "manifests.yaml"
+
 // webhooks makes the file with the webhook configurations.
 func (r *run) webhooks(dir string) {
 	var all []*webhook.Webhook
+	var packages []string
 	seen := map[string]*load.Marker{}
-	r.each("kubebuilder:webhook", func(_ *load.Package, m *load.Marker) []error {
+	defer r.leftovers(dir, webhooksFile)
+	r.each("kubebuilder:webhook", func(pkg *load.Package, m *load.Marker) []error {
 		w, errs := webhook.Parse(m.Args)
 		key := fmt.Sprint(w.Mutating, w.Name)
 		if old := seen[key]; old != nil {
@@ -33,6 +37,7 @@ func (r *run) webhooks(dir string) {
 		}
 		seen[key] = m
 		all = append(all, w)
+		packages = append(packages, pkg.Path)
 		return errs
 	})
 	mutating, validating := r.configNames(all)
@@ -40,12 +45,12 @@ func (r *run) webhooks(dir string) {
 	if len(configs) == 0 {
 		return
 	}
-	path := filepath.Join(dir, "manifests.yaml")
+	path := filepath.Join(dir, webhooksFile)
 	body, err := webhook.YAML(configs)
 	if err != nil {
 		r.problems.add(token.Position{Filename: path}, err.Error())
 	}
-	r.files = append(r.files, File{Path: path, Content: body})
+	r.files = append(r.files, File{Path: path, Content: append([]byte(header(packages)), body...)})
 }
 
 // configNames reads what the configurations are to be called.

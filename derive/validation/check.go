@@ -36,9 +36,6 @@ func (p Problem) String() string {
 	return p.Field + ": " + p.Message
 }
 
-// maxDefinition is how many bytes etcd stores in one object, unless it is told otherwise.
-const maxDefinition = 3 << 19
-
 // Check says why a server would refuse a new CustomResourceDefinition: all there is, or nothing when it takes it. The
 // definition is not changed.
 func Check(crd *unstructured.Unstructured) []Problem {
@@ -52,24 +49,10 @@ func check(crd *unstructured.Unstructured, env *cel.Environment) (*openapi.Defin
 	if err != nil {
 		return nil, []Problem{{Message: fmt.Sprintf("encode the definition: %v", err)}}
 	}
-	def, unknown, err := openapi.Decode(body)
-	if err != nil {
-		return nil, []Problem{{Message: fmt.Sprintf("decode the definition: %v", err)}}
-	}
+	def, found := definition.Read(body, env)
 	var problems []Problem
-	if gvk := def.GroupVersionKind(); gvk.Kind != "CustomResourceDefinition" || gvk.GroupVersion().String() != "apiextensions.k8s.io/v1" {
-		problems = append(problems, Problem{Field: "kind", Message: fmt.Sprintf(
-			"is %s of %q; want CustomResourceDefinition of apiextensions.k8s.io/v1", gvk.Kind, gvk.GroupVersion())})
-	}
-	if len(body) > maxDefinition {
-		problems = append(problems, Problem{Message: fmt.Sprintf(
-			"the definition has %d bytes, and servers store %d at most: shorten its descriptions", len(body), maxDefinition)})
-	}
-	for _, text := range unknown {
-		problems = append(problems, Problem{Message: text})
-	}
-	for _, err := range definition.Check(def, env) {
-		problems = append(problems, Problem{err.Field, metav1.CauseType(err.Type), err.ErrorBody()})
+	for _, p := range found {
+		problems = append(problems, Problem{p.Field, metav1.CauseType(p.Reason), p.Message})
 	}
 	return def, problems
 }

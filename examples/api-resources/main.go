@@ -18,6 +18,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/kube-go/sdk/examples/internal/args"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -52,14 +53,17 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "api-resources:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out, notes io.Writer) error {
-	o, err := parse(args, notes)
+func run(ctx context.Context, line []string, out, notes io.Writer) error {
+	o, err := parse(line)
 	if err != nil {
 		return err
 	}
@@ -82,6 +86,9 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	if err := o.print(out, resources); err != nil {
 		return err
 	}
+	if len(resources) == 0 {
+		fmt.Fprintln(notes, "no resources found")
+	}
 	var failed []error
 	for _, f := range disc.Failed() {
 		if o.group == nil || *o.group == f.GroupVersion.Group {
@@ -94,19 +101,21 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	return nil
 }
 
-func parse(args []string, notes io.Writer) (options, error) {
+// parse reads the command line.
+func parse(line []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("api-resources", flag.ContinueOnError)
-	flags.SetOutput(notes)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
 	flags.Func("group", "", func(s string) error {
 		o.group = &s
 		return nil
 	})
 	flags.BoolFunc("namespaced", "", func(s string) error {
 		yes, err := strconv.ParseBool(s)
+		if err != nil {
+			return errors.New("want true or false")
+		}
 		o.namespaced = &yes
-		return err
+		return nil
 	})
 	flags.Func("verbs", "", func(s string) error {
 		o.verbs = strings.Split(s, ",")
@@ -114,12 +123,12 @@ func parse(args []string, notes io.Writer) (options, error) {
 	})
 	flags.BoolVar(&o.allVersions, "all-versions", false, "")
 	flags.StringVar(&o.format, "o", "table", "")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
+	words, err := args.Parse(flags, line)
 	switch {
-	case flags.NArg() > 0:
-		return o, fmt.Errorf("%q is none of the flags; -h lists them", flags.Arg(0))
+	case err != nil:
+		return o, err
+	case len(words) > 0:
+		return o, fmt.Errorf("%q is none of the flags; -h lists them", words[0])
 	case !slices.Contains(strings.Split(formats, ", "), o.format):
 		return o, fmt.Errorf("-o %s: want %s", o.format, formats)
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kube-go/sdk/examples/internal/args"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -56,14 +57,17 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "apply:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, in io.Reader, out, notes io.Writer) error {
-	o, err := parse(args, notes)
+func run(ctx context.Context, line []string, in io.Reader, out, notes io.Writer) error {
+	o, err := parse(line)
 	if err != nil {
 		return err
 	}
@@ -98,11 +102,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, notes io.Writer)
 	return nil
 }
 
-func parse(args []string, notes io.Writer) (options, error) {
+// parse reads the command line.
+func parse(line []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("apply", flag.ContinueOnError)
-	flags.SetOutput(notes)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
 	flags.Func("f", "", func(path string) error {
 		o.files = append(o.files, path)
 		return nil
@@ -114,12 +117,12 @@ func parse(args []string, notes io.Writer) (options, error) {
 	flags.StringVar(&o.applySet, "applyset", "", "")
 	flags.BoolVar(&o.prune, "prune", false, "")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
+	words, err := args.Parse(flags, line)
 	switch {
-	case flags.NArg() > 0:
-		return o, fmt.Errorf("what is %q? Files are named by -f; -h says more", flags.Arg(0))
+	case err != nil:
+		return o, err
+	case len(words) > 0:
+		return o, fmt.Errorf("what is %q? Files are named by -f; -h says more", words[0])
 	case len(o.files) == 0:
 		return o, errors.New("name the files by -f; -h says more")
 	case o.prune && o.applySet == "":

@@ -15,6 +15,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-go/sdk/examples/internal/args"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -30,20 +31,23 @@ RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), or
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch err := run(ctx, os.Args[1:], os.Stdout); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "dynamic-get:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, line []string, out io.Writer) error {
 	flags := flag.NewFlagSet("dynamic-get", flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
 	namespace := flags.String("n", "", "")
-	if err := flags.Parse(args); err != nil {
+	words, err := args.Parse(flags, line)
+	if err != nil {
 		return err
 	}
-	if flags.NArg() < 1 || flags.NArg() > 2 {
+	if len(words) < 1 || len(words) > 2 {
 		return errors.New("name a resource, and an object if you like; -h says more")
 	}
 
@@ -55,7 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	res, err := disc.Resolve(flags.Arg(0))
+	res, err := disc.Resolve(words[0])
 	if err != nil {
 		return err
 	}
@@ -67,8 +71,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	objects := kube.Dynamic(c, res, ns)
 
-	if name := flags.Arg(1); name != "" {
-		obj, err := objects.Get(ctx, name, nil)
+	if len(words) == 2 {
+		obj, err := objects.Get(ctx, words[1], nil)
 		if err != nil {
 			return err
 		}

@@ -23,10 +23,16 @@ import (
 
 const usage = `exec runs a command in a container of a pod, and exits as the command does.
 
-  exec [-n NAMESPACE] [-c CONTAINER] [-i] [-t] POD COMMAND [ARGUMENT...]
+  exec [flags] POD [flags] [--] COMMAND [ARGUMENT...]
 
-  -i   pass on the standard input
-  -t   give the command a terminal, as large as this one
+  -n NAMESPACE   the namespace of the pod; default: the kubeconfig's
+  -c CONTAINER   the container; needed when the pod has several
+  -i             pass on the standard input
+  -t             give the command a terminal, as large as this one
+  -it            both
+
+  exec web-0 ls -l /var/www
+  exec -it web-0 -- sh
 `
 
 func main() {
@@ -37,39 +43,27 @@ func main() {
 	switch {
 	case errors.As(err, &exit):
 		os.Exit(exit.Code) // the command has said what was wrong
-	case err != nil && !errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "exec:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("exec", flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
-	namespace := flags.String("n", "", "")
-	o := &kube.ExecOptions{StallTimeout: -1} // whoever stops the screen may take his time
-	flags.StringVar(&o.Container, "c", "", "")
-	flags.BoolVar(&o.Stdin, "i", false, "")
-	flags.BoolVar(&o.TTY, "t", false, "")
-	if err := flags.Parse(args); err != nil {
+func run(ctx context.Context, line []string) error {
+	namespace, pod, o, err := parse(line)
+	if err != nil {
 		return err
 	}
-	if flags.NArg() < 2 {
-		return errors.New("name a pod and a command; -h says more")
-	}
-	o.Command = flags.Args()[1:]
-	if o.TTY && !term.IsTerminal(int(os.Stdin.Fd())) {
-		return errors.New("-t needs a terminal here, too; leave it out")
-	}
-
 	c, err := kube.NewClient(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if *namespace == "" {
-		*namespace = c.Namespace()
+	if namespace == "" {
+		namespace = c.Namespace()
 	}
-	p, err := kube.Namespaced[corev1.Pod](c, *namespace).Exec(ctx, flags.Arg(0), o)
+	p, err := kube.Namespaced[corev1.Pod](c, namespace).Exec(ctx, pod, o)
 	if err != nil {
 		return err
 	}
@@ -82,6 +76,36 @@ func run(ctx context.Context, args []string) error {
 		return p.Run(in, os.Stdout, os.Stderr)
 	}
 	return runTerminal(p, in)
+}
+
+// parse reads the command line. Flags stand before the pod or behind it; what comes then is the command.
+func parse(line []string) (namespace, pod string, o *kube.ExecOptions, err error) {
+	o = &kube.ExecOptions{StallTimeout: -1} // whoever stops the screen may take his time
+	flags := flag.NewFlagSet("exec", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // main prints the help, and mistakes
+	flags.StringVar(&namespace, "n", "", "")
+	flags.StringVar(&o.Container, "c", "", "")
+	flags.BoolVar(&o.Stdin, "i", false, "")
+	flags.BoolVar(&o.TTY, "t", false, "")
+	flags.BoolFunc("it", "", func(string) error {
+		o.Stdin, o.TTY = true, true
+		return nil
+	})
+	if err = flags.Parse(line); err == nil && flags.NArg() > 0 {
+		pod = flags.Arg(0)
+		err = flags.Parse(flags.Args()[1:])
+	}
+	o.Command = flags.Args()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		err = fmt.Errorf("%w; -h says more", err)
+	case len(o.Command) == 0:
+		err = errors.New("name a pod and a command; -h says more")
+	case o.TTY && !term.IsTerminal(int(os.Stdin.Fd())):
+		err = errors.New("-t needs a terminal here, too; leave it out")
+	}
+	return namespace, pod, o, err
 }
 
 // runTerminal connects the process with this terminal, which leaves it to the process what keys mean.

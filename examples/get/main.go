@@ -16,12 +16,14 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/kube-go/sdk/examples/internal/args"
 	"github.com/kube-go/sdk/kube"
 )
 
 const usage = `get prints objects of any kind, in the columns that the server has for them.
 
   get [flags] RESOURCE[,RESOURCE...] [NAME...]
+  get [flags] RESOURCE/NAME
 
 RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), one of these with a group
 (deployments.apps, deployments.v1.apps), or a category (all). Flags may stand anywhere.
@@ -58,14 +60,17 @@ func main() {
 	if ctx.Err() != nil { // which is how a watch ends
 		return
 	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "get:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out, notes io.Writer) error {
-	o, err := parse(args, notes)
+func run(ctx context.Context, line []string, out, notes io.Writer) error {
+	o, err := parse(line)
 	if err != nil {
 		return err
 	}
@@ -88,28 +93,19 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	return p.tables(ctx, resources)
 }
 
-// parse reads the command line, on which flags and names may be mixed.
-func parse(args []string, notes io.Writer) (options, error) {
+// parse reads the command line.
+func parse(line []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("get", flag.ContinueOnError)
-	flags.SetOutput(notes)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
 	flags.StringVar(&o.namespace, "n", "", "")
 	flags.BoolVar(&o.everywhere, "A", false, "")
 	flags.StringVar(&o.selector, "l", "", "")
 	flags.StringVar(&o.format, "o", "table", "")
 	flags.BoolVar(&o.watch, "w", false, "")
-	var words []string
-	for {
-		if err := flags.Parse(args); err != nil {
-			return o, err
-		}
-		if flags.NArg() == 0 {
-			break
-		}
-		words, args = append(words, flags.Arg(0)), flags.Args()[1:]
-	}
+	words, err := args.Parse(flags, line)
 	switch {
+	case err != nil:
+		return o, err
 	case len(words) == 0:
 		return o, errors.New("name a resource, such as pods; -h says more")
 	case !slices.Contains(strings.Split(formats, ", "), o.format):
@@ -118,6 +114,9 @@ func parse(args []string, notes io.Writer) (options, error) {
 		return o, errors.New("-n names one namespace, and -A means all: leave one of them out")
 	case o.watch && (o.format == "json" || o.format == "yaml"):
 		return o, fmt.Errorf("-w prints rows as they change: leave out -o %s", o.format)
+	}
+	if resource, name, ok := strings.Cut(words[0], "/"); ok && len(words) == 1 {
+		words = []string{resource, name}
 	}
 	o.resources, o.names = strings.Split(words[0], ","), words[1:]
 	switch {

@@ -46,7 +46,11 @@ func (p *printer) tables(ctx context.Context, resources []kube.Resource) error {
 	for _, res := range resources {
 		t := &table{printer: p, resource: res}
 		err := t.list(ctx)
-		found += t.print(found > 0)
+		n, writeErr := t.print(found > 0)
+		if writeErr != nil {
+			return writeErr
+		}
+		found += n
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -209,17 +213,18 @@ func plain(cell string) string {
 
 // print prints the rows that were added since the last call, and returns how many. The first come with a header, and with
 // an empty line before it if there is to be a gap.
-func (t *table) print(gap bool) int {
+func (t *table) print(gap bool) (int, error) {
 	rows := t.rows
 	t.rows = nil
 	if len(rows) == 0 {
-		return 0
+		return 0, nil
 	}
+	var text strings.Builder
 	lines := rows
 	if !t.begun && t.options.format != "name" {
 		lines = append([][]string{t.header}, rows...)
 		if gap {
-			fmt.Fprintln(t.out)
+			text.WriteByte('\n')
 		}
 	}
 	t.begun = true
@@ -232,11 +237,18 @@ func (t *table) print(gap bool) int {
 		}
 	}
 	for _, line := range lines {
-		var text strings.Builder
+		var padded strings.Builder
 		for i, cell := range line {
-			text.WriteString(cell + strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell)+3))
+			padded.WriteString(cell + strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell)+3))
 		}
-		fmt.Fprintln(t.out, strings.TrimRight(text.String(), " "))
+		text.WriteString(strings.TrimRight(padded.String(), " ") + "\n")
 	}
-	return len(rows)
+	_, err := io.WriteString(t.out, text.String())
+	return len(rows), err
+}
+
+// flush prints the rows of a table that has begun.
+func (t *table) flush() error {
+	_, err := t.print(false)
+	return err
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"strings"
 	"testing"
 
@@ -58,8 +57,8 @@ func TestTable(t *testing.T) {
 			var out bytes.Buffer
 			tab := &table{printer: &printer{options: tc.options, out: &out, several: tc.several}, resource: pods}
 			tab.add(answer)
-			if n := tab.print(false); n != 3 || tab.version != "7" {
-				t.Errorf("%d rows at version %s, want 3 at 7", n, tab.version)
+			if n, err := tab.print(false); n != 3 || tab.version != "7" || err != nil {
+				t.Errorf("%d rows at version %s, %v, want 3 at 7", n, tab.version, err)
 			}
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -76,6 +75,7 @@ func TestParse(t *testing.T) {
 	}{
 		{"flags after names", "pods web -n prod", options{resources: []string{"pods"}, names: []string{"web"}, namespace: "prod", format: "table"}, ""},
 		{"flags between them", "deploy,svc -o name -l app=web", options{resources: []string{"deploy", "svc"}, names: []string{}, selector: "app=web", format: "name"}, ""},
+		{"a name behind a slash", "deploy/web", options{resources: []string{"deploy"}, names: []string{"web"}, format: "table"}, ""},
 		{"nothing", "", options{}, "name a resource, such as pods; -h says more"},
 		{"an unknown format", "pods -o xml", options{}, "-o xml: want table, wide, json, yaml, name"},
 		{"one namespace and all", "pods -n a -A", options{}, "-n names one namespace, and -A means all: leave one of them out"},
@@ -83,10 +83,10 @@ func TestParse(t *testing.T) {
 		{"names everywhere", "pods web -A", options{}, "a name is unique in one namespace only: say which with -n, instead of -A"},
 		{"a watch of documents", "pods -w -o yaml", options{}, "-w prints rows as they change: leave out -o yaml"},
 		{"a watch of two", "pods a b -w", options{}, "-w watches one object, or all: leave out the other names"},
-		{"an unknown flag", "pods -z", options{}, "flag provided but not defined: -z"},
+		{"an unknown flag", "pods -z", options{}, "flag provided but not defined: -z; -h says more"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := parse(strings.Fields(tc.in), io.Discard)
+			got, err := parse(strings.Fields(tc.in))
 			if tc.err != "" {
 				if err == nil || err.Error() != tc.err {
 					t.Errorf("error = %v, want %s", err, tc.err)

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,7 @@ func (t *table) watch(ctx context.Context) error {
 	for {
 		err := t.watchOnce(ctx)
 		if errors.Is(err, kube.ErrExpired) {
-			err = t.list(ctx)
-			t.print(false)
+			err = cmp.Or(t.list(ctx), t.flush())
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -74,7 +74,9 @@ func (t *table) watchOnce(ctx context.Context) error {
 				t.rows[last] = append(t.rows[last], "(deleted)")
 			}
 		}
-		t.print(false)
+		if err := t.flush(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -16,24 +16,40 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/examples/internal/args"
 	"github.com/kube-go/sdk/kube"
 )
+
+const usage = `list-pods prints pods.
+
+  list-pods [-n NAMESPACE] [-l SELECTOR]
+
+  -n NAMESPACE   only the pods of this namespace
+  -l SELECTOR    only pods with these labels, such as app=web
+`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch err := run(ctx, os.Args[1:], os.Stdout); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "list-pods:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, line []string, out io.Writer) error {
 	flags := flag.NewFlagSet("list-pods", flag.ContinueOnError)
-	namespace := flags.String("n", "", "list the pods of one `namespace`; default: all")
-	selector := flags.String("l", "", "list the pods that this label `selector` selects, such as app=web")
-	if err := flags.Parse(args); err != nil {
+	namespace := flags.String("n", "", "")
+	selector := flags.String("l", "", "")
+	words, err := args.Parse(flags, line)
+	switch {
+	case err != nil:
 		return err
+	case len(words) > 0:
+		return fmt.Errorf("%q is none of the flags; -h lists them", words[0])
 	}
 
 	c, err := kube.NewClient(ctx, nil)

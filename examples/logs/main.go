@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/examples/internal/args"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -23,6 +24,8 @@ const usage = `logs prints what containers have written.
 
   logs [OPTION...] POD           one pod
   logs [OPTION...] -l SELECTOR   all pods with these labels, line by line in the order of time
+
+Options may stand anywhere.
 
   -n NAMESPACE    default: the kubeconfig's
   -c CONTAINER    default: all containers
@@ -36,15 +39,17 @@ const usage = `logs prints what containers have written.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch err := run(ctx, os.Args[1:], os.Stdout); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "logs:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, line []string, out io.Writer) error {
 	flags := flag.NewFlagSet("logs", flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
 	namespace := flags.String("n", "", "")
 	tail := flags.Int64("tail", -1, "")
 	var o kube.AllLogsOptions
@@ -54,14 +59,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.BoolVar(&o.Log.Previous, "p", false, "")
 	flags.BoolVar(&o.Log.Timestamps, "t", false, "")
 	flags.DurationVar(&o.Log.Since, "since", 0, "")
-	if err := flags.Parse(args); err != nil {
+	names, err := args.Parse(flags, line)
+	switch {
+	case err != nil:
 		return err
-	}
-	if (flags.NArg() == 1) == (o.LabelSelector != "") || flags.NArg() > 1 {
+	case (len(names) == 1) == (o.LabelSelector != "") || len(names) > 1:
 		return errors.New("name a pod, or select some with -l; -h says more")
-	}
-	if pod := flags.Arg(0); pod != "" {
-		o.FieldSelector = "metadata.name=" + pod
+	case len(names) == 1:
+		o.FieldSelector = "metadata.name=" + names[0]
 	}
 	if *tail >= 0 {
 		o.Log.TailLines = tail
@@ -78,9 +83,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		*namespace = c.Namespace()
 	}
 	pods := kube.Namespaced[corev1.Pod](c, *namespace)
-	if pod := flags.Arg(0); pod != "" { // else nothing selected would be no mistake
-		if _, err := pods.Get(ctx, pod, nil); err != nil {
+	for _, name := range names { // nothing that is selected would be no mistake
+		pod, err := pods.Get(ctx, name, nil)
+		if err != nil {
 			return err
+		}
+		for _, status := range pod.Status.ContainerStatuses {
+			if waiting := status.State.Waiting; waiting != nil {
+				fmt.Fprintf(os.Stderr, "logs: container %s of pod %s does not run: %s\n", status.Name, name, waiting.Reason)
+			}
 		}
 	}
 	return printLogs(ctx, pods, &o, out)

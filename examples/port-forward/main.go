@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kube-go/sdk/examples/internal/args"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -26,32 +27,35 @@ const usage = `port-forward connects local ports with those of a pod.
 
 Without a KIND, NAME is a pod. With one, such as svc or deploy, each connection goes to a pod of it that is ready.
 PORT is a number or a name. LOCAL is the same number unless it is given; 0 is any that is free.
-ADDRESS is localhost unless it is given. It ends with Ctrl-C.
+ADDRESS is localhost unless it is given. Flags may stand anywhere. It ends with Ctrl-C.
 `
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) && ctx.Err() == nil {
+	switch err := run(ctx, os.Args[1:]); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil && ctx.Err() == nil:
 		fmt.Fprintln(os.Stderr, "port-forward:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, line []string) error {
 	flags := flag.NewFlagSet("port-forward", flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
 	namespace := flags.String("n", "", "")
 	addresses := flags.String("address", "localhost", "")
-	if err := flags.Parse(args); err != nil {
+	words, err := args.Parse(flags, line)
+	if err != nil {
 		return err
 	}
-	if flags.NArg() < 2 {
+	if len(words) < 2 {
 		return errors.New("name a pod and a port; -h says more")
 	}
-	kind, name, ok := strings.Cut(flags.Arg(0), "/")
+	kind, name, ok := strings.Cut(words[0], "/")
 	if !ok {
-		kind, name = "pods", flags.Arg(0)
+		kind, name = "pods", words[0]
 	}
 
 	c, err := kube.NewClient(ctx, nil)
@@ -69,12 +73,16 @@ func run(ctx context.Context, args []string) error {
 	if *namespace == "" {
 		*namespace = c.Namespace()
 	}
-	forwarder, err := kube.Dynamic(c, res, *namespace).PortForward(ctx, name, nil)
+	objects := kube.Dynamic(c, res, *namespace)
+	if _, err := objects.Metadata().Get(ctx, name, nil); err != nil { // else only who connects would be told
+		return err
+	}
+	forwarder, err := objects.PortForward(ctx, name, nil)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, ports := range flags.Args()[1:] {
+	for _, ports := range words[1:] {
 		listener, err := listen(ctx, forwarder, strings.Split(*addresses, ","), ports)
 		if err != nil {
 			return err // what listens already has no connections yet, and ends with the program

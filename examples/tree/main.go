@@ -12,14 +12,16 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
+	"github.com/kube-go/sdk/examples/internal/args"
 	"github.com/kube-go/sdk/kube"
 )
 
 const usage = `tree prints an object with all that it owns, of whatever kinds, directly or through others.
 
-  tree [flags] RESOURCE NAME
+  tree [flags] RESOURCE NAME, or RESOURCE/NAME
 
 RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), or one of these with a group
 (deployments.apps). Flags may stand anywhere.
@@ -36,14 +38,17 @@ at is listed at the end, and makes the exit status 1.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "tree:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer, notes *os.File) error {
-	words, namespace, err := parse(args, notes)
+func run(ctx context.Context, line []string, out io.Writer, notes *os.File) error {
+	words, namespace, err := parse(line)
 	if err != nil {
 		return err
 	}
@@ -86,20 +91,16 @@ func run(ctx context.Context, args []string, out io.Writer, notes *os.File) erro
 	return nil
 }
 
-// parse reads the command line, on which flags and names may be mixed.
-func parse(args []string, notes io.Writer) (words []string, namespace string, err error) {
+// parse reads the command line.
+func parse(line []string) (words []string, namespace string, err error) {
 	flags := flag.NewFlagSet("tree", flag.ContinueOnError)
-	flags.SetOutput(notes)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
 	flags.StringVar(&namespace, "n", "", "")
-	for {
-		if err := flags.Parse(args); err != nil {
-			return nil, "", err
-		}
-		if flags.NArg() == 0 {
-			break
-		}
-		words, args = append(words, flags.Arg(0)), flags.Args()[1:]
+	words, err = args.Parse(flags, line)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(words) == 1 { // deploy/web
+		words = strings.Split(words[0], "/")
 	}
 	if len(words) != 2 {
 		return nil, "", errors.New("name a resource and an object, such as deploy web; -h says more")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -38,8 +39,8 @@ func (e *DowngradeError) Error() string {
 
 // definition is a CustomResourceDefinition, as far as it is looked at here.
 type definition struct {
-	source  *unstructured.Unstructured
-	onTopOf string // the version of the installed one that it was compared with; empty for none
+	source    *unstructured.Unstructured
+	installed *unstructured.Unstructured // that it was compared with; nil for none
 
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -53,7 +54,10 @@ type definition struct {
 			Kind   string `json:"kind"`
 			Plural string `json:"plural"`
 		} `json:"names"`
-		Versions []served `json:"versions"`
+		Versions   []served `json:"versions"`
+		Conversion struct {
+			Strategy string `json:"strategy"`
+		} `json:"conversion"`
 	} `json:"spec"`
 	Status struct {
 		StoredVersions []string `json:"storedVersions"`
@@ -68,6 +72,10 @@ type served struct {
 	Schema  struct {
 		OpenAPIV3Schema *schema `json:"openAPIV3Schema"`
 	} `json:"schema"`
+	Subresources map[string]any `json:"subresources"`
+	Selectable   []struct {
+		JSONPath string `json:"jsonPath"`
+	} `json:"selectableFields"`
 }
 
 // schema is the part of a schema that says which fields the server keeps.
@@ -77,6 +85,7 @@ type schema struct {
 	AdditionalProperties values             `json:"additionalProperties"`
 	Preserve             bool               `json:"x-kubernetes-preserve-unknown-fields"`
 	Embedded             bool               `json:"x-kubernetes-embedded-resource"`
+	Enum                 []any              `json:"enum"`
 }
 
 // values is the schema of what a map holds, nil for no map. It is also written as true, for any values, and as false.
@@ -159,10 +168,13 @@ func (d *definition) lostIn(next *definition) []string {
 		case v.Served && (after == nil || !after.Served):
 			losses = append(losses, "version "+v.Name)
 		case after != nil:
-			for _, field := range lostFields(v.Schema.OpenAPIV3Schema, after.Schema.OpenAPIV3Schema, "") {
-				losses = append(losses, "version "+v.Name+": "+field)
+			for _, lost := range v.lostIn(after) {
+				losses = append(losses, "version "+v.Name+": "+lost)
 			}
 		}
+	}
+	if d.converts() && !next.converts() && len(next.Spec.Versions) > 1 {
+		losses = append(losses, "conversion between versions by a webhook")
 	}
 	if before, after := d.storage(), next.storage(); after != "" && core.CompareVersions(before, after) > 0 {
 		losses = append(losses, fmt.Sprintf("storage in version %s instead of %s", before, after))
@@ -170,7 +182,27 @@ func (d *definition) lostIn(next *definition) []string {
 	return losses
 }
 
-// lostFields returns the fields of a schema that another one drops, each subtree by its root, in order of their names.
+// converts reports whether a webhook converts between versions.
+func (d *definition) converts() bool { return d.Spec.Conversion.Strategy == "Webhook" }
+
+// lostIn returns what a version has more than the one that it becomes.
+func (v *served) lostIn(next *served) []string {
+	var lost []string
+	for _, name := range slices.Sorted(maps.Keys(v.Subresources)) {
+		if next.Subresources[name] == nil {
+			lost = append(lost, "subresource "+name)
+		}
+	}
+	for _, field := range v.Selectable {
+		if !slices.Contains(next.Selectable, field) {
+			lost = append(lost, "selectable field "+field.JSONPath)
+		}
+	}
+	return append(lost, lostFields(v.Schema.OpenAPIV3Schema, next.Schema.OpenAPIV3Schema, "")...)
+}
+
+// lostFields returns the fields of a schema that another one drops, each subtree by its root, in order of their names, and
+// the values of enums that it refuses.
 func lostFields(before, after *schema, path string) []string {
 	if before == nil {
 		return nil
@@ -182,6 +214,11 @@ func lostFields(before, after *schema, path string) []string {
 		return nil // it keeps all
 	}
 	var lost []string
+	for _, value := range before.Enum {
+		if len(after.Enum) > 0 && !slices.ContainsFunc(after.Enum, func(v any) bool { return reflect.DeepEqual(v, value) }) {
+			lost = append(lost, fmt.Sprintf("value %v of %s", value, root(path)))
+		}
+	}
 	if before.Preserve && !after.Preserve {
 		lost = append(lost, "fields of any name in "+root(path))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/managed"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/wait"
 )
@@ -43,7 +44,11 @@ const (
 )
 
 // CRDs applies CustomResourceDefinitions and waits until the server serves their kinds. All definitions are compared with
-// what is installed before the first is applied. It takes over fields of other managers, since a definition has one owner.
+// what is installed before the first is applied. It takes over fields of other managers, since a definition has one owner;
+// what only others have set stays, such as the CA that somebody injects for a conversion webhook.
+//
+// It waits for as long as the context lets it, also for what may never come, as when another definition has the names of
+// this one. The error then says what was seen last. Where a webhook converts the objects, it is not waited for.
 //
 // Errors: [*DowngradeError]; [core.ErrInvalid] when the server refuses a definition; the context's cause.
 func CRDs(ctx context.Context, c *client.Client, crds []*unstructured.Unstructured, o *Options) error {
@@ -86,7 +91,7 @@ type installer struct {
 // compare refuses a definition that has less than the installed one, of which it notes the version. It waits for the
 // end of one that is being deleted.
 func (i *installer) compare(ctx context.Context, d *definition) error {
-	d.onTopOf = ""
+	d.installed = nil
 	crd, err := i.api.Get(ctx, d.Metadata.Name, nil)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
@@ -104,7 +109,7 @@ func (i *installer) compare(ctx context.Context, d *definition) error {
 	if err != nil {
 		return fmt.Errorf("what is installed: %w", err)
 	}
-	d.onTopOf = crd.GetResourceVersion()
+	d.installed = crd
 	if losses := installed.lostIn(d); len(losses) > 0 && !i.opts.AllowDowngrade {
 		return &DowngradeError{Name: d.Metadata.Name, Losses: losses}
 	}
@@ -113,22 +118,49 @@ func (i *installer) compare(ctx context.Context, d *definition) error {
 
 // apply applies a definition on top of what was compared. When somebody was faster, it is compared again.
 func (i *installer) apply(ctx context.Context, d *definition) error {
+	var err error
 	for range changes {
-		err := i.applyOnce(ctx, d)
-		if !errors.Is(err, core.ErrConflict) {
+		err = i.applyOnce(ctx, d)
+		if !errors.Is(err, core.ErrConflict) && !errors.Is(err, core.ErrAlreadyExists) {
 			return err
 		}
 		if err := i.compare(ctx, d); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("somebody changes it again and again: %d attempts found it changed", changes)
+	return fmt.Errorf("somebody changes it again and again: %d attempts found it changed: %w", changes, err)
 }
 
+// applyOnce creates a definition that is not there, since an apply would change one that somebody has created meanwhile,
+// whatever it has. Then it makes what was created the same as what was applied, and applies.
 func (i *installer) applyOnce(ctx context.Context, d *definition) error {
 	crd := d.source.DeepCopy()
-	crd.SetResourceVersion(d.onTopOf)
+	if d.installed == nil {
+		crd.SetResourceVersion("")
+		created, err := i.api.Create(ctx, crd, &request.CreateOptions{FieldManager: i.opts.FieldManager})
+		if err != nil {
+			return err
+		}
+		d.installed = created
+	}
+	if err := i.migrate(ctx, d); err != nil {
+		return err
+	}
+	crd.SetResourceVersion(d.installed.GetResourceVersion())
 	_, err := i.api.Apply(ctx, crd, &request.ApplyOptions{FieldManager: i.opts.FieldManager, Force: true})
+	return err
+}
+
+// migrate makes an apply of what the field manager has created. Otherwise, what a later definition leaves out would stay.
+func (i *installer) migrate(ctx context.Context, d *definition) error {
+	if len(d.installed.GetManagedFields()) == 0 {
+		return nil // somebody has removed them, on purpose
+	}
+	ops, err := managed.Migrate(d.installed, []string{i.opts.FieldManager}, i.opts.FieldManager, nil)
+	if err != nil || len(ops) == 0 {
+		return err
+	}
+	d.installed, err = i.api.Patch(ctx, d.Metadata.Name, request.JSONPatch(ops...), &request.PatchOptions{FieldManager: i.opts.FieldManager})
 	return err
 }
 
@@ -141,7 +173,7 @@ func (i *installer) await(ctx context.Context, d *definition) error {
 		if !v.Served {
 			continue
 		}
-		if err := i.awaitServed(ctx, d.resource(v.Name)); err != nil {
+		if err := i.awaitServed(ctx, d, v.Name); err != nil {
 			return err
 		}
 	}
@@ -149,13 +181,19 @@ func (i *installer) await(ctx context.Context, d *definition) error {
 }
 
 // awaitServed waits until a kind can be watched, which is a moment after it is established: the server first has to fill
-// a cache of its objects, and until then says that it has no such kind, or that it is too busy.
-func (i *installer) awaitServed(ctx context.Context, res core.Resource) error {
+// a cache of its objects, and until then says that it has no such kind, or that it is too busy. It is also too busy for as
+// long as a webhook does not convert the objects that there are. Such a webhook may be the caller's own, and be served
+// only after this: it is not waited for.
+func (i *installer) awaitServed(ctx context.Context, d *definition, version string) error {
+	res := d.resource(version)
 	tick := time.NewTicker(servedPoll)
 	defer tick.Stop()
 	var refused error // the last time
 	for {
 		err := i.watchOnce(ctx, res)
+		if d.converts() && errors.Is(err, core.ErrTooManyRequests) {
+			return nil
+		}
 		if ctx.Err() == nil {
 			if !errors.Is(err, core.ErrNotFound) && !errors.Is(err, core.ErrTooManyRequests) {
 				return err

@@ -294,7 +294,7 @@ func mistakeCases() []kubeconfigCase {
 		file("a cluster that is there twice", `clusters: "k" is there twice`,
 			"current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: {"+server+"}}, {name: k, cluster: {"+server+"}}]\n"),
 		file("a user who is there twice", `users: "u" is there twice`, "users: [{name: u}, {name: u}]\n"),
-		strict(file("a key that is there twice", "is there twice", simple(server, "token: abc, token: xyz")), "client-go takes the last one"),
+		strict(file("a key that is there twice", "in line 4 already", simple(server, "token: abc, token: xyz")), "client-go takes the last one"),
 		file("no current context", "current-context: is missing", "contexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: {"+server+"}}]\n"),
 		file("a context that does not exist", `context "d" does not exist`, "current-context: d\n"),
 		file("a cluster that does not exist", `cluster "x" does not exist`, "current-context: c\ncontexts: [{name: c, context: {cluster: x}}]\n"),

@@ -25,7 +25,8 @@ func TestExamples(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
-	_, err := kube.Namespaced[corev1.Pod](c, ns).Create(limit(t), &corev1.Pod{
+	pods := kube.Namespaced[corev1.Pod](c, ns)
+	pod, err := pods.Create(limit(t), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "waiting", Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{
 			NodeSelector: map[string]string{"example.com/no": "node"},
@@ -33,6 +34,12 @@ func TestExamples(t *testing.T) {
 		},
 	}, nil)
 	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImageNeverPull"}},
+	}}
+	if _, err := pods.Status().Update(limit(t), pod, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
@@ -79,6 +86,22 @@ func TestExamples(t *testing.T) {
 			program: "dynamic-get", args: []string{"-n", ns, "pods", "absent"},
 			code:   1,
 			stderr: `dynamic-get: get pods ` + ns + `/absent: not found\n`,
+		},
+		{
+			name:    "help is printed as it was asked for",
+			program: "logs", args: []string{"--help"},
+			stdout: `logs prints what containers have written\.\n(.*\n)*`,
+		},
+		{
+			name:    "a mistake on the command line is told in one line",
+			program: "api-resources", args: []string{"-namespaced=maybe"},
+			code:   1,
+			stderr: `api-resources: invalid boolean value "maybe" for -namespaced: want true or false; -h says more\n`,
+		},
+		{
+			name:    "logs says why there are none yet",
+			program: "logs", args: []string{"waiting", "-n", ns},
+			stderr: `logs: container main of pod waiting does not run: ErrImageNeverPull\nnothing was written\n`,
 		},
 		{
 			name:    "dynamic-get wants a resource",

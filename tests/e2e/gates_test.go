@@ -175,7 +175,7 @@ func (s cborServer) checkApply(t *testing.T, obj *corev1.ConfigMap) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Body, r.ContentType = body.Bytes(), wire.MediaTypeApplyCBOR
+	r.Body, r.ContentType = body.Bytes(), "application/apply-patch+cbor"
 	if cm := s.object(t, r, nil); cm.Data["applied"] != "yes" || string(cm.BinaryData["raw"]) != "\x00\xff\x01" {
 		t.Errorf("applied %+v", cm)
 	}

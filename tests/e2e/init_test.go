@@ -73,27 +73,8 @@ func TestInit(t *testing.T) {
 	}
 	stop()
 
-	// What make deploy applies. The namespace is not there, so what is in it is not asked for.
-	mapper := kube.NewMapper(c, nil)
-	for _, file := range []string{"config/crd/" + group + "_orders.yaml", "config/rbac/role.yaml", "config/deploy/controller.yaml"} {
-		for _, obj := range readObjects(t, filepath.Join(u.dir, file)) {
-			into := obj.GetNamespace()
-			if into != "" {
-				into = ns
-				obj.SetNamespace(ns)
-			}
-			res, err := mapper.ForObject(limit(t), obj)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = kube.Dynamic(c, res, into).Apply(limit(t), obj, &kube.ApplyOptions{
-				FieldManager: "e2e", Force: true, DryRun: true,
-			})
-			if err != nil {
-				t.Errorf("%s: %v", file, err)
-			}
-		}
-	}
+	deleteNow(t, definitions, "orders."+group)
+	t.Run("Deployed", func(t *testing.T) { testDeployed(t, u, group) })
 }
 
 // start runs a command until stop is called, which asks it to end as a terminal does.

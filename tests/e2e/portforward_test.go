@@ -11,6 +11,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -201,9 +203,15 @@ func testPortForwardService(t *testing.T, c *kube.Client, pods *kube.API[corev1.
 	})
 }
 
-// testKilled promises that the death of a pod ends each stream, and that it is clear why.
-func testKilled(t *testing.T, pods *kube.API[corev1.Pod]) {
-	ends := map[string]chan error{"exec": make(chan error, 1), "attach": make(chan error, 1), "logs": make(chan error, 1), "port": make(chan error, 1)}
+// testKilled promises that the death of a pod ends each stream, that it is clear why, and that nothing is left behind.
+func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+	own := connect(t, &kube.ClientOptions{Config: c.Config()})
+	pods = inSpace(t, pods, own)
+	check := leaks(t, own)
+	ends := map[string]chan error{}
+	for _, name := range []string{"exec", "attach", "logs", "all logs", "port", "upload"} {
+		ends[name] = make(chan error, 1)
+	}
 	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
 	if err != nil {
 		t.Fatal(err)
@@ -223,6 +231,17 @@ func testKilled(t *testing.T, pods *kube.API[corev1.Pod]) {
 		_, err := io.Copy(io.Discard, log)
 		ends["logs"] <- err
 	}()
+	allLogs, enough := context.WithCancelCause(limit(t))
+	following := make(chan struct{})
+	go func() { // which goes on without the pod, until it is told to end
+		var last error
+		begun := sync.OnceFunc(func() { close(following) })
+		for _, err := range pods.AllLogs(allLogs, &kube.AllLogsOptions{LabelSelector: "app=talker", Log: kube.LogOptions{Follow: true}}) {
+			begun()
+			last = err
+		}
+		ends["all logs"] <- last
+	}()
 	f, err := pods.PortForward(limit(t), "talker", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -231,11 +250,19 @@ func testKilled(t *testing.T, pods *kube.API[corev1.Pod]) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
 	go func() {
 		_, err := conn.Read(make([]byte, 1))
-		ends["port"] <- err
+		ends["port"] <- errors.Join(err, conn.Close())
 	}()
+	uploading := make(chan struct{})
+	go func() { ends["upload"] <- uploadWithoutEnd(t, pods, sync.OnceFunc(func() { close(uploading) })) }()
+	for what, begun := range map[string]<-chan struct{}{"the upload": uploading, "following all logs": following} {
+		select {
+		case <-begun:
+		case <-limit(t).Done():
+			t.Fatalf("%s does not begin", what)
+		}
+	}
 	if err := pods.Delete(limit(t), "talker", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +274,11 @@ func testKilled(t *testing.T, pods *kube.API[corev1.Pod]) {
 		},
 		"attach": func(err error) bool { return err == nil }, // it says nothing of how the process ended
 		"logs":   func(err error) bool { return err == nil }, // there is no more
-		"port":   func(err error) bool { return err == io.EOF },
+		"port":   func(err error) bool { return errors.Is(err, io.EOF) },
+		"upload": func(err error) bool {
+			exit, ok := errors.AsType[*kube.ExitError](err)
+			return ok && exit.Code == 137
+		},
 	} {
 		select {
 		case err := <-ends[name]:
@@ -258,6 +289,11 @@ func testKilled(t *testing.T, pods *kube.API[corev1.Pod]) {
 			t.Fatalf("%s does not end", name)
 		}
 	}
+	enough(errStopped)
+	if err := <-ends["all logs"]; !errors.Is(err, errStopped) {
+		t.Errorf("following all logs ended with %v", err)
+	}
+	log.Close()
 	eventually(t, "a new stream is refused", func(ctx context.Context) error {
 		_, err := pods.Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
 		if !errors.Is(err, kube.ErrNotFound) {
@@ -265,4 +301,22 @@ func testKilled(t *testing.T, pods *kube.API[corev1.Pod]) {
 		}
 		return nil
 	})
+	check()
+}
+
+// uploadWithoutEnd uploads a file of which the pod will not live to see the end.
+func uploadWithoutEnd(t *testing.T, pods *kube.API[corev1.Pod], begun func()) error {
+	name := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		return err
+	}
+	if err := os.Truncate(name, 64<<30); err != nil { // with nothing in it, so it takes no room
+		return err
+	}
+	files := kube.PodFilesIn(pods, "talker", &kube.PodFilesOptions{Container: "web", Progress: func(kube.CopyProgress) {
+		begun()
+		<-time.After(20 * time.Millisecond) // for a megabyte, lest the pod's disk be filled
+	}})
+	_, err := files.Upload(t.Context(), name, "/tmp/large")
+	return err
 }

@@ -45,6 +45,10 @@ func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
 			code: 1, stderr: `tool: cat: open /none: no such file or directory\n`,
 		},
 		{
+			name: "exec takes flags behind the pod, and leaves the command its own", program: "exec",
+			args: []string{"talker", "-c", "web", "--", "tool", "echo", "-c"}, stdout: `-c\n`,
+		},
+		{
 			name: "exec passes on an input that is empty", program: "exec", args: []string{"-i", "-c", "web", "talker", "tool", "sum"},
 			stdout: `e3b0c442\w+ 0\n`,
 		},
@@ -57,7 +61,7 @@ func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
 			code: 1, stderr: `exec: -t needs a terminal here, too; leave it out\n`,
 		},
 		{
-			name: "logs prints the last lines", program: "logs", args: []string{"-c", "lines", "-tail", "2", "talker"},
+			name: "logs prints the last lines", program: "logs", args: []string{"talker", "-c", "lines", "-tail", "2"},
 			stdout: `(talker/lines line \d+\n){2}`,
 		},
 		{
@@ -74,7 +78,11 @@ func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
 		},
 		{
 			name: "port-forward says that there is no such service", program: "port-forward", args: []string{"svc/absent", "80"},
-			code: 1, stderr: `port-forward: port-forward services ` + ns + `/absent: not found\n`,
+			code: 1, stderr: `port-forward: get services ` + ns + `/absent: not found\n`,
+		},
+		{
+			name: "port-forward says that there is no such pod", program: "port-forward", args: []string{"absent", "0:80"},
+			code: 1, stderr: `port-forward: get pods ` + ns + `/absent: not found\n`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

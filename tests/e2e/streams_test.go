@@ -41,7 +41,7 @@ func TestStreamsOnNode(t *testing.T) {
 	t.Run("PortForwardRefused", func(t *testing.T) { testPortForwardRefused(t, pods) })
 	t.Run("Files", func(t *testing.T) { testFiles(t, pods) })
 	t.Run("Programs", func(t *testing.T) { testStreamPrograms(t, pods) })
-	t.Run("Killed", func(t *testing.T) { testKilled(t, pods) })
+	t.Run("Killed", func(t *testing.T) { testKilled(t, c, pods) })
 }
 
 // talker is a pod with a container for each kind of talk.
@@ -57,11 +57,13 @@ func talker(name string) *corev1.Pod {
 	terminal.Stdin, terminal.TTY = true, true
 	bare := container("bare")
 	bare.Env = []corev1.EnvVar{{Name: "PATH", Value: "/none"}}
+	fixed := container("fixed")
+	fixed.SecurityContext = &corev1.SecurityContext{ReadOnlyRootFilesystem: new(true)}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: new(int64(1)),
-			Containers:                    []corev1.Container{web, container("echo", "echo-server", "7"), container("lines", "lines", "1000000", "50ms"), input, terminal, bare},
+			Containers:                    []corev1.Container{web, container("echo", "echo-server", "7"), container("lines", "lines", "1000000", "50ms"), input, terminal, bare, fixed},
 		},
 	}
 }

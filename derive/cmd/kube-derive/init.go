@@ -99,54 +99,112 @@ func (i *initializer) complete(version string) error {
 	return p.Check()
 }
 
-// run writes the project.
+// run writes the project. What it writes is made in another directory, so that DIR gets all of it, or nothing.
 func (i *initializer) run(ctx context.Context) error {
 	files, err := i.project.Files()
 	if err != nil {
 		return err
 	}
+	if err := scaffold.CheckVacant(i.dir, files); err != nil {
+		return err
+	}
+	if !i.filesOnly {
+		if files, err = i.complement(ctx, files); err != nil {
+			return fmt.Errorf("%w; nothing was written to %s", err, i.dir)
+		}
+	}
 	if err := scaffold.Write(i.dir, files); err != nil {
 		return err
 	}
 	fmt.Fprintf(i.std.err, "kube-derive init: wrote %s to %s\n", plural(len(files), "file"), i.dir)
-	// The generated code imports more than what is there before it.
-	steps := [][]string{{"mod", "tidy"}, {"generate", "./..."}, {"mod", "tidy"}}
-	if i.filesOnly {
-		fmt.Fprintf(i.std.out, "What is left to do there:\n\n")
-		for _, args := range steps {
-			fmt.Fprintf(i.std.out, "  go %s\n", strings.Join(args, " "))
-		}
-		fmt.Fprintln(i.std.out)
-		return nil
-	}
-	for _, args := range steps {
-		if err := i.goCommand(ctx, args); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(i.std.out, `What next:
-
-  cd %s
-  make test                                    # without a cluster
-  make run                                     # on the cluster of your kubeconfig; make cluster starts one
-  kubectl apply -f config/samples/%s.yaml  # in another terminal
-
-Change the kind in api/v1/%[2]s_types.go and what is done for it in internal/controller,
-then make generate.
-`, i.dir, strings.ToLower(i.project.Kind))
+	fmt.Fprint(i.std.out, i.next(i.workspace(ctx)))
 	return nil
 }
 
-// goCommand runs the go command in the project, which is a module by itself.
-func (i *initializer) goCommand(ctx context.Context, args []string) error {
+// workspace returns the go.work that the project is below, empty for none. The project is not a part of it yet.
+func (i *initializer) workspace(ctx context.Context) string {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOWORK")
+	cmd.Dir = i.dir
+	out, err := cmd.Output()
+	if path := strings.TrimSpace(string(out)); err == nil && filepath.IsAbs(path) {
+		return path
+	}
+	return "" // none, or off, or no go command
+}
+
+// steps are the go commands that make the rest of a project. The generated code imports more than what is there before it.
+func steps() [][]string {
+	return [][]string{{"mod", "tidy"}, {"generate", "./..."}, {"mod", "tidy"}}
+}
+
+// complement returns the files with those that the go command makes of them.
+func (i *initializer) complement(ctx context.Context, files []scaffold.File) (all []scaffold.File, err error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, fmt.Errorf("the go command makes a part of the project: %w; install Go 1.26 or newer from https://go.dev/dl, "+
+			"or write the rest with -files-only", err)
+	}
+	made, err := os.MkdirTemp("", "kube-derive-init-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(made)) }()
+	if err := scaffold.Write(made, files); err != nil {
+		return nil, err
+	}
+	for _, args := range steps() {
+		if err := i.goCommand(ctx, made, args); err != nil {
+			return nil, err
+		}
+	}
+	return scaffold.Read(made)
+}
+
+// goCommand runs the go command in a directory that is a module by itself.
+func (i *initializer) goCommand(ctx context.Context, dir string, args []string) error {
 	line := "go " + strings.Join(args, " ")
 	fmt.Fprintf(i.std.err, "kube-derive init: %s\n", line)
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = i.dir
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.Stdout, cmd.Stderr = i.std.err, i.std.err // it may take a while, and says what it does
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s in %s: %w; the files are there: when the reason is mended, run the go command again", line, i.dir, err)
+		if ctx.Err() != nil {
+			err = errors.New("interrupted")
+		}
+		return fmt.Errorf("%s: %w", line, err)
 	}
 	return nil
+}
+
+// next says what to do with the project, which may be below a workspace.
+func (i *initializer) next(workspace string) string {
+	singular := strings.ToLower(i.project.Kind)
+	list := [][2]string{
+		{"make test", "without a cluster"},
+		{"make run", "on the cluster of your kubeconfig; make cluster starts one"},
+		{"kubectl apply -f config/samples/" + singular + ".yaml", "in another terminal"},
+	}
+	if i.filesOnly {
+		var rest [][2]string
+		for _, args := range steps() {
+			rest = append(rest, [2]string{"go " + strings.Join(args, " "), "makes what is missing"})
+		}
+		list = append(rest, list...)
+	}
+	if workspace != "" {
+		list = append([][2]string{{"go work use .", "makes it a part of " + workspace}}, list...)
+	}
+	var b strings.Builder
+	b.WriteString("What next:\n\n")
+	if dir := filepath.Clean(i.dir); dir != "." {
+		if strings.ContainsAny(dir, " \t") {
+			dir = "'" + dir + "'"
+		}
+		fmt.Fprintf(&b, "  cd %s\n", dir)
+	}
+	for _, line := range list {
+		fmt.Fprintf(&b, "  %-*s  # %s\n", len(list[len(list)-1][0]), line[0], line[1])
+	}
+	fmt.Fprintf(&b, "\nChange the kind in api/v1/%s_types.go and what is done for it in internal/controller, then make generate.\n", singular)
+	return b.String()
 }

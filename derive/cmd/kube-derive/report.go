@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 
 	"github.com/kube-go/sdk/derive/generate"
 )
@@ -43,6 +45,9 @@ func (r *reporter) report(ctx context.Context, generated func(ctx context.Contex
 	if r.verify {
 		return r.verified(files)
 	}
+	for _, n := range files.Notes {
+		fmt.Fprintf(std.err, "%s\n", n)
+	}
 	return r.written(files)
 }
 
@@ -58,6 +63,10 @@ func (r *reporter) verified(files *generate.Files) int {
 		return exitOK
 	}
 	for _, path := range stale {
+		if leftOver(files, path) {
+			fmt.Fprintf(r.std.err, "%s: out of date: what it was made of is gone\n", path)
+			continue
+		}
 		fmt.Fprintf(r.std.err, "%s: out of date\n", path)
 	}
 	fmt.Fprintf(r.std.err, "kube-derive: %s out of date; run kube-derive again without --verify\n", plural(len(stale), "file"))
@@ -67,19 +76,31 @@ func (r *reporter) verified(files *generate.Files) int {
 // written brings the files up to date.
 func (r *reporter) written(files *generate.Files) int {
 	written, err := files.Write()
+	removed := 0
 	for _, path := range written {
+		if leftOver(files, path) {
+			removed++
+			r.say("removed %s, since what it was made of is gone\n", path)
+			continue
+		}
 		r.say("wrote %s\n", path)
 	}
 	switch {
 	case err != nil:
 		fmt.Fprintf(r.std.err, "kube-derive: %v\n", err)
 		return exitWrong
-	case len(files.Files) == 0:
+	case len(files.Files) == removed:
 		r.say("kube-derive: no kinds here: nothing is marked //kube:resource or +kubebuilder:object:root=true\n")
 	default:
-		r.say("kube-derive: wrote %s, %d already up to date\n", plural(len(written), "file"), len(files.Files)-len(written))
+		r.say("kube-derive: wrote %s, %d already up to date\n", plural(len(written)-removed, "file"), len(files.Files)-len(written))
 	}
 	return exitOK
+}
+
+// leftOver reports whether there should be no such file. The path is relative to the current directory.
+func leftOver(files *generate.Files, path string) bool {
+	abs, err := filepath.Abs(path)
+	return err == nil && slices.ContainsFunc(files.Files, func(f generate.File) bool { return f.Path == abs && f.Content == nil })
 }
 
 // say writes what one need not know.

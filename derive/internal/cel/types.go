@@ -35,6 +35,24 @@ type Type struct {
 	minSize int64     // the least bytes
 }
 
+// outline is what is seen of a type at once, to find those that may be the same.
+type outline struct {
+	simple       *cel.Type
+	isMap        bool
+	max, minSize int64
+	fields       int
+}
+
+func (t *Type) outline() outline { return outline{t.simple, t.isMap, t.max, t.minSize, len(t.Fields)} }
+
+// same reports whether rules see nothing in which two types differ.
+func (t *Type) same(other *Type) bool {
+	if t == other || t == nil || other == nil {
+		return t == other
+	}
+	return t.outline() == other.outline() && t.Elem.same(other.Elem) && maps.EqualFunc(t.Fields, other.Fields, (*Type).same)
+}
+
 // Property returns the type of a property, nil when rules don't see it.
 func (t *Type) Property(name string) *Type {
 	if key, ok := Escape(name); ok {

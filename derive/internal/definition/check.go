@@ -19,8 +19,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// Check says what is wrong in a new definition. It fills in what servers fill in.
-func Check(def *openapi.Definition, env *cel.Environment) field.ErrorList {
+// check says what is wrong in a new definition. It fills in what servers fill in.
+func check(def *openapi.Definition, env *cel.Environment) field.ErrorList {
 	complete(def)
 	c := &checker{env: env}
 	c.metadata(def)

@@ -90,7 +90,8 @@ func (s *Set) parseDeclarative(d *definition, text string, pos int) (*Marker, er
 	}
 	args := newArgReader(d)
 	sc := &scanner{text: withoutNote(text), pos: pos}
-	if sc.accept('(') {
+	if sc.has("(") && len(d.paramNames()) > 0 {
+		sc.accept('(')
 		if err := readParens(args, sc); err != nil {
 			return nil, err
 		}
@@ -103,7 +104,7 @@ func (s *Set) parseDeclarative(d *definition, text string, pos int) (*Marker, er
 		}
 		return args.marker(false)
 	case !sc.accept('='):
-		return nil, errorAt(sc.pos, "unexpected text after %s", d.spelling(false))
+		return nil, errorAt(sc.pos, "unexpected %q: %s", sc.rest(), d.usage())
 	case own == nil:
 		return nil, errorAt(sc.pos, "%s has no value", d.spelling(false))
 	case own.kind == kindMarker:
@@ -124,7 +125,7 @@ func (s *Set) parseWrapped(args *argReader, sc *scanner) (*Marker, error) {
 	}
 	inner, err := s.parseTheirs(sc.rest())
 	if err == nil && inner == nil {
-		err = s.unknown(strings.TrimPrefix(firstWord(sc.rest()), "+"), "+", func(d *definition) bool { return d.declarative })
+		err = s.unknown(strings.TrimPrefix(firstWord(sc.rest()), "+"), "+", declaratives)
 	}
 	if err != nil {
 		if e, ok := err.(*SyntaxError); ok { //nolint:errorlint // never wrapped: this package made it

@@ -94,6 +94,21 @@ func (d *definition) spelling(items bool) string {
 	return "+" + d.name
 }
 
+// usage says how the marker is written.
+func (d *definition) usage() string {
+	own := d.param("")
+	switch names := d.paramNames(); {
+	case own != nil && own.kind == kindFlag:
+		return "write " + d.spelling(false) + " alone"
+	case own != nil:
+		return "write " + d.spelling(false) + "=…"
+	case d.declarative:
+		return "write " + d.spelling(false) + "(" + names[0] + ": …)"
+	default:
+		return "write " + d.spelling(false) + ":" + names[0] + "=…"
+	}
+}
+
 func (d *definition) param(name string) *param {
 	for i := range d.params {
 		if d.params[i].name == name {

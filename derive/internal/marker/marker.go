@@ -118,10 +118,12 @@ func (s *Set) Parse(comment string) (*Marker, error) {
 			return nil, errorAt(offset, "write //%s without a space after the slashes", firstWord(trimmed))
 		}
 		m, err = s.parseOurs(trimmed)
-	case strings.HasPrefix(trimmed, "+kube:"):
+	case strings.HasPrefix(trimmed, "+kube:") && s.byName[firstWord(trimmed[1:])] != nil:
 		return nil, errorAt(offset, "markers of kube-derive have no plus: write //%s", firstWord(trimmed[1:]))
-	case strings.HasPrefix(trimmed, "+"):
+	case strings.HasPrefix(trimmed, "+") && !strings.HasPrefix(trimmed, "+ "):
 		m, err = s.parseTheirs(trimmed)
+	default:
+		err = s.withoutPlus(trimmed)
 	}
 	if err != nil {
 		if e, ok := err.(*SyntaxError); ok { //nolint:errorlint // never wrapped: this package made it

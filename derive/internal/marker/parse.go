@@ -14,7 +14,7 @@ func (s *Set) parseOurs(text string) (*Marker, error) {
 	name := firstWord(text)
 	d, ok := s.byName[name]
 	if !ok || !d.our {
-		return nil, s.unknown(name, "//", func(d *definition) bool { return d.our })
+		return nil, s.unknown(name, "//", ours)
 	}
 	args := newArgReader(d)
 	sc := &scanner{text: text, pos: len(name)}
@@ -106,10 +106,11 @@ func readTheirs(args *argReader, sc *scanner) error {
 		sc.until("=")
 		sc.accept('=')
 		return readOwnValue(args, own, sc)
-	case sc.accept(':'):
+	case sc.has(":") && len(args.def.paramNames()) > 0:
+		sc.accept(':')
 		return readNamed(args, sc)
 	}
-	return errorAt(sc.pos, "unexpected text after %s", args.def.spelling(false))
+	return errorAt(sc.pos, "unexpected %q: %s", sc.rest(), args.def.usage())
 }
 
 // readOwnValue reads what stands behind the marker's own equals sign.
@@ -125,7 +126,11 @@ func readOwnValue(args *argReader, own *param, sc *scanner) error {
 		return err
 	}
 	if sc.skipSpace(); !sc.done() {
-		return errorAt(sc.pos, "unexpected %q: quote the value if that is part of it", sc.rest())
+		remedy := "quote the value if that is part of it"
+		if own.kind == kindValues || own.kind == kindStrings {
+			remedy = "separate the values by semicolons"
+		}
+		return errorAt(sc.pos, "unexpected %q: %s", sc.rest(), remedy)
 	}
 	if own.kind == kindFlag && v == false {
 		return errorAt(at, "%s can't be false: leave it out instead", args.def.spelling(false))
@@ -272,7 +277,10 @@ func (r *argReader) marker(items bool) (*Marker, error) {
 		if !p.required || r.args.Has(p.name) {
 			continue
 		}
-		if p.name == "" {
+		switch {
+		case p.name == "" && p.kind == kindAny:
+			return nil, errorAt(0, "%s needs a value: %s", r.def.spelling(items), r.def.usage())
+		case p.name == "":
 			return nil, errorAt(0, "%s needs a value: %s", r.def.spelling(items), p.kind)
 		}
 		return nil, errorAt(0, "%s needs %s=…", r.def.spelling(items), p.name)

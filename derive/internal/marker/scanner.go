@@ -121,7 +121,7 @@ func (s *scanner) items(closing, separator byte) ([]any, error) {
 		if s.accept(closing) {
 			return list, nil
 		}
-		v, err := s.value(string([]byte{closing, separator}))
+		v, err := s.value(string([]byte{closing, separator, ';'}))
 		if err != nil {
 			return nil, err
 		}
@@ -174,6 +174,8 @@ func (s *scanner) value(stop string) (any, error) {
 	switch {
 	case text == "":
 		return nil, errorAt(start, `a value is missing here; write "" for an empty text`)
+	case text[0] == '[': // which only JSON has
+		return nil, errorAt(start, "write the list as a;b or {a,b}, or quote the bracket if it is part of a text")
 	case text == "true", text == "false":
 		return text == "true", nil
 	case isNumber(text):

@@ -4,70 +4,117 @@
 package marker
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
+// The markers that a suggestion is sought among, one kind after the other.
+func theirs(d *definition) bool       { return !d.our && !d.declarative }
+func ours(d *definition) bool         { return d.our }
+func declaratives(d *definition) bool { return d.declarative }
+
 // unknown says that there is no such marker, and which one may have been meant.
-func (s *Set) unknown(name, prefix string, among func(*definition) bool) error {
-	var names []string
-	for _, n := range s.names {
-		if among(s.byName[n]) {
-			names = append(names, n)
-		}
+func (s *Set) unknown(name, prefix string, among ...func(*definition) bool) error {
+	sought, items := name, false
+	if rest, ok := strings.CutPrefix(name, validation+itemsPrefix); ok {
+		sought, items = validation+rest, true
 	}
-	if near := nearestMarker(name, names); near != "" {
-		return errorAt(0, "unknown marker %s%s; did you mean %s?", prefix, name, s.byName[near].spelling(false))
+	for _, is := range among {
+		names := slices.DeleteFunc(slices.Clone(s.names), func(n string) bool {
+			d := s.byName[n]
+			return !is(d) || d.unsayable != "" || items && !d.items
+		})
+		if near := nearestMarker(sought, names); near != "" {
+			return errorAt(0, "unknown marker %s%s; did you mean %s?", prefix, name, s.byName[near].spelling(items))
+		}
 	}
 	return errorAt(0, "unknown marker %s%s", prefix, name)
 }
 
 // unknownTheirs decides whether a name that is not defined is ours to complain about: everything under kubebuilder: is,
-// and so is a misspelling of one of the names outside of it.
+// what is under k8s: and for no other generator, and so is a misspelling of one of the names outside of them.
 func (s *Set) unknownTheirs(text string) error {
 	name := strings.TrimPrefix(text, "+")
 	if i := strings.IndexAny(name, "= \t(#"); i >= 0 {
 		name = name[:i]
 	}
-	namespace, _, nested := strings.Cut(name, ":")
-	theirs := func(d *definition) bool { return !d.our && !d.declarative }
+	namespace, rest, nested := strings.Cut(name, ":")
 	switch {
-	case namespace == "kubebuilder" || nested && suggest.Distance(namespace, "kubebuilder") <= 2:
-		return s.unknown(name, "+", theirs)
+	case namespace == "kubebuilder", strings.HasPrefix(namespace, "kubebuilder."), namespace == "validation",
+		nested && suggest.Distance(namespace, "kubebuilder") <= 2:
+		return s.unknown(name, "+", theirs, declaratives)
 	case namespace == "kube":
-		return s.unknown(name, "+", func(d *definition) bool { return d.our })
+		return s.unknown(name, "+", ours, theirs)
+	case namespace == "k8s" && !foreignToCRDs(rest):
+		return s.unknown(name, "+", declaratives, theirs)
+	case namespace == "k8s":
+		return nil
 	}
 	for _, n := range s.names {
-		if s.byName[n].our || strings.HasPrefix(n, "kubebuilder:") || strings.HasPrefix(n, "k8s:") != (namespace == "k8s") {
-			continue
-		}
-		if len(n) > 4 && suggest.Distance(strings.ToLower(name), strings.ToLower(n)) <= 2 {
+		if !strings.Contains(n, ":") && len(n) > 4 && suggest.Distance(strings.ToLower(name), strings.ToLower(n)) <= 2 {
 			return errorAt(0, "unknown marker +%s; did you mean +%s?", name, n)
 		}
+	}
+	if s.byName[validation+name] != nil {
+		return errorAt(0, "unknown marker +%s; did you mean +%s?", name, validation+name)
 	}
 	return nil
 }
 
-// nearestMarker finds the name that was most likely meant: one with the same last part, or one few letters away.
+// foreignToCRDs reports whether a name under k8s: is for one of the generators of Kubernetes that make something else.
+func foreignToCRDs(name string) bool {
+	generator, _, _ := strings.Cut(name, ":")
+	switch generator {
+	case "openapi-model-package", "conversion-fn", "isSubresource", "supportsSubresource", "deprecated":
+		return true
+	}
+	return strings.Contains(generator, "-gen")
+}
+
+// withoutPlus recognises one of kubebuilder's markers that lacks its plus, has another sign instead, or a space behind it.
+// It would be taken for text. The error says how it is written.
+func (s *Set) withoutPlus(text string) error {
+	name := strings.TrimLeft(text, "+@ ")
+	if !strings.HasPrefix(name, "kubebuilder:") {
+		return nil
+	}
+	d, _, end := s.lookup("+" + name)
+	if d == nil {
+		return nil
+	}
+	if rest := ("+" + name)[end:]; rest != "" && rest[0] != '=' && rest[0] != ':' { // a sentence that begins with a name
+		return nil
+	}
+	return errorAt(0, "write %s with a plus right before the name", d.spelling(false))
+}
+
+// nearestMarker finds the name that was most likely meant: one with the same last part, one few letters away, or one that
+// was begun.
 func nearestMarker(name string, names []string) string {
 	best, bestDistance := "", 1<<30
 	lower := strings.ToLower(name)
 	for _, n := range names {
-		parts := strings.Split(lower, ":")
-		want := strings.Count(n, ":") + 1
-		d := suggest.Distance(strings.Join(parts[:min(want, len(parts))], ":"), strings.ToLower(n))
-		if sameEnd := parts[min(want, len(parts))-1]; sameEnd == lastPart(strings.ToLower(n)) {
-			d = min(d, 1)
-		}
-		if d < bestDistance {
+		if d := distance(lower, strings.ToLower(n)); d < bestDistance {
 			best, bestDistance = n, d
 		}
 	}
 	if bestDistance > max(2, len(lastPart(best))/3) {
-		return ""
+		return suggest.Beginning(name, names)
 	}
 	return best
+}
+
+// distance is how far a name is from one that there is. Behind it there may be arguments, which are not a part of it.
+func distance(name, known string) int {
+	parts, want := strings.Split(name, ":"), strings.Count(known, ":")+1
+	begin := parts[:min(want, len(parts))]
+	d := suggest.Distance(strings.Join(begin, ":"), known)
+	if last := lastPart(known); last == begin[len(begin)-1] || last == parts[len(parts)-1] {
+		d = min(d, 1)
+	}
+	return d
 }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }

@@ -118,6 +118,9 @@ func (b *builder) nameless(f reflect.StructField, tag shape.JSON) {
 // property describes a field that has a name of its own.
 func (b *builder) property(s *jsonschema.Schema, of reflect.Type, tag reflect.StructTag, doc string) {
 	name := shape.ParseJSON(tag)
+	if option, meant := name.Misspelt(); option != "" {
+		b.refuse(fmt.Sprintf("encoding/json knows no option %q in a json tag", option), "write "+meant)
+	}
 	p := b.schema(of)
 	if name.Quoted {
 		p = shape.AsString(p, b.resolve(p).Type)

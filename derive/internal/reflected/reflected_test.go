@@ -84,6 +84,44 @@ type heir struct {
 	B         string `json:"b"`
 }
 
+// Those that follow have a method of their own beside one that they embed, or only such a one, in each way that there is.
+type (
+	general[T any] struct {
+		Value T `json:"value"`
+	}
+	ownValue   struct{ describer }
+	ownPointer struct{ *describer }
+	ownGeneral struct{ general[describer] }
+	noneOwn    struct {
+		*general[string] `json:"-"`
+
+		B string `json:"b"`
+	}
+	deepDown struct {
+		noneOwn `json:"-"`
+
+		B string `json:"b"`
+	}
+	throughInterface struct {
+		Schemer `json:"-"`
+
+		B string `json:"b"`
+	}
+)
+
+// Schemer is embedded.
+type Schemer interface{ JSONSchema() *jsonschema.Schema }
+
+func (*general[T]) JSONSchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "boolean"} }
+
+func (o ownValue) JSONSchema() *jsonschema.Schema { return o.describer.JSONSchema() }
+
+func (*ownPointer) JSONSchema() *jsonschema.Schema { return text() }
+
+func (ownGeneral) JSONSchema() *jsonschema.Schema { return text() }
+
+func text() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
+
 type silent struct{}
 
 func (*silent) JSONSchema() *jsonschema.Schema { return nil }
@@ -156,6 +194,13 @@ func TestTypesSayTheirSchemaInMethods(t *testing.T) {
 	}{
 		{"JSONSchema", reflect.TypeFor[[]describer](), `{"type":"array","items":{"type":"integer","nullable":true}}`},
 		{"JSONSchema of an embedded struct is not that of the struct around it", reflect.TypeFor[heir](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
+		{"JSONSchema beside one that is embedded, which it calls", reflect.TypeFor[ownValue](), `{"type":"integer","nullable":true}`},
+		{"JSONSchema of a pointer beside one that is embedded by a pointer", reflect.TypeFor[ownPointer](), `{"type":"string"}`},
+		{"JSONSchema beside that of a generic type", reflect.TypeFor[ownGeneral](), `{"type":"string"}`},
+		{"JSONSchema of an embedded pointer to a generic type", reflect.TypeFor[noneOwn](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
+		{"JSONSchema of what is embedded in an embedded struct", reflect.TypeFor[deepDown](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
+		{"JSONSchema of an embedded interface", reflect.TypeFor[throughInterface](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
+		{"JSONSchema of a generic type", reflect.TypeFor[general[int]](), `{"type":"boolean"}`},
 		{"JSONSchemaExtend", reflect.TypeFor[extended](), `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"minProperties":1}`},
 		{"JSONSchemaAlias", reflect.TypeFor[alias](), `{"type":"number"}`},
 		{"JSONSchemaProperty", reflect.TypeFor[properties](), `{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}},"b":{"type":"integer"}},"required":["a","b"]}`},

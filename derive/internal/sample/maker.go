@@ -83,7 +83,7 @@ func (m *maker) object(s *openapi.Schema, variant, depth int) map[string]any {
 	}
 	if more := s.Value(); more != nil {
 		for i := range int(max(0, min(n, maxItems))) {
-			obj[word(i)] = m.value(more, i, depth+1)
+			obj[word(i)] = m.value(more, variantOf(more, i), depth+1)
 		}
 	}
 	return obj
@@ -117,10 +117,21 @@ func (m *maker) list(s *openapi.Schema, depth int) []any {
 	}
 	n = max(0, min(n, maxItems))
 	list := make([]any, 0, n)
-	for i := range n {
-		list = append(list, m.value(s.Item(), int(i), depth+1))
+	for i := range int(n) {
+		if !s.IsListType("set") && !s.IsListType("map") {
+			i = variantOf(s.Item(), i)
+		}
+		list = append(list, m.value(s.Item(), i, depth+1))
 	}
 	return list
+}
+
+// variantOf returns the variant of a value among others that may be the same: the example, if there is one.
+func variantOf(s *openapi.Schema, i int) int {
+	if flat(s).Example != nil {
+		return 0
+	}
+	return i
 }
 
 // numberOf makes an integer within bounds.

@@ -27,6 +27,9 @@ var templates embed.FS
 // root is where the templates are.
 const root = "testdata/project"
 
+// longestKind leaves room for -controller behind it in a label.
+const longestKind = validation.LabelValueMaxLength - len("-controller")
+
 // Project is what is particular to one project.
 type Project struct {
 	Module string // the path of its Go module
@@ -56,8 +59,10 @@ func (p *Project) Check() error {
 	switch {
 	case !modulePath.MatchString(p.Module):
 		return fmt.Errorf("module %q is no module path; name one such as example.com/shop", p.Module)
-	case !kindName.MatchString(p.Kind) || len(validation.IsDNS1035Label(strings.ToLower(p.Kind))) > 0:
-		return fmt.Errorf("kind %q must begin with a capital letter and go on with letters and digits, at most 63, such as Order", p.Kind)
+	case !kindName.MatchString(p.Kind):
+		return fmt.Errorf("kind %q must begin with a capital letter and go on with letters and digits, such as Order", p.Kind)
+	case len(p.Kind) > longestKind:
+		return fmt.Errorf("kind %q has %d letters; the names that are made of it leave room for %d", p.Kind, len(p.Kind), longestKind)
 	case !strings.Contains(p.Group, "."):
 		return fmt.Errorf("group %q must have a dot in it, such as shop.example.com", p.Group)
 	}
@@ -99,8 +104,8 @@ func (p *Project) Files() ([]File, error) {
 				return fmt.Errorf("%s: %w", f.Path, err)
 			}
 		}
-		if f.Path == "go.mod" && p.SDK != "" {
-			f.Content = append(f.Content, p.replaces()...)
+		if p.SDK != "" {
+			p.useCheckout(&f)
 		}
 		files = append(files, f)
 		return nil
@@ -108,15 +113,20 @@ func (p *Project) Files() ([]File, error) {
 	return files, err
 }
 
-// replaces returns the directives that take the SDK from a checkout.
-func (p *Project) replaces() string {
-	var b strings.Builder
-	b.WriteString("\nreplace (\n")
-	for _, module := range replaced() {
-		fmt.Fprintf(&b, "\tgithub.com/kube-go/sdk/%s => %s\n", module, filepath.Join(p.SDK, module))
+// useCheckout has a file name the checkout where it names a release.
+func (p *Project) useCheckout(f *File) {
+	switch f.Path {
+	case "go.mod":
+		var b strings.Builder
+		for _, module := range replaced() {
+			fmt.Fprintf(&b, "\tgithub.com/kube-go/sdk/%s => %q\n", module, filepath.Join(p.SDK, module))
+		}
+		f.Content = fmt.Appendf(f.Content, "\nreplace (\n%s)\n", b.String())
+	case "Makefile":
+		command := "go run github.com/kube-go/sdk/tests/cluster/cmd/kubecluster@" + p.Version
+		inCheckout := fmt.Sprintf("go -C '%s' run ./cmd/kubecluster", filepath.Join(p.SDK, "tests", "cluster"))
+		f.Content = bytes.Replace(f.Content, []byte(command), []byte(inCheckout), 1)
 	}
-	b.WriteString(")\n")
-	return b.String()
 }
 
 // target returns the name that a template has in a project. Those that begin with a dot and go.mod are not embedded as such.
@@ -130,38 +140,71 @@ func target(name string) string {
 	return name
 }
 
-// ExistsError says that a file is there already.
+// ExistsError says that files are there already.
 type ExistsError struct {
-	Path string
+	Dir   string
+	Paths []string // as those of [File]
 }
 
-// Error names the file.
+// Error names the files.
 func (e *ExistsError) Error() string {
-	return e.Path + " is there already, and nothing is overwritten: choose another directory, or move the file away"
+	return fmt.Sprintf("%s has %s already, and nothing is overwritten: choose another directory, or move what is there away",
+		e.Dir, strings.Join(e.Paths, ", "))
 }
 
-// Write writes files below a directory. When one of them is there already, none is written.
+// CheckVacant reports which of the files are there already in a directory.
 //
 // Errors: [*ExistsError].
-func Write(dir string, files []File) error {
+func CheckVacant(dir string, files []File) error {
+	var there []string
 	for _, f := range files {
-		name := filepath.Join(dir, filepath.FromSlash(f.Path))
-		if _, err := os.Lstat(name); err == nil {
-			return &ExistsError{name}
+		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f.Path))); err == nil {
+			there = append(there, f.Path)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	for _, f := range files {
+	if len(there) > 0 {
+		return &ExistsError{dir, there}
+	}
+	return nil
+}
+
+// Read returns the files below a directory, ordered by path.
+func Read(dir string) ([]File, error) {
+	var files []File
+	tree := os.DirFS(dir)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(tree, name)
+		files = append(files, File{name, content})
+		return err
+	})
+	return files, err
+}
+
+// Write writes files below a directory: all or none, and none when one of them is there already.
+//
+// Errors: [*ExistsError].
+func Write(dir string, files []File) error {
+	if err := CheckVacant(dir, files); err != nil {
+		return err
+	}
+	for i, f := range files {
 		if err := write(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Content); err != nil {
+			for _, written := range files[:i] {
+				err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(written.Path))))
+			}
 			return err
 		}
 	}
 	return nil
 }
 
-// write makes a new file.
-func write(name string, content []byte) (err error) {
+// write makes a new file, or none.
+func write(name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -169,7 +212,9 @@ func write(name string, content []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	_, err = bytes.NewReader(content).WriteTo(f)
-	return err
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
 }

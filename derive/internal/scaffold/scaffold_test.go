@@ -50,7 +50,8 @@ func TestFiles(t *testing.T) {
 	want := []string{
 		"Dockerfile", "Makefile", "README.md", "api/v1/doc.go", "api/v1/policy_types.go", "config/deploy/controller.yaml",
 		"config/samples/policy.yaml", ".dockerignore", ".gitignore", "go.mod", ".golangci.yml", "internal/controller/controller.go",
-		"internal/controller/controller_test.go", "internal/controller/doc.go", "main.go", "test/e2e/e2e_test.go",
+		"internal/controller/controller_test.go", "internal/controller/doc.go", "main.go", "probes.go", "probes_test.go",
+		"test/e2e/e2e_test.go",
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -61,7 +62,8 @@ func TestFiles(t *testing.T) {
 		"api/v1/policy_types.go":            "//kube:resource group=shop.example.org version=v1 kind=Policy plural=policies\n",
 		"internal/controller/controller.go": "groups=shop.example.org,resources=policies/status,verbs=patch",
 		"config/samples/policy.yaml":        "apiVersion: shop.example.org/v1\nkind: Policy\n",
-		"Makefile":                          "-o bin/policy-controller .\n",
+		"Makefile":                          "/tests/cluster/cmd/kubecluster@v1.2.3\n",
+		"Dockerfile":                        "-o /policy-controller .\n",
 	} {
 		if !strings.Contains(content(t, list, path), part) {
 			t.Errorf("%s has no %q", path, part)
@@ -97,10 +99,14 @@ func TestNothingIsLeftOfTheTemplate(t *testing.T) {
 
 func TestCheckout(t *testing.T) {
 	p := shop()
-	p.SDK = "/src/sdk"
-	mod := content(t, files(t, p), "go.mod")
+	p.SDK = "/src/the sdk"
+	list := files(t, p)
+	if got, want := content(t, list, "Makefile"), "KUBECLUSTER ?= go -C '/src/the sdk/tests/cluster' run ./cmd/kubecluster\n"; !strings.Contains(got, want) {
+		t.Errorf("the Makefile has no %q:\n%s", want, got)
+	}
+	mod := content(t, list, "go.mod")
 	for _, module := range []string{"client", "core", "derive", "kube", "runtime"} {
-		if want := "\tgithub.com/kube-go/sdk/" + module + " => /src/sdk/" + module + "\n"; !strings.Contains(mod, want) {
+		if want := "\tgithub.com/kube-go/sdk/" + module + " => \"/src/the sdk/" + module + "\"\n"; !strings.Contains(mod, want) {
 			t.Errorf("go.mod has no %q:\n%s", want, mod)
 		}
 	}
@@ -117,7 +123,7 @@ func TestCheck(t *testing.T) {
 		{"a module that is a flag", func(p *scaffold.Project) { p.Module = "-x" }, `module "-x" is no module path`},
 		{"a kind in lower case", func(p *scaffold.Project) { p.Kind = "order" }, `kind "order" must begin with a capital letter`},
 		{"a kind of other letters", func(p *scaffold.Project) { p.Kind = "Bücher" }, `kind "Bücher" must begin`},
-		{"a kind that is too long", func(p *scaffold.Project) { p.Kind = "O" + strings.Repeat("o", 63) }, "at most 63"},
+		{"a kind that is too long", func(p *scaffold.Project) { p.Kind = "O" + strings.Repeat("o", 52) }, "has 53 letters; the names that are made of it leave room for 52"},
 		{"a group without a dot", func(p *scaffold.Project) { p.Group = "shop" }, `group "shop" must have a dot in it`},
 		{"a group that is no domain", func(p *scaffold.Project) { p.Group = "Shop.example.com" }, `group "Shop.example.com": a lowercase RFC 1123 subdomain`},
 	} {
@@ -133,30 +139,47 @@ func TestCheck(t *testing.T) {
 
 func TestWriteOverwritesNothing(t *testing.T) {
 	dir := t.TempDir()
-	taken := filepath.Join(dir, "main.go")
-	if err := os.Symlink("nowhere", taken); err != nil {
-		t.Fatal(err)
+	for _, taken := range []string{"main.go", "README.md"} {
+		if err := os.Symlink("nowhere", filepath.Join(dir, taken)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	list := files(t, shop())
 	err := scaffold.Write(dir, list)
-	if e, ok := errors.AsType[*scaffold.ExistsError](err); !ok || e.Path != taken {
-		t.Fatalf("Write = %v, want that %s is there", err, taken)
+	want := &scaffold.ExistsError{Dir: dir, Paths: []string{"README.md", "main.go"}}
+	if e, ok := errors.AsType[*scaffold.ExistsError](err); !ok || !cmp.Equal(e, want) {
+		t.Fatalf("Write = %v, want %v", err, want)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("the directory has %v, %v; want only what was there", entries, err)
+	}
+}
+
+func TestWriteWritesAllOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	blocked := filepath.Join(dir, "config")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list := []scaffold.File{{Path: "Makefile", Content: []byte("all:\n")}, {Path: "config/sub/a.yaml"}}
+	if err := scaffold.Write(dir, list); err == nil {
+		t.Error("Write below a file = nil")
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("the directory has %v, %v; want only what was there", entries, err)
 	}
-	if err := os.Remove(taken); err != nil {
+	if err := os.Remove(blocked); err != nil {
 		t.Fatal(err)
 	}
 	if err := scaffold.Write(dir, list); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range list {
-		if got, err := os.ReadFile(filepath.Join(dir, f.Path)); err != nil || string(got) != string(f.Content) {
-			t.Errorf("%s: %v", f.Path, err)
-		}
+	got, err := scaffold.Read(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := scaffold.Write(taken, list); err == nil {
-		t.Error("Write below a file = nil")
+	list[1].Content = []byte{}
+	if diff := cmp.Diff(list, got); diff != "" {
+		t.Errorf("what was written (-want +got):\n%s", diff)
 	}
 }

@@ -26,6 +26,7 @@ type target struct {
 	schema  *jsonschema.Schema
 	obj     types.Object
 	decl    *load.Decl
+	marker  *load.Marker // that is being applied, nil for what follows from others
 	items   bool
 }
 
@@ -34,7 +35,7 @@ func (b *Builder) apply(s *jsonschema.Schema, decl *load.Decl, obj types.Object)
 	markers := slices.Clone(decl.Markers)
 	slices.SortStableFunc(markers, func(x, y *load.Marker) int { return cmp.Compare(rank(x.Name), rank(y.Name)) })
 	for _, m := range markers {
-		t := &target{builder: b, schema: s, obj: obj, decl: decl}
+		t := &target{builder: b, schema: s, obj: obj, decl: decl, marker: m}
 		if m.Items {
 			if t = t.ofItems(m); t == nil {
 				continue
@@ -70,11 +71,7 @@ func (t *target) ofItems(m *load.Marker) *target {
 			t.builder.program.Markers().Spelling(m.Marker), t.describe()))
 		return nil
 	}
-	if t.schema.Items == nil { // a named list: what is said here comes on top
-		items := t.builder.resolve(t.builder.resolve(t.schema).Items)
-		t.schema.Items = &jsonschema.Schema{Type: items.Type}
-	}
-	return &target{builder: t.builder, schema: t.schema.Items, obj: t.obj, decl: t.decl, items: true}
+	return t.within(&t.schema.Items, t.builder.resolve(t.schema).Items)
 }
 
 // resolve follows references to the schema that has a type of its own.
@@ -104,10 +101,8 @@ func (t *target) describe() string {
 		return "an integer or string"
 	case name == "":
 		return "of no certain type"
-	case strings.ContainsRune("aeiou", rune(name[0])):
-		return "an " + name
 	}
-	return "a " + name
+	return structural.Article(name)
 }
 
 // want reports an error unless the target is of one of the types.
@@ -116,7 +111,22 @@ func (t *target) want(what string, names ...string) error {
 	if slices.Contains(names, name) || t.intOrString() && slices.Contains(names, "string") {
 		return nil
 	}
-	return fmt.Errorf("it restricts %s; this is %s", what, t.describe())
+	return fmt.Errorf("it restricts %s; this is %s%s", what, t.describe(), t.forItems(names))
+}
+
+// forItems tells how the marker is spelt that is about the items of the target, when these are of one of the types.
+func (t *target) forItems(names []string) string {
+	items := t.builder.resolve(t.schema).Items
+	if t.items || t.marker == nil || items == nil || !slices.Contains(names, t.builder.resolve(items).Type) {
+		return ""
+	}
+	m := *t.marker.Marker
+	m.Items = true
+	spelling := t.builder.program.Markers().Spelling(&m)
+	if strings.HasPrefix(m.Name, "k8s:") {
+		spelling = "+k8s:eachVal=+" + m.Name
+	}
+	return "; for its items, write " + spelling
 }
 
 func (t *target) extra(key string, value any) {

@@ -17,6 +17,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/load"
 	"github.com/kube-go/sdk/derive/internal/marker"
+	"github.com/kube-go/sdk/derive/internal/shape"
 	"github.com/kube-go/sdk/derive/internal/structural"
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
@@ -52,6 +53,7 @@ func (t *target) general(name string, m *load.Marker) error {
 		return t.fits(s.Enum...)
 	case "Format":
 		s.Format = m.Args.String("")
+		return shape.CheckFormat(s.Format, t.typeName())
 	case "Type":
 		t.retype(m.Args.String(""))
 	case "XPreserveUnknownFields", "kubebuilder:pruning:PreserveUnknownFields":

@@ -234,15 +234,13 @@ func (t *target) items1(how string) error {
 
 // eachVal applies a marker to the items of a list or the values of a map.
 func (t *target) eachVal(m *load.Marker) error {
-	below := t.within(&t.schema.Items, func(s *jsonschema.Schema) *jsonschema.Schema { return s.Items })
 	switch {
 	case t.typeName() == "array":
+		return t.within(&t.schema.Items, t.builder.resolve(t.schema).Items).inner(m)
 	case t.typeName() == "object" && t.builder.resolve(t.schema).AdditionalProperties != nil:
-		below = t.within(&t.schema.AdditionalProperties, func(s *jsonschema.Schema) *jsonschema.Schema { return s.AdditionalProperties })
-	default:
-		return errors.New("only lists and maps have values; this is " + t.describe())
+		return t.within(&t.schema.AdditionalProperties, t.builder.resolve(t.schema).AdditionalProperties).inner(m)
 	}
-	return below().inner(m)
+	return errors.New("only lists and maps have values; this is " + t.describe())
 }
 
 // subfield applies a marker to a field of a struct.
@@ -284,15 +282,16 @@ func (t *target) subfield(m *load.Marker) error {
 	return (&target{builder: t.builder, schema: p, obj: t.obj, decl: t.decl}).inner(m)
 }
 
-// within returns what makes a target of a part of the value: what is said there comes on top of the part's own schema.
-func (t *target) within(at **jsonschema.Schema, part func(*jsonschema.Schema) *jsonschema.Schema) func() *target {
-	return func() *target {
-		if *at == nil {
-			own := t.builder.resolve(part(t.builder.resolve(t.schema)))
-			*at = &jsonschema.Schema{Type: own.Type}
+// within is the target of what is said of the items or values alone. Where these are those of a named type, own, it comes on
+// top; of a list that a marker made, nothing is known yet.
+func (t *target) within(at **jsonschema.Schema, own *jsonschema.Schema) *target {
+	if *at == nil {
+		*at = &jsonschema.Schema{}
+		if own != nil {
+			(*at).Type = t.builder.resolve(own).Type
 		}
-		return &target{builder: t.builder, schema: *at, obj: t.obj, decl: t.decl, items: true}
 	}
+	return &target{builder: t.builder, schema: *at, obj: t.obj, decl: t.decl, marker: t.marker, items: true}
 }
 
 // inner applies the marker that another holds.

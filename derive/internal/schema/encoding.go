@@ -30,7 +30,7 @@ func (b *Builder) encoded(t *types.Named, decl *load.Decl) *jsonschema.Schema {
 		}
 		return &jsonschema.Schema{}
 	case asJSON == nil && asText != nil:
-		return &jsonschema.Schema{Type: "string"}
+		return shape.Text(t.Obj().Pkg().Path(), t.Obj().Name())
 	case said == nil && b.describer(t) != "":
 		return b.refuse(b.describer(t)+" says what its schema is, which is known only at run time",
 			"say it with +"+typeMarker+" or other markers, or make the definition with derive.CRD")

@@ -142,6 +142,9 @@ func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.Struc
 		b.nameless(f, name)
 		return false
 	}
+	if option, meant := name.Misspelt(); option != "" && b.strict(f) {
+		b.refuse(fmt.Sprintf("encoding/json knows no option %q in a json tag", option), "write "+meant)
+	}
 	decl := b.program.Decl(f)
 	p := &jsonschema.Schema{}
 	if !decl.Has("kubebuilder:validation:Schemaless") {

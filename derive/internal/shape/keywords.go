@@ -225,7 +225,7 @@ func (r *reader) bound(k keyword, about string) error {
 		return size(k.value, &s.MaxItems)
 	case "format":
 		s.Format = k.value
-		return nil
+		return CheckFormat(k.value, "string")
 	case "pattern":
 		s.Pattern = k.value
 		_, err := regexp.Compile(k.value)

@@ -4,6 +4,7 @@
 package shape
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/invopop/jsonschema"
@@ -23,16 +24,18 @@ func Known(path, name string) *jsonschema.Schema {
 	}
 	const apiextensions = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	switch path + "." + name {
-	case "k8s.io/apimachinery/pkg/apis/meta/v1.Time", "k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime", "time.Time":
+	case "k8s.io/apimachinery/pkg/apis/meta/v1.Time", "time.Time":
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case "k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime": // without a fraction it can't be read
+		return typically(&jsonschema.Schema{Type: "string", Format: "date-time"}, "2024-01-01T00:00:00.000000Z")
 	case "k8s.io/apimachinery/pkg/apis/meta/v1.Duration":
-		return &jsonschema.Schema{Type: "string"}
+		return typically(&jsonschema.Schema{Type: "string"}, "1h0m0s")
 	case "k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":
 		return extra(&jsonschema.Schema{Type: "object"}, structural.KeyPreserveUnknownFields)
 	case "k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta":
 		return embeddedMeta()
 	case "k8s.io/apimachinery/pkg/api/resource.Quantity":
-		return extra(&jsonschema.Schema{Pattern: quantityPattern}, structural.KeyIntOrString)
+		return typically(extra(&jsonschema.Schema{Pattern: quantityPattern}, structural.KeyIntOrString), "1")
 	case "k8s.io/apimachinery/pkg/util/intstr.IntOrString":
 		return extra(&jsonschema.Schema{}, structural.KeyIntOrString)
 	case "k8s.io/apimachinery/pkg/runtime.RawExtension", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.Unstructured":
@@ -43,6 +46,36 @@ func Known(path, name string) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "number"}
 	}
 	return nil
+}
+
+// typically returns a schema whose values can be like this one.
+func typically(s *jsonschema.Schema, value any) *jsonschema.Schema {
+	out := *s
+	if out.Extras = maps.Clone(s.Extras); out.Extras == nil {
+		out.Extras = map[string]any{}
+	}
+	out.Extras[structural.KeyTypical] = value
+	return &out
+}
+
+// Text returns the schema of a type that encodes itself as a text.
+func Text(path, name string) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	switch path + "." + name {
+	case "net.IP", "net/netip.Addr":
+		return typically(s, "192.0.2.1")
+	case "net/netip.AddrPort":
+		return typically(s, "192.0.2.1:80")
+	case "net/netip.Prefix":
+		return typically(s, "192.0.2.0/24")
+	case "math/big.Int", "math/big.Float", "math/big.Rat":
+		return typically(s, "1")
+	case "log/slog.Level":
+		return typically(s, "INFO")
+	case "github.com/google/uuid.UUID":
+		return typically(s, "123e4567-e89b-42d3-a456-426614174000")
+	}
+	return s
 }
 
 // embeddedMeta describes the metadata of an object inside of another, such as a pod template: what a user may write. A
@@ -117,11 +150,15 @@ func Types() []string { return []string{"string", "integer", "number", "boolean"
 func isType(name string) bool { return slices.Contains(Types(), name) }
 
 // AsString is what the string option of a json tag makes of a schema whose type is known: numbers and truth values become
-// texts.
+// texts, and texts are quoted twice.
 func AsString(p *jsonschema.Schema, typ string) *jsonschema.Schema {
 	switch typ {
-	case "integer", "number", "boolean":
-		return &jsonschema.Schema{Type: "string"}
+	case "integer", "number":
+		return typically(&jsonschema.Schema{Type: "string"}, "1")
+	case "boolean":
+		return typically(&jsonschema.Schema{Type: "string"}, "true")
+	case "string":
+		return typically(p, `"example"`)
 	}
 	return p
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/structural"
+	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
 // JSON is what the json tag of a field says.
@@ -19,6 +20,20 @@ type JSON struct {
 	Inline  bool // which encoding/json does not know, and Kubernetes types say
 	Omitted bool // the field is left out when it has nothing in it
 	Quoted  bool // numbers and truth values are written as texts
+
+	options []string
+}
+
+// Misspelt returns an option of the json tag that encoding/json does not know and that looks like one it does, with that
+// one; "" when there is none. Such an option has no effect: a field that was to be optional is required.
+func (j JSON) Misspelt() (option, meant string) {
+	known := []string{"omitempty", "omitzero", "inline", "string"}
+	for _, o := range j.options {
+		if near := suggest.Nearest(strings.TrimSpace(o), known); near != "" && near != o {
+			return o, near
+		}
+	}
+	return "", ""
 }
 
 // ParseJSON reads the json tag of a field.
@@ -33,6 +48,7 @@ func ParseJSON(tag reflect.StructTag) JSON {
 		Inline:  slices.Contains(options, "inline"),
 		Omitted: slices.Contains(options, "omitempty") || slices.Contains(options, "omitzero"),
 		Quoted:  slices.Contains(options, "string"),
+		options: options,
 	}
 }
 

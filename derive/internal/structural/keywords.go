@@ -59,6 +59,7 @@ type extended struct {
 	ListType              string        `json:"x-kubernetes-list-type"`
 	ListMapKeys           []string      `json:"x-kubernetes-list-map-keys"`
 	Descriptions          string        `json:"x-kube-descriptions"`
+	Typical               any           `json:"x-kube-typical"`
 	MapType               string        `json:"x-kubernetes-map-type"`
 	Validations           []Rule        `json:"x-kubernetes-validations"`
 }
@@ -67,7 +68,7 @@ type extended struct {
 func keys() []string {
 	return []string{
 		KeyNullable, KeyExternalDocs, KeyEmbeddedResource, KeyIntOrString, KeyPreserveUnknownFields, KeyListType, KeyListMapKeys,
-		KeyMapType, KeyValidations, KeyDescriptions,
+		KeyMapType, KeyValidations, KeyDescriptions, KeyTypical,
 	}
 }
 
@@ -108,7 +109,7 @@ func (s *Schema) extras(e map[string]any) error {
 	}
 	s.Nullable, s.ExternalDocs, s.EmbeddedResource, s.IntOrString = x.Nullable, x.ExternalDocs, x.EmbeddedResource, x.IntOrString
 	s.PreserveUnknownFields = s.PreserveUnknownFields || x.PreserveUnknownFields
-	s.Descriptions = x.Descriptions
+	s.Descriptions, s.Typical = x.Descriptions, x.Typical
 	s.ListType, s.ListMapKeys, s.MapType, s.Validations = x.ListType, x.ListMapKeys, x.MapType, x.Validations
 	return nil
 }

@@ -23,6 +23,7 @@ func (s *Schema) overlay(field *Schema) *Schema {
 	replace(&s.Descriptions, field.Descriptions)
 	replaceAny(&s.Example, field.Example)
 	replaceAny(&s.Default, field.Default)
+	replaceAny(&s.Typical, field.Typical)
 	if field.ListMapKeys != nil {
 		s.ListMapKeys = field.ListMapKeys
 	}

@@ -56,6 +56,9 @@ type Schema struct {
 	// Descriptions is DescriptionsKeep or DescriptionsDrop where the type or the field says so.
 	Descriptions string `json:"-"`
 
+	// Typical is a value that the Go type can be read from, where the other keywords allow what it can't.
+	Typical any `json:"-"`
+
 	origins map[string]origin // of the properties that are embedded
 }
 
@@ -87,6 +90,7 @@ const (
 	KeyMapType               = "x-kubernetes-map-type"                // string
 	KeyValidations           = "x-kubernetes-validations"             // []Rule
 	KeyDescriptions          = "x-kube-descriptions"                  // string; never written
+	KeyTypical               = "x-kube-typical"                       // a value; never written
 )
 
 // What becomes of descriptions.

@@ -17,9 +17,21 @@ func Nearest(word string, candidates []string) string {
 		}
 	}
 	if bestDistance > max(1, len(best)/3) {
-		return ""
+		return Beginning(word, candidates)
 	}
 	return best
+}
+
+// Beginning finds the shortest candidate that a word is the beginning of, as int is of integer; "" when there is none, or
+// the word could be anything.
+func Beginning(word string, candidates []string) string {
+	shortest := ""
+	for _, c := range candidates {
+		if len(word) > 2 && strings.HasPrefix(strings.ToLower(c), strings.ToLower(word)) && (shortest == "" || len(c) < len(shortest)) {
+			shortest = c
+		}
+	}
+	return shortest
 }
 
 // Distance is how many letters must be added, removed, replaced or swapped with their neighbour.

@@ -10,12 +10,14 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	words := []string{"name", "namespace", "replicas", "x"}
+	words := []string{"name", "namespace", "replicas", "replication", "x"}
 	for _, tt := range []struct{ in, want string }{
 		{"nam", "name"},
 		{"NAME", "name"},
 		{"namepsace", "namespace"},
 		{"replica", "replicas"},
+		{"rep", "replicas"}, // the shortest that begins so
+		{"re", ""},
 		{"status", ""},
 		{"y", "x"}, // a word of one letter is near to any other
 	} {

@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/kube-go/sdk/kube"
 
 	"example.com/kube-project/internal/controller"
@@ -34,6 +36,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("widget-controller", flag.ContinueOnError)
 	install := flags.Bool("install", false, "install the CustomResourceDefinition first")
+	probes := flags.String("probes", "", "the `address` to answer probes on, such as :8081 (default none)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -48,5 +51,11 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	logger.Info("running", "server", c.Server())
-	return controller.Run(ctx, c, logger)
+	ctl := controller.New(c, logger)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return ctl.Run(ctx) })
+	if *probes != "" {
+		group.Go(func() error { return serve(ctx, *probes, answer(ctl.Ready)) })
+	}
+	return group.Wait()
 }

@@ -37,7 +37,7 @@ func TestController(t *testing.T) {
 	}
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- controller.Run(running, c, nil) }()
+	go func() { done <- controller.New(c, nil).Run(running) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {

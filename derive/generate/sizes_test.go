@@ -1,0 +1,59 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate_test
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/kube-go/sdk/derive/generate"
+)
+
+// pods is a module with a kind that has nothing but whole pods.
+const pods = `
+-- api/api.go --
+package api
+
+import corev1 "k8s.io/api/core/v1"
+
+//kube:resource group=pods.example.com version=v1 kind=Pods
+type PodsSpec struct {
+	A corev1.PodSpec ` + "`json:\"a\"`" + `
+	B corev1.PodSpec ` + "`json:\"b\"`" + `
+	C corev1.PodSpec ` + "`json:\"c\"`" + `
+	D corev1.PodSpec ` + "`json:\"d\"`" + `
+	E corev1.PodSpec ` + "`json:\"e\"`" + `
+}
+`
+
+func TestLargeDefinitions(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(pods)))
+	for _, tt := range []struct {
+		name    string
+		max     int
+		wantErr string
+	}{
+		{"more than servers store is a mistake", 0, "servers store 1572864 at most: shorten its descriptions, as kube-derive -max-size does"},
+		{"more than kubectl apply takes is said", 1 << 20, ""},
+		{"what can't be made small enough is a mistake", 200_000, "bytes even without the descriptions that may go; it should have 200000"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, MaxSize: tt.max})
+			if tt.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+					t.Errorf("CRDs() = %v, want %q", err, tt.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files.Notes) != 1 || !strings.Contains(files.Notes[0].String(), "crds/pods.example.com_pods.yaml: it has ") {
+				t.Errorf("notes = %v, want one of the CRD's size", files.Notes)
+			}
+		})
+	}
+}

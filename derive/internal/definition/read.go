@@ -1,0 +1,48 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-go/sdk/derive/internal/cel"
+	"github.com/kube-go/sdk/derive/internal/openapi"
+)
+
+// Problem is one thing that a server finds wrong in a definition.
+type Problem struct {
+	Field   string // "" when it is not about a field
+	Reason  field.ErrorType
+	Message string
+}
+
+// maxBytes is how many bytes etcd stores in one object, unless it is told otherwise.
+const maxBytes = 3 << 19
+
+// Read reads a definition as JSON without white space, and says what is wrong in it. The definition has what servers fill
+// in; it is nil when it can't be read.
+func Read(body []byte, env *cel.Environment) (*openapi.Definition, []Problem) {
+	def, unknown, err := openapi.Decode(body)
+	if err != nil {
+		return nil, []Problem{{Message: fmt.Sprintf("decode the definition: %v", err)}}
+	}
+	var problems []Problem
+	if gvk := def.GroupVersionKind(); gvk.Kind != "CustomResourceDefinition" || gvk.GroupVersion().String() != "apiextensions.k8s.io/v1" {
+		problems = append(problems, Problem{Field: "kind", Message: fmt.Sprintf(
+			"is %s of %q; want CustomResourceDefinition of apiextensions.k8s.io/v1", gvk.Kind, gvk.GroupVersion())})
+	}
+	if len(body) > maxBytes {
+		problems = append(problems, Problem{Message: fmt.Sprintf(
+			"the definition has %d bytes, and servers store %d at most: shorten its descriptions, as kube-derive -max-size does", len(body), maxBytes)})
+	}
+	for _, text := range unknown {
+		problems = append(problems, Problem{Message: text})
+	}
+	for _, err := range check(def, env) {
+		problems = append(problems, Problem{err.Field, err.Type, err.ErrorBody()})
+	}
+	return def, problems
+}

@@ -1,0 +1,132 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestSilentAPIService promises that an API whose server takes requests and has stopped to answer them, which the API server
+// does not know yet, delays the discovery of all else by two seconds at most.
+func TestSilentAPIService(t *testing.T) {
+	c := connect(t, nil)
+	server, err := url.Parse(c.Server())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
+		t.Skip("needs an API server that reaches one in this process, and not one at " + c.Server())
+	}
+	ns := newNamespace(t, c)
+	group := ns + ".example.com"
+	extension := newExtension(t, group)
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "extension"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "127.0.0.1"},
+	}
+	if _, err := kube.Namespaced[corev1.Service](c, ns).Create(limit(t), service, nil); err != nil {
+		t.Fatal(err)
+	}
+	services := kube.Dynamic(c, kube.Resource{
+		Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService", Plural: "apiservices",
+	}, "")
+	registration := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1." + group},
+		"spec": map[string]any{
+			"group": group, "version": "v1", "groupPriorityMinimum": int64(10), "versionPriority": int64(10),
+			"insecureSkipTLSVerify": true,
+			"service":               map[string]any{"namespace": ns, "name": "extension", "port": extension.port},
+		},
+	}}
+	if _, err := services.Create(limit(t), registration, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := services.Delete(context.WithoutCancel(t.Context()), registration.GetName(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	old := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{onlyPlainJSON}})
+	eventually(t, "the API is there", func(ctx context.Context) error {
+		disc, err := kube.Discover(ctx, old, nil)
+		if err == nil {
+			_, err = disc.Resolve("things." + group)
+		}
+		return err
+	})
+
+	extension.silent.Store(true)
+	for name, c := range map[string]*kube.Client{"legacy": old, "aggregated": c} {
+		began := time.Now()
+		disc, err := kube.Discover(limit(t), c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(began)
+		if took > 4*time.Second { // two for the silent one, and as many for this machine
+			t.Errorf("%s discovery took %v", name, took)
+		}
+		if _, err := disc.Resolve("deployments.apps"); err != nil {
+			t.Errorf("%s discovery: %v", name, err)
+		}
+		failed := ""
+		for _, f := range disc.Failed() {
+			if f.GroupVersion.Group == group {
+				failed = f.Err.Error()
+			}
+		}
+		if t.Logf("%s discovery in %v: %s", name, took, failed); name == "legacy" && failed != "no answer within 2s" {
+			t.Errorf("legacy discovery says of the silent group %q", failed)
+		}
+	}
+}
+
+// extension is an API server of one group, that may fall silent.
+type extension struct {
+	port   int64
+	silent atomic.Bool
+}
+
+func newExtension(t *testing.T, group string) *extension {
+	t.Helper()
+	e := &extension{}
+	ended := make(chan struct{})
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if e.silent.Load() {
+			select {
+			case <-r.Context().Done():
+			case <-ended:
+			}
+			return
+		}
+		if r.URL.Path != "/apis/"+group+"/v1" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"%s/v1","resources":[
+			{"name":"things","singularName":"thing","namespaced":true,"kind":"Thing","verbs":["get","list"]}]}`, group)
+	}))
+	t.Cleanup(func() {
+		close(ended)
+		s.Close()
+	})
+	e.port = int64(s.Listener.Addr().(*net.TCPAddr).Port)
+	return e
+}
