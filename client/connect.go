@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -68,7 +69,7 @@ func connectHint(err error) string {
 		}
 		return "renew the server's certificate, or correct this machine's clock"
 	}
-	if alert, ok := errors.AsType[tls.AlertError](err); ok {
+	if alert, ok := alertOf(err); ok {
 		return alertHint(alert)
 	}
 	if _, ok := errors.AsType[*silentError](err); ok {
@@ -86,6 +87,17 @@ func connectHint(err error) string {
 	return ""
 }
 
+// alertOf returns the alert by which a server has ended a TLS handshake. Package crypto/tls has two types for alerts: the one
+// that it exports is for QUIC.
+func alertOf(err error) (tls.AlertError, bool) {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if v := reflect.ValueOf(err); v.Kind() == reflect.Uint8 && v.Type().PkgPath() == "crypto/tls" {
+			return tls.AlertError(v.Uint()), true
+		}
+	}
+	return 0, false
+}
+
 // alertHint says what to do when the server ends the TLS handshake, by the alerts of RFC 8446.
 func alertHint(alert tls.AlertError) string {
 	switch alert {
@@ -93,7 +105,9 @@ func alertHint(alert tls.AlertError) string {
 		return "the server refuses the client certificate: renew it, or take the one for this cluster"
 	case 116:
 		return "the server wants a client certificate: give one"
-	case 40, 70, 71: // handshake failure, protocol version, insufficient security
+	case 40: // handshake failure
+		return "the server wants a client certificate, or has no cipher that we have: give one, or update it"
+	case 70, 71: // protocol version, insufficient security
 		return "the server has no version of TLS from 1.2 on, or no cipher, that we have: update it"
 	case 112:
 		return "the server does not know the name that it is asked for: correct the address, or set tls-server-name"

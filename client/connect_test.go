@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +82,14 @@ func TestConnectError(t *testing.T) {
 			t.Cleanup(s.Close)
 			return newConfig(strings.Replace(s.URL, "http://", "https://", 1))
 		}, "; the server speaks plain http: correct the port, or write http://"},
+		{"an old server", func(t *testing.T) *config.Config {
+			s := httptest.NewUnstartedServer(http.NotFoundHandler())
+			s.Config.ErrorLog = discard()
+			s.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+			s.StartTLS()
+			t.Cleanup(s.Close)
+			return newConfig(s.URL)
+		}, "; the server has no version of TLS from 1.2 on, or no cipher, that we have: update it"},
 		{"TLS behind an http URL", func(t *testing.T) *config.Config {
 			return newConfig(strings.Replace(secure(t, ca.issue(t, "kube", time.Hour)), "https://", "http://", 1))
 		}, "; write https://"},
@@ -100,6 +109,24 @@ func TestConnectError(t *testing.T) {
 			}
 		})
 	}
+}
+
+// alert returns the error of a TLS handshake that a server ends by an alert.
+func alert(t *testing.T, code byte) error {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	var peer sync.WaitGroup
+	peer.Go(func() {
+		defer theirs.Close()
+		head := make([]byte, 5) // of our first record; its length comes last
+		_, _ = io.ReadFull(theirs, head)
+		_, _ = io.CopyN(io.Discard, theirs, int64(head[3])<<8+int64(head[4]))
+		_, _ = theirs.Write([]byte{21, 3, 3, 0, 2, 2, code})
+	})
+	err := tls.Client(ours, &tls.Config{ServerName: "cluster.test", MinVersion: tls.VersionTLS12}).HandshakeContext(t.Context())
+	peer.Wait()
+	return err
 }
 
 // TestConnectErrorOfTransport looks at causes that a test can't bring about on every machine.
@@ -124,22 +151,26 @@ func TestConnectErrorOfTransport(t *testing.T) {
 				"correct this machine's clock, or the server's when it issued the certificate",
 		},
 		{
-			"a client certificate that is refused", &net.OpError{Op: "remote error", Err: tls.AlertError(48)},
+			"a client certificate that is refused", alert(t, 48),
 			"remote error: tls: unknown certificate authority; the server refuses the client certificate: renew it, or take the one for this cluster",
 		},
 		{
-			"no client certificate", &net.OpError{Op: "remote error", Err: tls.AlertError(116)},
+			"no client certificate", alert(t, 116),
 			"remote error: tls: certificate required; the server wants a client certificate: give one",
 		},
 		{
-			"an old server", &net.OpError{Op: "remote error", Err: tls.AlertError(70)},
+			"a handshake that fails", alert(t, 40),
+			"remote error: tls: handshake failure; the server wants a client certificate, or has no cipher that we have: give one, or update it",
+		},
+		{
+			"an old server", alert(t, 70),
 			"remote error: tls: protocol version not supported; the server has no version of TLS from 1.2 on, or no cipher, that we have: update it",
 		},
 		{
-			"a server with many names", &net.OpError{Op: "remote error", Err: tls.AlertError(112)},
+			"a server with many names", alert(t, 112),
 			"remote error: tls: unrecognized name; the server does not know the name that it is asked for: correct the address, or set tls-server-name",
 		},
-		{"another alert", &net.OpError{Op: "remote error", Err: tls.AlertError(80)}, "remote error: tls: internal error"},
+		{"another alert", alert(t, 80), "remote error: tls: internal error"},
 		{"anything else", errors.New("boom"), "boom"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

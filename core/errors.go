@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -56,16 +57,24 @@ type StatusError struct {
 	RetryAfter time.Duration
 }
 
-// Error returns the reason with the server's message.
+// Error returns the reason with the server's message, without what could drive a terminal.
 func (e *StatusError) Error() string {
 	reason := fmt.Sprintf("status %d", e.Status.Code)
 	if s := e.sentinel(); s != nil {
 		reason = s.Error()
 	}
-	if msg := strings.TrimSpace(e.Status.Message); msg != "" {
+	if msg := strings.TrimSpace(strings.Map(printable, e.Status.Message)); msg != "" {
 		return reason + ": server said: " + msg
 	}
 	return reason
+}
+
+// printable drops control characters but for line breaks and tabs.
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return -1
+	}
+	return r
 }
 
 // Causes returns the causes that the server gives, such as each field of an object that is invalid. They belong to the

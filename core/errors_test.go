@@ -121,6 +121,7 @@ func TestStatusErrorText(t *testing.T) {
 	}{
 		{"a missing object", metav1.Status{Reason: metav1.StatusReasonNotFound, Message: `pods "web" not found`}, `not found: server said: pods "web" not found`},
 		{"a reason with a message", metav1.Status{Reason: metav1.StatusReasonForbidden, Message: " no \n"}, "forbidden: server said: no"},
+		{"a message that would drive a terminal", metav1.Status{Code: 500, Message: "a\x1b[31m\r\nb\u009b0m\a"}, "internal error: server said: a[31m\nb0m"},
 		{"a reason alone", metav1.Status{Reason: metav1.StatusReasonConflict}, "conflict"},
 		{"a code alone", metav1.Status{Code: 418}, "status 418"},
 		{"a code with a message", metav1.Status{Code: 502, Message: "Bad Gateway"}, "status 502: server said: Bad Gateway"},

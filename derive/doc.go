@@ -34,11 +34,13 @@
 //
 // # What can't
 //
-// Comments are gone once a program is compiled, and with them the documentation of fields and all markers. This holds for
-// the types of Kubernetes too: how server-side apply merges the lists of a PodSpec, for example, is in its comments, so
-// that a reflected definition that has one in it treats these lists as atomic. Of metav1.Condition and
-// metav1.LabelSelector the markers are known here. Where this matters, generate the kind: kube-derive understands the same
-// tags, and makes the same schema of what both can see.
+// Comments are gone once a program is compiled, and with them the documentation of fields and all markers: nothing tells
+// that a type had some, so those of kubebuilder have no effect here, not even an error. This holds for the types of
+// Kubernetes too: the defaults and bounds of a PodSpec, for example, and how server-side apply merges its lists, are in its
+// comments, so that a reflected definition that has one in it takes all values and treats these lists as atomic. Known
+// here are the markers of metav1.Condition and metav1.LabelSelector, and which fields of the specs of Kubernetes one may
+// leave out. Where this matters, generate the kind: kube-derive understands the same tags, and makes the same schema of
+// what both can see.
 //
 // # Concurrency
 //

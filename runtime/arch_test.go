@@ -22,6 +22,7 @@ const sdk = "github.com/kube-go/sdk/"
 func vocabulary() map[string]string {
 	return map[string]string{
 		sdk + "core":                           "our own words",
+		sdk + "core/managed":                   "what was created becomes what was applied",
 		sdk + "core/request":                   "options of verbs",
 		sdk + "core/wire":                      "packed objects",
 		"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's words: ObjectMeta, Condition, Time",

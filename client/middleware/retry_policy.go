@@ -67,17 +67,14 @@ func neverSent(err error) bool {
 	return ok && (op.Op == "dial" || op.Op == "proxyconnect" || strings.HasPrefix(op.Op, "socks "))
 }
 
-// isBroken recognises the errors of a connection. Those of TLS, such as a certificate that does not fit, are still there
-// the next time.
+// isBroken recognises the errors of a connection. Those of TLS, such as a certificate that does not fit, or an alert, whose Op
+// is "remote error", are still there the next time.
 func isBroken(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) { // of a layer, such as a plugin's
 		return false
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
-	}
-	if _, ok := errors.AsType[tls.AlertError](err); ok {
-		return false
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Op == "read" || op.Op == "write"

@@ -44,7 +44,11 @@ const failedFiles = 100
 func (e *PartialError) Error() string {
 	const named = 5
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d files were not copied: ", e.Count)
+	if e.Count == 1 {
+		b.WriteString("1 file was not copied: ")
+	} else {
+		fmt.Fprintf(&b, "%d files were not copied: ", e.Count)
+	}
 	for i, f := range e.Failed[:min(len(e.Failed), named)] {
 		if i > 0 {
 			b.WriteString("; ")

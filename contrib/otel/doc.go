@@ -29,7 +29,7 @@
 //
 // Those of https://opentelemetry.io/docs/specs/semconv/http/http-metrics/ for clients:
 //
-//	http.client.request.duration    s   until the answer was read; a watch's header
+//	http.client.request.duration    s   until the answer was read; the header of a watch, a log
 //	http.client.response.body.size  By  as it was read, after decompression
 //	http.client.active_requests         open watches are those with kube.verb=watch
 //

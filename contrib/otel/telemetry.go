@@ -94,7 +94,7 @@ func (t *Telemetry) Observe(r *http.Request) (context.Context, func(middleware.O
 		t.active.Add(ctx, -1, metric.WithAttributes(began...))
 		ended := metric.WithAttributes(append(began, endAttributes(out)...)...)
 		took := out.Total
-		if call.Verb == "watch" {
+		if call.LongRunning {
 			took = out.Header
 		}
 		t.duration.Record(ctx, took.Seconds(), ended)

@@ -145,7 +145,7 @@ func TestTelemetry(t *testing.T) {
 		rt := middleware.Chain(server, retry, middleware.Observe(telemetry.Observe))
 		ctx, parent := s.tracer.Tracer("test").Start(t.Context(), "reconcile")
 		send(t, rt, ctx, middleware.Call{Verb: "get", Group: "apps", Resource: "deployments", Subresource: "scale", Namespace: "prod", Name: "web", Idempotent: true})
-		send(t, rt, ctx, middleware.Call{Verb: "watch", Resource: "pods", LongRunning: true})
+		send(t, rt, ctx, middleware.Call{Verb: "get", Resource: "pods", Subresource: "log", LongRunning: true})
 		send(t, rt, middleware.WithAttempts(ctx, 1), middleware.Call{Verb: "create", Resource: "pods"})
 		parent.End()
 
@@ -155,7 +155,7 @@ func TestTelemetry(t *testing.T) {
 		want := []string{
 			"get deployments.apps/scale 1s Error: error.type=503 " + strings.Replace(common, "http.request.method=GET ", "http.request.method=GET http.response.body.size=5 http.response.status_code=503 ", 1) + url,
 			"get deployments.apps/scale 2s Unset: " + strings.Replace(common, "http.request.method=GET ", "http.request.method=GET http.request.resend_count=1 http.response.body.size=5 http.response.status_code=200 ", 1) + url,
-			"watch pods 2s Error: error.type=404 http.request.method=GET http.response.body.size=5 http.response.status_code=404 kube.resource=pods kube.verb=watch network.protocol.version=2 server.address=cluster.test server.port=6443 " + url,
+			"get pods/log 2s Error: error.type=404 http.request.method=GET http.response.body.size=5 http.response.status_code=404 kube.resource=pods kube.subresource=log kube.verb=get network.protocol.version=2 server.address=cluster.test server.port=6443 " + url,
 			"create pods 1s Error: error.type=syscall.Errno http.request.method=GET http.response.body.size=0 kube.resource=pods kube.verb=create server.address=cluster.test server.port=6443 " + url,
 		}
 		var got []string
@@ -180,17 +180,18 @@ func TestTelemetry(t *testing.T) {
 
 		const server1 = "server.address=cluster.test server.port=6443"
 		scale := " kube.resource=deployments.apps kube.subresource=scale kube.verb=get "
+		log := " kube.resource=pods kube.subresource=log kube.verb=get "
 		pods := " kube.resource=pods kube.subresource= kube.verb="
 		wantMetrics := []string{
 			"http.client.active_requests 0 http.request.method=GET" + scale + server1,
 			"http.client.active_requests 0 http.request.method=GET" + pods + "create " + server1,
-			"http.client.active_requests 0 http.request.method=GET" + pods + "watch " + server1,
-			"http.client.request.duration 1 error.type=404 http.request.method=GET http.response.status_code=404" + pods + "watch network.protocol.version=2 " + server1,
+			"http.client.active_requests 0 http.request.method=GET" + log + "" + server1,
+			"http.client.request.duration 1 error.type=404 http.request.method=GET http.response.status_code=404" + log + "network.protocol.version=2 " + server1,
 			"http.client.request.duration 1 error.type=503 http.request.method=GET http.response.status_code=503" + scale + "network.protocol.version=2 " + server1,
 			"http.client.request.duration 1 error.type=syscall.Errno http.request.method=GET" + pods + "create " + server1,
 			"http.client.request.duration 2 http.request.method=GET http.response.status_code=200" + scale + "network.protocol.version=2 " + server1,
 			"http.client.response.body.size 0 error.type=syscall.Errno http.request.method=GET" + pods + "create " + server1,
-			"http.client.response.body.size 5 error.type=404 http.request.method=GET http.response.status_code=404" + pods + "watch network.protocol.version=2 " + server1,
+			"http.client.response.body.size 5 error.type=404 http.request.method=GET http.response.status_code=404" + log + "network.protocol.version=2 " + server1,
 			"http.client.response.body.size 5 error.type=503 http.request.method=GET http.response.status_code=503" + scale + "network.protocol.version=2 " + server1,
 			"http.client.response.body.size 5 http.request.method=GET http.response.status_code=200" + scale + "network.protocol.version=2 " + server1,
 		}

@@ -60,7 +60,7 @@ func New(o *Options) *Metrics {
 		retries:  counter("retries_total", "HTTP requests to the API server that were not the first attempt."),
 		bytes:    counter("response_bytes_total", "Bytes read of the API server's answers, after decompression."),
 		duration: prometheus.NewHistogramVec(histogram("request_duration_seconds",
-			"Time until the API server's answer was read, of a watch until its header was there."), []string{"verb"}),
+			"Time until the API server's answer was read; until its header was there if it goes on as long as it likes, as a watch does."), []string{"verb"}),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("requests_in_flight",
 			"HTTP requests to the API server that are under way.")), []string{"verb"}),
 		waits:  prometheus.NewHistogram(histogram("rate_limit_wait_seconds", "Time that requests had to wait for the client's own limit.")),
@@ -100,7 +100,7 @@ func (m *Metrics) Observe(r *http.Request) (context.Context, func(middleware.Out
 		m.requests.WithLabelValues(verb, resource, sub, codeOf(out)).Inc()
 		m.bytes.WithLabelValues(verb, resource, sub).Add(float64(out.Bytes))
 		took := out.Total
-		if verb == "watch" {
+		if call.LongRunning {
 			took = out.Header
 		}
 		m.duration.WithLabelValues(verb).Observe(took.Seconds())

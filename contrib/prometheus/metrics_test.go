@@ -71,6 +71,7 @@ func TestMetrics(t *testing.T) {
 		rt = middleware.Chain(rt, retry, middleware.Observe(m.Observe))
 		send(t, rt, middleware.Call{Verb: "get", Resource: "deployments", Group: "apps", Subresource: "scale", Name: "secret-name", Idempotent: true})
 		send(t, rt, middleware.Call{Verb: "watch", Resource: "pods", Namespace: "secret-name", Idempotent: true, LongRunning: true})
+		send(t, rt, middleware.Call{Verb: "get", Resource: "pods", Subresource: "log", Idempotent: true, LongRunning: true})
 		gone := answers(func(*http.Request) (int, string, error) { return 0, "", errors.New("secret-name is gone") })
 		send(t, middleware.Observe(m.Observe)(gone), middleware.Call{Verb: "list", Resource: "pods"})
 		m.Waited(context.Background(), 2*time.Second)
@@ -82,12 +83,12 @@ kube_client_rate_limit_wait_seconds_bucket{cluster="prod",le="1.5"} 0
 kube_client_rate_limit_wait_seconds_bucket{cluster="prod",le="+Inf"} 1
 kube_client_rate_limit_wait_seconds_sum{cluster="prod"} 2
 kube_client_rate_limit_wait_seconds_count{cluster="prod"} 1
-# HELP kube_client_request_duration_seconds Time until the API server's answer was read, of a watch until its header was there.
+# HELP kube_client_request_duration_seconds Time until the API server's answer was read; until its header was there if it goes on as long as it likes, as a watch does.
 # TYPE kube_client_request_duration_seconds histogram
-kube_client_request_duration_seconds_bucket{cluster="prod",verb="get",le="1.5"} 2
-kube_client_request_duration_seconds_bucket{cluster="prod",verb="get",le="+Inf"} 2
-kube_client_request_duration_seconds_sum{cluster="prod",verb="get"} 2
-kube_client_request_duration_seconds_count{cluster="prod",verb="get"} 2
+kube_client_request_duration_seconds_bucket{cluster="prod",verb="get",le="1.5"} 3
+kube_client_request_duration_seconds_bucket{cluster="prod",verb="get",le="+Inf"} 3
+kube_client_request_duration_seconds_sum{cluster="prod",verb="get"} 3
+kube_client_request_duration_seconds_count{cluster="prod",verb="get"} 3
 kube_client_request_duration_seconds_bucket{cluster="prod",verb="list",le="1.5"} 1
 kube_client_request_duration_seconds_bucket{cluster="prod",verb="list",le="+Inf"} 1
 kube_client_request_duration_seconds_sum{cluster="prod",verb="list"} 1
@@ -105,6 +106,7 @@ kube_client_requests_in_flight{cluster="prod",verb="watch"} 0
 # TYPE kube_client_requests_total counter
 kube_client_requests_total{cluster="prod",code="200",resource="deployments.apps",subresource="scale",verb="get"} 1
 kube_client_requests_total{cluster="prod",code="200",resource="pods",subresource="",verb="watch"} 1
+kube_client_requests_total{cluster="prod",code="200",resource="pods",subresource="log",verb="get"} 1
 kube_client_requests_total{cluster="prod",code="503",resource="deployments.apps",subresource="scale",verb="get"} 1
 kube_client_requests_total{cluster="prod",code="error",resource="pods",subresource="",verb="list"} 1
 # HELP kube_client_response_bytes_total Bytes read of the API server's answers, after decompression.
@@ -112,6 +114,7 @@ kube_client_requests_total{cluster="prod",code="error",resource="pods",subresour
 kube_client_response_bytes_total{cluster="prod",resource="deployments.apps",subresource="scale",verb="get"} 10
 kube_client_response_bytes_total{cluster="prod",resource="pods",subresource="",verb="list"} 0
 kube_client_response_bytes_total{cluster="prod",resource="pods",subresource="",verb="watch"} 5
+kube_client_response_bytes_total{cluster="prod",resource="pods",subresource="log",verb="get"} 5
 # HELP kube_client_retries_total HTTP requests to the API server that were not the first attempt.
 # TYPE kube_client_retries_total counter
 kube_client_retries_total{cluster="prod",resource="deployments.apps",subresource="scale",verb="get"} 1

@@ -4,14 +4,22 @@
 package generate_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -97,6 +105,71 @@ func TestReflectionTakesWhatKubernetesHas(t *testing.T) {
 	}
 	if text, ok := at["description"].(string); !ok || !strings.Contains(text, "containers belonging to the pod") {
 		t.Errorf("description of %s = %q, want what Kubernetes says of it", strings.Join(path, "."), at["description"])
+	}
+}
+
+// Borrowed has the types of Kubernetes that one embeds in a spec.
+type Borrowed struct {
+	Claim    corev1.PersistentVolumeClaimSpec     `json:"claim"`
+	Volume   corev1.PersistentVolumeSpec          `json:"volume"`
+	Service  corev1.ServiceSpec                   `json:"service"`
+	Policy   networkingv1.NetworkPolicySpec       `json:"policy"`
+	Ingress  networkingv1.IngressSpec             `json:"ingress"`
+	Class    networkingv1.IngressClassSpec        `json:"class"`
+	Set      appsv1.StatefulSetSpec               `json:"set"`
+	Job      batchv1.PodFailurePolicy             `json:"job"`
+	Rules    []rbacv1.PolicyRule                  `json:"rules"`
+	Role     rbacv1.RoleRef                       `json:"role"`
+	Subjects []rbacv1.Subject                     `json:"subjects"`
+	Devices  resourcev1.ResourceClaimSpec         `json:"devices"`
+	Capacity resourcev1.CapacityRequestPolicy     `json:"capacity"`
+	Request  resourcev1.ResourceClaimTemplateSpec `json:"request"`
+}
+
+// Markers say of some fields of Kubernetes that they are optional though their tags do not. Reflection may know less than
+// the sources say, but it must not ask for more.
+func TestReflectionRequiresNoMoreThanTheSource(t *testing.T) {
+	of := reflect.TypeFor[Borrowed]()
+	src := "package thing\n\n"
+	body := "//kube:resource group=borrowed.example.com version=v1 kind=Thing\ntype ThingSpec struct {\n"
+	imported := map[string]bool{}
+	for f := range of.Fields() {
+		in, list := f.Type, ""
+		if in.Kind() == reflect.Slice {
+			in, list = in.Elem(), "[]"
+		}
+		alias := strings.NewReplacer("k8s.io/api/", "", "/", "").Replace(in.PkgPath())
+		if !imported[in.PkgPath()] {
+			imported[in.PkgPath()] = true
+			src += fmt.Sprintf("import %s %q\n", alias, in.PkgPath())
+		}
+		body += fmt.Sprintf("%s %s%s.%s `%s`\n", f.Name, list, alias, in.Name(), f.Tag)
+	}
+	dir := newModule(t, &txtar.Archive{Files: []txtar.File{{Name: "thing/types.go", Data: []byte(src + body + "}\n")}}})
+	files, err := generate.CRDs(t.Context(), []string{"./thing"}, &generate.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, fromSource := specOf(t, files.Files[0].Content)
+	seen := 0
+	var compare func(path string, source, reflection any)
+	compare = func(path string, source, reflection any) {
+		said, _ := source.(map[string]any)
+		read, _ := reflection.(map[string]any)
+		required, _ := said["required"].([]any)
+		demanded, _ := read["required"].([]any)
+		for _, name := range demanded {
+			if seen++; !slices.Contains(required, name) {
+				t.Errorf("%s.%s is optional by its source, and required by reflection", path, name)
+			}
+		}
+		for key, value := range read {
+			compare(path+"."+key, said[key], value)
+		}
+	}
+	compare("spec", fromSource, plain(t, describeRandom(t, of)))
+	if seen < 100 {
+		t.Errorf("%d required fields were compared, want many more", seen)
 	}
 }
 

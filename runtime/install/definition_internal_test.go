@@ -97,6 +97,13 @@ func TestLossesOfASchema(t *testing.T) {
 			want:   []string{"version v1: keys of any name in the object"},
 		},
 		{
+			name:   "values of an enum that are refused",
+			before: `{properties: {mode: {enum: [a, b, 3]}, size: {enum: [1]}}}`,
+			after:  `{properties: {mode: {enum: [a]}, size: {}}}`,
+			want:   []string{"version v1: value b of .mode", "version v1: value 3 of .mode"},
+		},
+		{name: "a new enum", before: `{properties: {mode: {}}}`, after: `{properties: {mode: {enum: [a]}}}`},
+		{
 			name:   "a map of structs that became one of anything",
 			before: `{additionalProperties: {properties: {title: {}}}}`,
 			after:  `{additionalProperties: true}`,
@@ -150,6 +157,20 @@ func TestLossesOfVersions(t *testing.T) {
 			before: "spec: {versions: [" + v1 + "," + v1beta1 + "]}",
 			after:  "spec: {versions: [" + v1Aside + "," + old + "]}",
 			want:   []string{"storage in version v1 instead of v1beta1"},
+		},
+		{
+			name:   "a webhook that converts",
+			before: "spec: {versions: [" + v1 + "," + v1beta1 + "], conversion: {strategy: Webhook}}",
+			after:  "spec: {versions: [" + v1 + "," + v1beta1 + "]}",
+			want:   []string{"conversion between versions by a webhook"},
+		},
+		{name: "a webhook that has nothing to convert", before: "spec: {versions: [" + v1 + "], conversion: {strategy: Webhook}}", after: "spec: {versions: [" + v1 + "]}"},
+		{
+			name: "subresources and selectable fields",
+			before: "spec: {versions: [{name: v1, served: true, storage: true, subresources: {status: {}, scale: {}}, " +
+				"selectableFields: [{jsonPath: .spec.a}, {jsonPath: .spec.b}]}]}",
+			after: "spec: {versions: [{name: v1, served: true, storage: true, subresources: {scale: {}}, selectableFields: [{jsonPath: .spec.b}]}]}",
+			want:  []string{"version v1: subresource status", "version v1: selectable field .spec.a"},
 		},
 	}
 	for _, tt := range tests {

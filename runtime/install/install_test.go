@@ -8,9 +8,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,12 +71,14 @@ func terminating(obj *unstructured.Unstructured) *unstructured.Unstructured {
 // server plays the part of an API server that has one definition. The tests use it from one goroutine at a time.
 type server struct {
 	stored    *unstructured.Unstructured // nil: not installed
-	intrude   *unstructured.Unstructured // replaces stored when the first apply comes, which then conflicts
+	intrude   *unstructured.Unstructured // replaces stored when the first write comes, which then conflicts
 	refusals  int                        // how often a watch of documents is refused before it is served
-	applied   []string                   // the resource versions that applies were based on
+	applied   []string                   // the resource versions that applies were based on; "created" for a creation
+	migrated  int                        // how often what was created was made the same as what was applied
 	forced    bool
 	manager   string
-	documents int // watches of documents
+	documents int  // watches of documents
+	busy      bool // refuses them all
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -84,11 +88,18 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch path := r.URL.Path; {
 	case path == documents:
 		s.documents++
+		if s.busy {
+			return respond(429, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`), nil
+		}
 		if s.refusals > 0 {
 			s.refusals--
 			return respond(404, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`), nil
 		}
 		return respond(200, `{"type":"BOOKMARK","object":{"kind":"Document","apiVersion":"docs.example.com/v1","metadata":{"resourceVersion":"9"}}}`), nil
+	case r.Method == http.MethodPost:
+		return s.create(r)
+	case r.Header.Get("Content-Type") == "application/json-patch+json":
+		return s.migrate(r)
 	case r.Method == http.MethodPatch:
 		return s.apply(r)
 	case path == definitions:
@@ -99,6 +110,44 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		return respond(200, text(s.stored)), nil
 	}
+}
+
+func (s *server) create(r *http.Request) (*http.Response, error) {
+	s.applied = append(s.applied, "created")
+	if s.intrude != nil {
+		s.stored, s.intrude = s.intrude, nil
+		return respond(409, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"AlreadyExists","code":409}`), nil
+	}
+	obj := &unstructured.Unstructured{}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := obj.UnmarshalJSON(body); err != nil {
+		return nil, err
+	}
+	obj.SetResourceVersion("6")
+	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: r.URL.Query().Get("fieldManager"), Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apiextensions.k8s.io/v1",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
+	}})
+	s.stored = obj
+	return respond(201, text(obj)), nil
+}
+
+// migrate takes what changes the owners of fields.
+func (s *server) migrate(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(string(body), `"operation":"Apply"`) || !strings.Contains(string(body), `"value":"`+s.stored.GetResourceVersion()+`"`) {
+		return nil, errors.New("unexpected patch: " + string(body))
+	}
+	s.migrated++
+	s.stored.SetManagedFields(nil)
+	s.stored.SetResourceVersion("7")
+	return respond(200, text(s.stored)), nil
 }
 
 func (s *server) apply(r *http.Request) (*http.Response, error) {
@@ -166,7 +215,18 @@ func TestCRDs(t *testing.T) {
 		applied []string
 		losses  []string
 	}{
-		{name: "a definition that is not there", applied: []string{""}},
+		{name: "a definition that is not there", applied: []string{"created", "7"}},
+		{
+			name:    "one that is not there, and that somebody creates meanwhile",
+			server:  server{intrude: crd("5", "title")},
+			applied: []string{"created", "5"},
+		},
+		{
+			name:    "one that is not there, of which somebody creates one with more meanwhile",
+			server:  server{intrude: crd("5", "title", "body", "tags")},
+			applied: []string{"created"},
+			losses:  []string{"version v1: field .tags"},
+		},
 		{name: "one with more fields than the installed", server: server{stored: crd("5", "title")}, applied: []string{"5"}},
 		{
 			name:   "one with fewer fields than the installed is refused",
@@ -190,8 +250,8 @@ func TestCRDs(t *testing.T) {
 			applied: []string{"5"},
 			losses:  []string{"version v1: field .tags"},
 		},
-		{name: "one that is being deleted", server: server{stored: terminating(crd("5", "tags"))}, applied: []string{""}},
-		{name: "a kind that is served late", server: server{refusals: 3}, applied: []string{""}},
+		{name: "one that is being deleted", server: server{stored: terminating(crd("5", "tags"))}, applied: []string{"created", "7"}},
+		{name: "a kind that is served late", server: server{refusals: 3}, applied: []string{"created", "7"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -211,6 +271,9 @@ func TestCRDs(t *testing.T) {
 				}
 				if diff := cmp.Diff(tt.applied, tt.server.applied); diff != "" {
 					t.Errorf("applied on top of (-want +got):\n%s", diff)
+				}
+				if created := slices.Contains(tt.applied, "7"); created != (tt.server.migrated == 1) {
+					t.Errorf("what was created was migrated %d times", tt.server.migrated)
 				}
 				if err == nil && (!tt.server.forced || tt.server.manager != "kube-install" || tt.server.documents != refusals+1) {
 					t.Errorf("forced %v, manager %q, %d watches of the kind", tt.server.forced, tt.server.manager, tt.server.documents)
@@ -234,6 +297,26 @@ func TestCRDsGivesUpWithItsContext(t *testing.T) {
 			t.Errorf("CRDs() = %v, want the cause and the last answer", err)
 		}
 	})
+}
+
+// A program that converts objects may do so only after it has installed their definition.
+func TestCRDsDoesNotWaitForAWebhookThatConverts(t *testing.T) {
+	for strategy, want := range map[string]error{"Webhook": nil, "None": context.DeadlineExceeded} {
+		t.Run(strategy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				mine := crd("")
+				if err := unstructured.SetNestedField(mine.Object, strategy, "spec", "conversion", "strategy"); err != nil {
+					t.Fatal(err)
+				}
+				s := server{busy: true}
+				if err := install.CRDs(ctx, s.client(t), []*unstructured.Unstructured{mine}, nil); !errors.Is(err, want) {
+					t.Errorf("CRDs() = %v, want %v", err, want)
+				}
+			})
+		})
+	}
 }
 
 func TestCRDsLooksAtAllBeforeItWritesOne(t *testing.T) {

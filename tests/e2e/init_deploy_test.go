@@ -168,7 +168,9 @@ func nodeDir(t *testing.T, c *kube.Client) string {
 		files = append(files, found...)
 	}
 	for _, file := range files {
-		var config struct{ Clusters []struct{ Cluster struct{ Server string } } }
+		var config struct {
+			Clusters []struct{ Cluster struct{ Server string } }
+		}
 		if text, err := os.ReadFile(file); err != nil || yaml.Unmarshal(text, &config) != nil {
 			continue // it was stopped meanwhile
 		}

@@ -12,4 +12,6 @@ import (
 )
 
 // listenOn is for nodes, which there are on Linux only.
-func listenOn(context.Context, string, string) (net.Listener, error) { return nil, errors.ErrUnsupported }
+func listenOn(context.Context, string, string) (net.Listener, error) {
+	return nil, errors.ErrUnsupported
+}

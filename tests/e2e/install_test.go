@@ -97,3 +97,62 @@ func TestInstall(t *testing.T) {
 		t.Errorf("an invalid definition: %v, want %v", err, kube.ErrInvalid)
 	}
 }
+
+// TestInstallOfTwoVersionsAtOnce promises that an old program takes nothing away from a newer one that starts at the same
+// moment, when nothing is installed yet, and that what a later definition leaves out goes.
+func TestInstallOfTwoVersionsAtOnce(t *testing.T) {
+	c := connect(t, nil)
+	definitions := kube.Dynamic(c, kube.CRDResource(), "")
+	var wg sync.WaitGroup
+	for _, plural := range []string{"alphas", "betas", "gammas", "deltas", "epsilons"} {
+		made := func(fields ...string) []*unstructured.Unstructured {
+			crd, _ := notes(fields...)
+			crd.SetName(plural + ".install.example.com")
+			names := map[string]any{"kind": "Kind" + plural, "plural": plural, "shortNames": []any{"sn" + plural}}
+			crd.Object["spec"].(map[string]any)["names"] = names
+			return []*unstructured.Unstructured{crd}
+		}
+		name := made()[0].GetName()
+		t.Cleanup(func() {
+			if err := definitions.Delete(context.WithoutCancel(t.Context()), name, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		both := make(chan struct{})
+		start := func(fields ...string) {
+			<-both
+			err := kube.InstallCRDs(limit(t), c, made(fields...), nil)
+			if _, down := errors.AsType[*kube.DowngradeError](err); err != nil && (!down || len(fields) > 1) {
+				t.Error(err)
+			}
+		}
+		wg.Go(func() { start("title") })
+		wg.Go(func() { start("title", "body") })
+		close(both)
+	}
+	wg.Wait()
+
+	for _, plural := range []string{"alphas", "betas", "gammas", "deltas", "epsilons"} {
+		crd, err := definitions.Get(limit(t), plural+".install.example.com", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		version, _ := versions[0].(map[string]any)
+		if _, ok, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "body"); !ok {
+			t.Errorf("%s has lost what the newer program needs", plural)
+		}
+		later, _ := notes("title", "body")
+		later.SetName(crd.GetName())
+		later.Object["spec"].(map[string]any)["names"] = map[string]any{"kind": "Kind" + plural, "plural": plural}
+		if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{later}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if crd, err = definitions.Get(limit(t), crd.GetName(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if short, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames"); len(short) > 0 {
+			t.Errorf("%s still has the short names %v", plural, short)
+		}
+	}
+}

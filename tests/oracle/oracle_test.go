@@ -208,27 +208,11 @@ func deriveCRDs(t testing.TB, packages []string) map[string]any {
 	return crds
 }
 
-// controllerGen returns the CRDs that controller-gen makes, by file name. It is asked for what kube-derive always does:
-// to describe the metadata of embedded objects, and to allow numbers that are no integers.
+// controllerGen returns the CRDs that controller-gen makes, by file name.
 func controllerGen(t testing.TB, packages []string) map[string]any {
 	t.Helper()
-	var generator genall.Generator = crd.Generator{
-		AllowDangerousTypes:        new(true),
-		GenerateEmbeddedObjectMeta: new(true),
-		OmitToolVersion:            new(true),
-	}
-	generators := genall.Generators{&generator}
-	run, err := generators.ForRoots(packages...)
-	if err != nil {
-		t.Fatalf("controller-gen: %v", err)
-	}
 	dir := t.TempDir()
-	var problems bytes.Buffer
-	run.ErrorWriter = &problems
-	run.OutputRules = genall.OutputRules{Default: genall.OutputToDirectory(dir)}
-	if run.Run() {
-		t.Fatalf("controller-gen: %s", problems.String())
-	}
+	writeTheirs(t, packages, dir)
 	crds := map[string]any{}
 	names, err := fs.Glob(os.DirFS(dir), "*.yaml")
 	if err != nil {
@@ -244,6 +228,28 @@ func controllerGen(t testing.TB, packages []string) map[string]any {
 	return crds
 }
 
+// writeTheirs writes the CRDs that controller-gen makes into a directory. It is asked for what kube-derive always does:
+// to describe the metadata of embedded objects, and to allow numbers that are no integers.
+func writeTheirs(t testing.TB, packages []string, dir string) {
+	t.Helper()
+	var generator genall.Generator = crd.Generator{
+		AllowDangerousTypes:        new(true),
+		GenerateEmbeddedObjectMeta: new(true),
+		OmitToolVersion:            new(true),
+	}
+	generators := genall.Generators{&generator}
+	run, err := generators.ForRoots(packages...)
+	if err != nil {
+		t.Fatalf("controller-gen: %v", err)
+	}
+	var problems bytes.Buffer
+	run.ErrorWriter = &problems
+	run.OutputRules = genall.OutputRules{Default: genall.OutputToDirectory(dir)}
+	if run.Run() {
+		t.Fatalf("controller-gen: %s", problems.String())
+	}
+}
+
 func decode(t testing.TB, content []byte) any {
 	t.Helper()
 	var v any
@@ -251,20 +257,4 @@ func decode(t testing.TB, content []byte) any {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// BenchmarkCRDs measures the two side by side, on types that take controller-gen a while.
-func BenchmarkCRDs(b *testing.B) {
-	for _, a := range apis() {
-		b.Run(a.name+"/kube-derive", func(b *testing.B) {
-			for b.Loop() {
-				deriveCRDs(b, a.packages)
-			}
-		})
-		b.Run(a.name+"/controller-gen", func(b *testing.B) {
-			for b.Loop() {
-				controllerGen(b, a.packages)
-			}
-		})
-	}
 }

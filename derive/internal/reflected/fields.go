@@ -40,7 +40,7 @@ func (b *builder) structType(t reflect.Type) *jsonschema.Schema {
 			if other := reflect.TypeOf(property(name.Name)); other != nil {
 				of = other
 			}
-			b.property(s, of, f.Tag, docs[name.Name])
+			b.property(s, of, f.Tag, docs[name.Name], optional(t, name.Name))
 			if other := seen[name.Name]; other != "" {
 				b.refuse(fmt.Sprintf("field %s has the JSON name %q too", other, name.Name), "give one of them another")
 			}
@@ -116,7 +116,7 @@ func (b *builder) nameless(f reflect.StructField, tag shape.JSON) {
 }
 
 // property describes a field that has a name of its own.
-func (b *builder) property(s *jsonschema.Schema, of reflect.Type, tag reflect.StructTag, doc string) {
+func (b *builder) property(s *jsonschema.Schema, of reflect.Type, tag reflect.StructTag, doc string, optional bool) {
 	name := shape.ParseJSON(tag)
 	if option, meant := name.Misspelt(); option != "" {
 		b.refuse(fmt.Sprintf("encoding/json knows no option %q in a json tag", option), "write "+meant)
@@ -126,7 +126,7 @@ func (b *builder) property(s *jsonschema.Schema, of reflect.Type, tag reflect.St
 		p = shape.AsString(p, b.resolve(p).Type)
 	}
 	p.Description = doc
-	required := !name.Omitted
+	required := !name.Omitted && !optional
 	if shape.Mentioned(tag) {
 		said, errs := shape.Say(tag, p, b.resolve)
 		for _, err := range errs {

@@ -5,6 +5,7 @@ package reflected
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,27 @@ func mirror(t reflect.Type) reflect.Type {
 		return reflect.TypeFor[labelSelectorRequirement]()
 	}
 	return t
+}
+
+// optional reports whether a field of a type of Kubernetes may be left out, which its tag does not say and a comment does.
+// They are those of the types that one embeds in a spec. Go writes such fields always; people need not.
+func optional(t reflect.Type, field string) bool {
+	path, ok := strings.CutPrefix(t.PkgPath(), "k8s.io/api/")
+	if !ok {
+		return false
+	}
+	switch path + "." + t.Name() + "." + field {
+	case "apps/v1.StatefulSetOrdinals.start", "apps/v1.StatefulSetSpec.serviceName",
+		"batch/v1.PodFailurePolicyOnPodConditionsPattern.status",
+		"core/v1.AzureFilePersistentVolumeSource.secretNamespace", "core/v1.GRPCAction.service", "core/v1.ProjectedVolumeSource.sources",
+		"core/v1.TypedLocalObjectReference.apiGroup", "core/v1.TypedObjectReference.apiGroup",
+		"networking/v1.IngressClassParametersReference.scope", "networking/v1.NetworkPolicySpec.podSelector",
+		"rbac/v1.RoleRef.apiGroup",
+		"resource/v1.CapacityRequestPolicy.default", "resource/v1.DeviceClaim.requests", "resource/v1.ResourceClaimSpec.devices",
+		"resource/v1.ResourceClaimTemplateSpec.spec":
+		return true
+	}
+	return false
 }
 
 type condition struct {
