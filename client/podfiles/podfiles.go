@@ -131,7 +131,7 @@ func explain(err error, said *complaints) error {
 			return &client.OpError{Verb: op.Verb, Resource: op.Resource, Ref: op.Ref, Err: ErrNoTar} // which says it better
 		}
 		return ErrNoTar
-	case exited && text != "":
+	case text != "" && (exited || errors.Is(err, io.ErrUnexpectedEOF)): // servers may break off when input is left unread
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return err

@@ -5,6 +5,8 @@ package podfiles
 
 import (
 	"archive/tar"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +29,7 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// -o: the owner is whoever runs tar; -p: the permissions are those of the archive, whatever the umask.
-	p, err := f.exec(ctx, []string{"tar", "-x", "-o", "-p", "-f", "-", "-C", dir}, true)
+	p, err := f.exec(ctx, unpackIn(dir), true)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -56,10 +57,8 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	default:
 		err = explain(err, said)
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) { // servers lose the reason when a command that can't be run is given an input
-		if noTar := f.probe(ctx); noTar != nil {
-			err = noTar
-		}
+	if errors.Is(err, io.ErrUnexpectedEOF) && said.String() == "" {
+		err = cmp.Or(f.probe(ctx), f.tryFolder(ctx, up, dir), err)
 	}
 	if errors.Is(err, ErrNoTar) {
 		return Stats{}, err
@@ -67,7 +66,12 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	return up.counter.Stats, errors.Join(err, up.partial.orNil())
 }
 
-// probe returns [ErrNoTar] if the container has no tar.
+// unpackIn is the command that unpacks in a folder. -o: the owner is whoever runs tar; -p: the permissions are those of the
+// archive, whatever the umask.
+func unpackIn(dir string) []string { return []string{"tar", "-x", "-o", "-p", "-f", "-", "-C", dir} }
+
+// probe returns [ErrNoTar] if the container has no tar: servers lose the reason when a command that can't be run is given
+// an input.
 func (f *Files) probe(ctx context.Context) error {
 	p, err := f.exec(ctx, []string{"tar", "--version"}, false)
 	if err != nil {
@@ -76,6 +80,32 @@ func (f *Files) probe(ctx context.Context) error {
 	defer p.Close()
 	said := &complaints{}
 	if err := explain(p.Run(nil, nil, said), said); errors.Is(err, ErrNoTar) {
+		return err
+	}
+	return nil
+}
+
+// tryFolder uploads the folder of an upload without its content, and returns what tar says against that: servers may also
+// lose the reason when a process ends that has left much of its input unread.
+func (f *Files) tryFolder(ctx context.Context, up *upload, dir string) error {
+	info, err := os.Lstat(up.local)
+	if err != nil || !info.IsDir() {
+		return nil //nolint:nilerr // there is an error already
+	}
+	var archive bytes.Buffer
+	alone := &upload{local: up.local, name: up.name, counter: &counter{}}
+	alone.counter.Path = "."
+	w := tar.NewWriter(&archive)
+	if err := errors.Join(alone.add(w, up.local, fs.FileInfoToDirEntry(info)), w.Close()); err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	p, err := f.exec(ctx, unpackIn(dir), true)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	defer p.Close()
+	said := &complaints{}
+	if err := explain(p.Run(&archive, nil, said), said); said.String() != "" {
 		return err
 	}
 	return nil

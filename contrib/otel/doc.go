@@ -29,7 +29,7 @@
 //
 // Those of https://opentelemetry.io/docs/specs/semconv/http/http-metrics/ for clients:
 //
-//	http.client.request.duration    s   until the answer was read; the header of a watch, a log
+//	http.client.request.duration    s   until the answer was read; its header, for watches, logs and what is proxied
 //	http.client.response.body.size  By  as it was read, after decompression
 //	http.client.active_requests         open watches are those with kube.verb=watch
 //

@@ -17,7 +17,7 @@
 //	kube_client_requests_total{verb,resource,subresource,code}  counter: HTTP requests that are over
 //	kube_client_retries_total{verb,resource,subresource}        counter: those that were not the first attempt
 //	kube_client_response_bytes_total{verb,resource,subresource} counter: what was read of answers, decompressed
-//	kube_client_request_duration_seconds{verb}                  histogram: until the answer was read; the header of a watch, a log
+//	kube_client_request_duration_seconds{verb}                  histogram: until the answer was read; its header, for watches, logs and what is proxied
 //	kube_client_requests_in_flight{verb}                        gauge: open watches are those with verb="watch"
 //	kube_client_rate_limit_wait_seconds                         histogram: waits for RateLimitOptions
 //

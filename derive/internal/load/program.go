@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"os"
@@ -125,6 +126,9 @@ func (p *Program) load(ctx context.Context, cfg *Config) ([]*packages.Package, e
 		Dir:     cfg.Dir,
 		Fset:    p.fset,
 		Overlay: p.overlay,
+		ParseFile: func(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+			return parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments|parser.SkipObjectResolution)
+		},
 	}, cfg.Patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("load packages: %w", err)

@@ -165,6 +165,7 @@ func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.Struc
 		required = required || said.Required
 	}
 	s.Properties.Set(name.Name, p)
+	b.checkPossible(f, p)
 	b.aboutStruct(s, f, name.Name, decl)
 	switch {
 	case required:
@@ -176,6 +177,31 @@ func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.Struc
 		})
 	}
 	return true
+}
+
+// checkPossible reports a field whose markers leave no valid value, together with those of its type, once the document is
+// complete. Where one declaration contradicts itself, that has been told when it was read.
+func (b *Builder) checkPossible(f *types.Var, p *jsonschema.Schema) {
+	if !b.strict(f) || p.Ref == "" {
+		return
+	}
+	at := b.stack[len(b.stack)-1]
+	b.checks = append(b.checks, func() {
+		own := *p
+		own.Ref = ""
+		for _, alone := range []*jsonschema.Schema{&own, {Ref: p.Ref}} {
+			if s := b.rewritten(alone); s == nil || s.Impossible() != "" {
+				return
+			}
+		}
+		both := b.rewritten(p)
+		if both == nil {
+			return
+		}
+		if why := both.Impossible(); why != "" {
+			b.report(at.pos, fmt.Sprintf("%s: the field and its type disagree: %s", at.label, why))
+		}
+	})
 }
 
 // nameless reports a field without a name.

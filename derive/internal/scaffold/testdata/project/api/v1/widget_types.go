@@ -11,7 +11,7 @@ const ConditionReady = "Ready"
 // what it is called on the wire, and its CustomResourceDefinition.
 //
 //kube:resource group=group.example.com version=v1 kind=Widget plural=widgets
-//kube:description A Widget is a message that is published in a ConfigMap.
+//kube:description Each Widget is a message that is published in a ConfigMap.
 //kube:subresource status
 //kube:printcolumn name=Message jsonPath=.spec.message
 //kube:printcolumn name=Ready jsonPath=.status.conditions[?(@.type=="Ready")].status
