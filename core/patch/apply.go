@@ -17,7 +17,9 @@ import (
 // maxCopied bounds how many values the copy operations of a patch make, since each can double a document.
 const maxCopied = 1 << 20
 
-// ApplyJSON returns what the operations of a JSON patch make of a document, one after the other, as a server does it.
+// ApplyJSON returns what the operations of a JSON patch make of a document, one after the other, by RFC 6902. Servers also
+// make some that the RFC forbids: they replace and copy what is not there, and count -1 and 01 as indexes of a list. What
+// is done to the whole document, whose path is empty, they refuse.
 //
 // Errors: [*OpError], which names the first operation that can't be made.
 func ApplyJSON[T any](doc T, ops ...request.Op) (T, error) {

@@ -258,7 +258,8 @@ func compareCompact(t *testing.T, data, compact []byte) {
 	}
 }
 
-// An envelope must be opened exactly when apimachinery opens it, but that one without an object is refused.
+// An envelope must be opened exactly when apimachinery opens it, but that one without an object is refused, and so are field
+// numbers that protobuf does not have, which generated code cuts off: https://protobuf.dev/programming-guides/proto3/#assigning.
 func FuzzEnvelope(f *testing.F) {
 	body, err := envelope("v1", "Pod", podProtobuf(f))
 	if err != nil {
@@ -268,6 +269,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add(body[:len(body)/2])
 	f.Add([]byte("k8s\x00\x12\x00"))
 	f.Add([]byte("k8s\x00\x0a\x00\x12\x00\x1a\x00\x22\x00"))
+	f.Add([]byte("k8s\x00\n\x00\x12\x00\xa8\xa8\xa8\xa8\xa8\xa8\xa8\x1a\x00"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := new(corev1.Pod)
 		err := wire.Unmarshal(body, wire.MediaTypeProtobuf, got)
@@ -277,6 +279,9 @@ func FuzzEnvelope(f *testing.F) {
 		var unknown runtime.Unknown
 		want := new(corev1.Pod)
 		ok = ok && unknown.Unmarshal(rest) == nil && unknown.Raw != nil && want.Unmarshal(unknown.Raw) == nil
+		if err != nil && strings.Contains(err.Error(), "invalid field number") {
+			return
+		}
 		if ok && err != nil {
 			t.Fatalf("Unmarshal = %v, apimachinery takes it", err)
 		}
