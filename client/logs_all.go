@@ -91,7 +91,7 @@ func collectLogs(ctx context.Context, pods *API[podFacts], o *AllLogsOptions, yi
 		line, err := c.merge.next()
 		switch {
 		case err == io.EOF:
-			return nil
+			return context.Cause(ctx) // which ends the reading of all logs, too, perhaps before the merge has heard of it
 		case err != nil:
 			return err
 		}

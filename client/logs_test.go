@@ -266,6 +266,35 @@ func TestAllLogsFollow(t *testing.T) {
 	}
 }
 
+// TestAllLogsEndWithTheirContext promises that who follows hears why it ended, however the ends of its parts come together.
+func TestAllLogsEndWithTheirContext(t *testing.T) {
+	cause := errors.New("enough")
+	watched := make(chan struct{})
+	l := &logServer{}
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "" {
+			watched <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		l.ServeHTTP(w, r)
+	})
+	for range 300 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			<-watched
+			cancel(cause)
+		}()
+		var last error
+		for _, err := range podsOf(t, s).AllLogs(ctx, &client.AllLogsOptions{Log: request.LogOptions{Follow: true}}) {
+			last = err
+		}
+		if !errors.Is(last, cause) {
+			t.Fatalf("it ended with %v, want %v", last, cause)
+		}
+	}
+}
+
 func TestAllLogsTellOfTroubles(t *testing.T) {
 	l := &logServer{
 		pods: []corev1.Pod{running("a", "main"), running("b", "main"), running("c", "main")},

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -29,10 +30,16 @@ import (
 // podOn returns the files of a pod whose container is a folder of this machine, in which it runs this machine's tar.
 func podOn(t *testing.T, root string, o *podfiles.Options) *podfiles.Files {
 	t.Helper()
+	return podBehind(t, kubelet(root), o)
+}
+
+// podBehind returns the files of a pod to which a handler connects.
+func podBehind(t *testing.T, h http.Handler, o *podfiles.Options) *podfiles.Files {
+	t.Helper()
 	if _, err := exec.LookPath("tar"); err != nil {
 		t.Skip("needs a program tar: ", err)
 	}
-	s := httptest.NewServer(kubelet(root))
+	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: s.URL}})
 	if err != nil {
@@ -198,6 +205,43 @@ func TestWhatTarComplainsOfIsTold(t *testing.T) {
 		if _, err := files.Download(t.Context(), path, filepath.Join(here, "to")); err == nil || !strings.Contains(err.Error(), "remote") {
 			t.Errorf("Download() of %q = %v", path, err)
 		}
+	}
+}
+
+// TestABrokenUploadIsExplained promises that it is found out what tar has against an upload when the connection breaks before
+// that was said, as servers do it with a process that ends while much is still sent to it.
+func TestABrokenUploadIsExplained(t *testing.T) {
+	for _, tc := range []struct {
+		name, said, remote, want string
+	}{
+		{"nothing was said", "", "none/to", "none"},
+		{"tar has complained", "no room", "to", "no room"},
+		{"tar has nothing against it", "", "to", "without a word"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			here, there := t.TempDir(), t.TempDir()
+			write(t, filepath.Join(here, "from", "large"), strings.Repeat("x", 1<<20))
+			var calls atomic.Int32
+			files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if calls.Add(1) > 1 {
+					kubelet(there)(w, r)
+					return
+				}
+				ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io"}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if tc.said != "" {
+					_, _ = channel{ws, 2}.Write([]byte(tc.said))
+				}
+				_ = ws.CloseNow() // without a farewell
+			}), nil)
+			_, err := files.Upload(t.Context(), filepath.Join(here, "from"), tc.remote)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Upload() = %v, want it to say %q", err, tc.want)
+			}
+		})
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 const maxCopied = 1 << 20
 
 // ApplyJSON returns what the operations of a JSON patch make of a document, one after the other, by RFC 6902. Servers also
-// make some that the RFC forbids: they replace and copy what is not there, and count -1 and 01 as indexes of a list. What
-// is done to the whole document, whose path is empty, they refuse.
+// make some that the RFC forbids: they replace and copy what is not there, and take -1 and 01 for indexes of a list. Of
+// what can be done to the whole document, whose path is empty, they only replace it, and test it.
 //
 // Errors: [*OpError], which names the first operation that can't be made.
 func ApplyJSON[T any](doc T, ops ...request.Op) (T, error) {

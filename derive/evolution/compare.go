@@ -176,6 +176,25 @@ func (d *comparison) conversion(before, after *definition) {
 		d.add("", finding{Compatible, "conversion", `"Webhook"`, `"None"`, "there is one version, so nothing is converted"})
 	case !before.converts() && after.converts():
 		d.add("", finding{Risky, "conversion", `"None"`, `"Webhook"`, "objects can't be read or written while the webhook is away"})
+	case before.converts():
+		d.webhook(&before.Spec.Conversion.Webhook, &after.Spec.Conversion.Webhook)
+	}
+}
+
+// webhook compares who converts.
+func (d *comparison) webhook(before, after *webhook) {
+	if !same(before.Client, after.Client) {
+		d.add("", finding{
+			Risky, "conversion.webhook.clientConfig", text(before.Client), text(after.Client),
+			"another program converts: objects can't be read or written unless it is there, and converts alike",
+		})
+	}
+	gone, added := split(before.ReviewVersions, after.ReviewVersions)
+	for _, name := range gone {
+		d.add("", finding{Risky, "conversion.webhook.conversionReviewVersions", text(name), "", "a webhook that knows no other review is not asked any more"})
+	}
+	for _, name := range added {
+		d.add("", finding{Compatible, "conversion.webhook.conversionReviewVersions", "", text(name), "it is one more"})
 	}
 }
 
@@ -245,6 +264,8 @@ func (d *comparison) compareVersion(b, a *version) {
 	}
 	if !b.Deprecated && a.Deprecated {
 		d.add("", finding{Compatible, "deprecated", "", "true", "those who use it are warned"})
+	} else if b.Deprecated && !a.Deprecated {
+		d.add("", finding{Compatible, "deprecated", "true", "", "those who use it are not warned any more"})
 	}
 	d.subresources(b, a)
 	d.columns(b.Columns, a.Columns)

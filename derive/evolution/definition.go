@@ -35,7 +35,8 @@ type definition struct {
 		} `json:"names"`
 		Versions   []version `json:"versions"`
 		Conversion struct {
-			Strategy string `json:"strategy"`
+			Strategy string  `json:"strategy"`
+			Webhook  webhook `json:"webhook"`
 		} `json:"conversion"`
 	} `json:"spec"`
 	Status struct {
@@ -60,6 +61,22 @@ type version struct {
 	Selectable []struct {
 		JSONPath string `json:"jsonPath"`
 	} `json:"selectableFields"`
+}
+
+// webhook is who converts. The CA is left out, since it is often filled in by others.
+type webhook struct {
+	ReviewVersions []string `json:"conversionReviewVersions"`
+	Client         struct {
+		URL     string   `json:"url,omitempty"`
+		Service *service `json:"service,omitempty"`
+	} `json:"clientConfig"`
+}
+
+type service struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Path      string `json:"path,omitempty"`
+	Port      int32  `json:"port,omitempty"`
 }
 
 type scale struct {
@@ -112,6 +129,9 @@ func read(crd *unstructured.Unstructured) (*definition, error) {
 	names := &d.Spec.Names
 	names.ListKind = cmp.Or(names.ListKind, names.Kind+"List")
 	names.Singular = cmp.Or(names.Singular, strings.ToLower(names.Kind))
+	if s := d.Spec.Conversion.Webhook.Client.Service; s != nil {
+		s.Port = cmp.Or(s.Port, 443)
+	}
 	return d, nil
 }
 

@@ -119,6 +119,8 @@ func TestCompareSchemas(t *testing.T) {
 		{"a bound that becomes exclusive", `{type: number, maximum: 10}`, `{type: number, maximum: 10, exclusiveMaximum: true}`, []string{`breaking :maximum 10 -> 10 exclusively`}},
 		{"a bound that becomes inclusive", `{type: number, minimum: 10, exclusiveMinimum: true}`, `{type: number, minimum: 10}`, []string{`compatible :minimum 10 exclusively -> 10`}},
 		{"multiples of less", `{type: integer, multipleOf: 4}`, `{type: integer, multipleOf: 2}`, []string{`compatible :multipleOf 4 -> 2`}},
+		{"multiples of a fraction", `{type: number, multipleOf: 0.3}`, `{type: number, multipleOf: 0.1}`, []string{`compatible :multipleOf 0.3 -> 0.1`}},
+		{"multiples that are written differently", `{type: number, multipleOf: 10}`, `{type: number, multipleOf: 1e1}`, nil},
 		{"multiples of something else", `{type: integer, multipleOf: 4}`, `{type: integer, multipleOf: 3}`, []string{`breaking :multipleOf 4 -> 3`}},
 		{"a new multiple", `{type: integer}`, `{type: integer, multipleOf: 3}`, []string{`breaking :multipleOf  -> 3`}},
 		{"a new pattern", `{type: string}`, `{type: string, pattern: ^a}`, []string{`breaking :pattern  -> "^a"`}},
@@ -204,6 +206,9 @@ func TestCompareDefinitions(t *testing.T) {
 		return func(s string) string { return strings.TrimRight(s, "\n") + text + "\n" }
 	}
 	same := func(s string) string { return s }
+	webhook := func(service string) func(string) string {
+		return replace("strategy: None", "strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: a, name: "+service+"}}}")
+	}
 	for _, tt := range []struct {
 		name          string
 		before, after func(string) string
@@ -225,11 +230,19 @@ func TestCompareDefinitions(t *testing.T) {
 		{"a field that is new in a version that is not stored", add(second), add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), []string{`risky /v2.spec.g:conversion  -> "string"`, `compatible /v2.spec.g:field  -> "string"`}},
 		{"a field that was not stored before", add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), []string{}},
 		{"a version that is new, and converted", same, func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, []string{`risky :conversion "None" -> "Webhook"`, `compatible /v2:version  -> "v2"`}},
+		{"another webhook", webhook("b"), webhook("c"), []string{
+			`risky :conversion.webhook.clientConfig {"service":{"namespace":"a","name":"b","port":443}} -> {"service":{"namespace":"a","name":"c","port":443}}`,
+		}},
+		{"the same webhook with what others fill in", webhook("b"), webhook("b, port: 443}, caBundle: abc, other: {x: y"), []string{}},
+		{"other reviews", webhook("b"), func(s string) string { return strings.Replace(webhook("b")(s), "[v1]", "[v1beta1]", 1) }, []string{
+			`compatible :conversion.webhook.conversionReviewVersions  -> "v1beta1"`, `risky :conversion.webhook.conversionReviewVersions "v1" ->`,
+		}},
 		{"no conversion any more", replace("None", "Webhook"), same, []string{`compatible :conversion "Webhook" -> "None"`}},
 		{"no conversion any more of several versions", func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, add(second), []string{`breaking :conversion "Webhook" -> "None"`}},
 		{"a version that is not served", same, replace("served: true", "served: false"), []string{`breaking /v1:served true -> false`}},
 		{"a version that is served", replace("served: true", "served: false"), same, []string{`compatible /v1:served false -> true`}},
 		{"a deprecated version", same, replace("storage: true", "storage: true\n    deprecated: true"), []string{`compatible /v1:deprecated  -> true`}},
+		{"a version that is not deprecated any more", replace("storage: true", "storage: true\n    deprecated: true"), same, []string{`compatible /v1:deprecated true ->`}},
 		{"the storage version", add(second), func(s string) string {
 			return replace("storage: true", "storage: false", "served: true, storage: false", "served: true, storage: true")(add(second)(s))
 		}, []string{`risky :storage "v1" -> "v2"`, `risky :conversion  -> "string"`}},

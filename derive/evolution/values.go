@@ -6,6 +6,7 @@ package evolution
 import (
 	"encoding/json"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -191,12 +192,21 @@ func (d *comparison) limit(rule string, before, after bound, looser bool, at pla
 }
 
 func (d *comparison) multipleOf(before, after json.Number, at place) {
-	old, now := bound{value: string(before)}.number(), bound{value: string(after)}.number()
-	switch {
-	case before == after || old == now:
-	case after == "" || math.Mod(old, now) == 0:
+	old, now := exactly(before), exactly(after)
+	switch both := old != nil && now != nil; {
+	case before == after || both && old.Cmp(now) == 0:
+	case after == "" || both && new(big.Rat).Quo(old, now).IsInt():
 		d.add(at, finding{Compatible, "multipleOf", string(before), string(after), nothingLost})
 	default:
 		d.add(at, finding{Breaking, "multipleOf", string(before), string(after), tighter})
 	}
+}
+
+// exactly returns a number as it is written, nil for none, for zero, and for one that is too large.
+func exactly(n json.Number) *big.Rat {
+	if f, err := strconv.ParseFloat(string(n), 64); err != nil || f == 0 {
+		return nil
+	}
+	r, _ := new(big.Rat).SetString(string(n))
+	return r
 }

@@ -33,7 +33,7 @@ func TestSideBySideKeepsTheOrder(t *testing.T) {
 			t.Fatalf("sideBySide of %d items = %d results", n, len(results))
 		}
 		for i, r := range results {
-			if i%2 == 1 && r.err != odd || i%2 == 0 && (r.err != nil || r.value != i*i) { //nolint:errorlint // the very error
+			if i%2 == 1 && r.err != odd || i%2 == 0 && (r.err != nil || r.value != i*i) {
 				t.Errorf("sideBySide of %d items: result %d = %+v", n, i, r)
 			}
 		}

@@ -22,11 +22,7 @@ import (
 // a program that works.
 func TestGoGet(t *testing.T) {
 	began := time.Now()
-	proxy := t.TempDir()
-	version, err := release.Publish("../..", proxy, []string{"core", "client", "runtime", "derive", "kube", "tests/cluster"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	proxy, version := rehearse(t)
 	t.Logf("%5.1fs  released as %s", time.Since(began).Seconds(), version)
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -64,6 +60,17 @@ func TestGoGet(t *testing.T) {
 			t.Errorf("its help is %q", got)
 		}
 	})
+}
+
+// rehearse releases all modules to a proxy. All tests release the same, so that what it takes to build them is done once.
+func rehearse(t *testing.T) (proxy, version string) {
+	t.Helper()
+	proxy = t.TempDir()
+	version, err := release.Publish("../..", proxy, []string{"core", "client", "runtime", "derive", "kube", "tests/cluster"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proxy, version
 }
 
 // namesTheDefaultNamespace checks what the README's first program prints.
@@ -150,10 +157,10 @@ func newStranger(t *testing.T, proxy string) stranger {
 	}
 	proxies := []string{file(proxy), file(filepath.Join(env.GOMODCACHE, "cache", "download")), env.GOPROXY}
 	// Without -modcacherw the cache could not be removed. With -trimpath a package is built once, and not once for each
-	// directory that a cache is in.
+	// directory that a cache is in. Without a C compiler it is not built anew for programs that are to be static.
 	flags := strings.TrimSpace(env.GOFLAGS + " -modcacherw -trimpath")
 	u := stranger{dir: t.TempDir(), env: append(os.Environ(),
-		"GOFLAGS="+flags, "GOMODCACHE="+t.TempDir(), "GONOSUMDB=*", "GOPROXY="+strings.Join(proxies, ","), "GOWORK=off")}
+		"CGO_ENABLED=0", "GOFLAGS="+flags, "GOMODCACHE="+t.TempDir(), "GONOSUMDB=*", "GOPROXY="+strings.Join(proxies, ","), "GOWORK=off")}
 	if builtin != nil {
 		u.env = append(u.env, "KUBECONFIG="+builtin.Kubeconfig())
 	}

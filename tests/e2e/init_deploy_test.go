@@ -34,12 +34,12 @@ func testDeployed(t *testing.T, u stranger, group string) {
 	c := clusterWithNode(t)
 	node := nodeDir(t, c)
 	reachServer(t, c, node)
-	importImage(t, node, u.buildImage(t, "docker.io/library/order-controller:dev"))
+	const image = "docker.io/library/order-controller:dev"
+	images(t, node, "import", u.buildImage(t, image))
+	t.Cleanup(func() { images(t, node, "rm", image) })
 
+	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config/crd", group+"_orders.yaml")))
 	definitions := kube.Dynamic(c, kube.CRDResource(), "")
-	crd := readObjects(t, filepath.Join(u.dir, "config/crd", group+"_orders.yaml"))
-	applyAll(t, c, crd)
-	t.Cleanup(func() { deleteNow(t, definitions, "orders."+group) }) // with all objects
 	if _, err := kube.Await(limit(t), definitions, "orders."+group, kube.Established[unstructured.Unstructured](), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -183,12 +183,13 @@ func nodeDir(t *testing.T, c *kube.Client) string {
 	return ""
 }
 
-// importImage brings an image to a node.
-func importImage(t *testing.T, node, archive string) {
+// images does something with the images of a node.
+func images(t *testing.T, node string, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(node, "enter"), "ctr", "--namespace", "k8s.io", "images", "import", archive)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("import %s: %v\n%s", archive, err, out)
+	ctr := append([]string{"ctr", "--namespace", "k8s.io", "images"}, args...)
+	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(node, "enter"), ctr...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", ctr, err, out)
 	}
 }
 

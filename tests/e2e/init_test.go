@@ -19,21 +19,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/tests/e2e/internal/release"
 )
 
 // TestInit promises that a project that kube-derive starts, with nothing but a release, builds, passes its tests, and does
-// its work on a cluster; and that its manifests are what a server takes.
+// its work on a cluster, from outside and in it.
 func TestInit(t *testing.T) {
-	proxy := t.TempDir()
-	version, err := release.Publish("../..", proxy, []string{"core", "client", "runtime", "derive", "kube"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	proxy, version := rehearse(t)
 	u := newStranger(t, proxy)
 	const group = "shop.e2e.example.com"
-	next := u.run(t, "go run "+release.Root+"/derive/cmd/kube-derive@"+version+
-		" init --module example.com/shop --group "+group+" --kind Order shop")
+	next := u.run(t, strings.Replace(startIt(t), "@latest ", "@"+version+" ", 1)+" --group "+group)
 	if !strings.Contains(next, "cd shop\n  make test") {
 		t.Errorf("it says what is next: %q", next)
 	}
@@ -73,8 +67,26 @@ func TestInit(t *testing.T) {
 	}
 	stop()
 
-	deleteNow(t, definitions, "orders."+group)
+	if err := definitions.DeleteAndWait(limit(t), "orders."+group, nil); err != nil {
+		t.Fatal(err)
+	}
 	t.Run("Deployed", func(t *testing.T) { testDeployed(t, u, group) })
+}
+
+// startIt returns the command with which the README tells to start a project.
+func startIt(t *testing.T) string {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n### Start a project\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	commands := goCommands(section)
+	if len(commands) != 1 || !strings.Contains(commands[0], "@latest init ") {
+		t.Fatalf("to start a project, the README tells to %q", commands)
+	}
+	return commands[0]
 }
 
 // start runs a command until stop is called, which asks it to end as a terminal does.

@@ -37,6 +37,10 @@ func testLogs(t *testing.T, pods *kube.API[corev1.Pod]) {
 			t.Errorf("line %d = %q at %v, want %q, after the one before", i, texts[i], times[i], want)
 		}
 	}
+	second := times[enough-1].Truncate(time.Second) // which is as exact as servers are
+	if texts, times = read(&kube.LogOptions{Container: "lines", SinceTime: second, Timestamps: true}, 1); times[0].Before(second) || times[0].Sub(second) > time.Second {
+		t.Errorf("the log since %v begins with %q at %v", second, texts, times)
+	}
 	if texts, times = read(&kube.LogOptions{Container: "lines", TailLines: new(int64(3))}, 0); len(texts) != 3 || !times[0].IsZero() {
 		t.Errorf("the last three lines = %q at %v", texts, times)
 	}

@@ -4,6 +4,9 @@
 package oracle_test
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +72,38 @@ func TestEveryMarkerOfControllerGenIsKnown(t *testing.T) {
 	}
 	for name := range meant {
 		t.Errorf("%s: there is no such exception any more", name)
+	}
+}
+
+// TestEachMarkerOfDefinitionsIsCompared promises that package marks, whose definition both tools make, has all markers that
+// are about definitions: those too that no API uses which is compared.
+func TestEachMarkerOfDefinitionsIsCompared(t *testing.T) {
+	var text strings.Builder
+	paths, err := filepath.Glob("marks/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(b)
+	}
+	used := map[string]bool{}
+	for _, name := range regexp.MustCompile(`// \+([A-Za-z0-9:]+)`).FindAllStringSubmatch(text.String(), -1) {
+		for parts := strings.Split(name[1], ":"); len(parts) > 0; parts = parts[:len(parts)-1] { // what comes last may be an argument
+			used[strings.Join(parts, ":")] = true
+		}
+	}
+	registry := &markers.Registry{}
+	if err := (crd.Generator{}).RegisterMarkers(registry); err != nil {
+		t.Fatal(err)
+	}
+	for _, def := range registry.AllDefinitions() {
+		if !used[def.Name] {
+			t.Errorf("+%s is in none of %s", def.Name, strings.Join(paths, ", "))
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ Each of OLD and NEW is a file with CRDs, a directory of such files, git:REVISION
 of these as it is in a git repository, or - for what comes in on stdin:
 
 	kube-derive diff git:main:config/crd config/crd
-	kubectl get crd -o yaml | kube-derive diff - config/crd
+	kubectl get -f config/crd -o yaml | kube-derive diff - config/crd
 
 CRDs are told apart by their names, and other objects are left out. Every change is printed in one
 line that begins with how severe it is:

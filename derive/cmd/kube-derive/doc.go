@@ -41,9 +41,12 @@
 // command must look like a package (., ./..., ./crd or an import path), so that a command that is misspelt is not taken
 // for one. Flags may also stand behind the packages.
 //
-// With -verify nothing is written: the command exits with 1 and names the files that are out of date. Runs that take more
-// than a second say on stderr how far they are, and what they were about; -q leaves all out but mistakes. The exit code is
-// 1 for mistakes and stale files, and 2 for a call that makes no sense.
+// With -verify nothing is written: the command exits with 1 and names the files that are out of date. Among them are CRDs,
+// roles and webhook configurations whose sources are gone; a run without -verify removes these. The first line of such a
+// file says which packages it is made of: it is left alone unless each of them was read, or is not there any more.
+//
+// Runs that take more than a second say on stderr how far they are, and what they were about; -q leaves all out but
+// mistakes. The exit code is 1 for mistakes and stale files, and 2 for a call that makes no sense.
 //
 // # kube-derive crd
 //
@@ -117,7 +120,9 @@
 //
 // Writes two objects for each served version of a kind: <group>_<version>_<kind>.yaml is the smallest that a server
 // accepts, and <group>_<version>_<kind>_full.yaml has all fields with their descriptions as comments. Values are examples,
-// defaults and what the schema allows, and are checked against all of it, rules in CEL included.
+// defaults and what the schema allows, and are checked against all of it, rules in CEL included. Where a Go type reads less
+// than its schema allows, as with durations and addresses, they are what it reads; for a text of a type of your own, say so
+// with +kubebuilder:example=.
 //
 // # kube-derive diff
 //
@@ -129,7 +134,8 @@
 //
 // # kube-derive init
 //
-// Starts a controller project: a module with a kind, its controller, tests, a Makefile and manifests.
+// Starts a controller project: a module with a kind, its controller, tests, a Makefile, a Dockerfile and manifests. The
+// directory may have other files; it gets the whole project, or nothing.
 //
 //	go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init --module example.com/shop --kind Order shop
 //

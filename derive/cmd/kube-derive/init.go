@@ -26,8 +26,9 @@ func initCommand() *command {
 		args:  "[flags] DIR",
 		short: "start a controller project in a new directory",
 		long: `
-Writes a Go module with a kind, its controller, tests, a Makefile and manifests to DIR, has the
-go command get what it requires, and generates the rest. Nothing that exists is overwritten.
+Writes a Go module with a kind, its controller, tests, a Makefile, a Dockerfile and manifests to
+DIR, with what the go command gets and generates for it. DIR may exist and have other files:
+nothing is overwritten, and when something fails, nothing is written.
 
 	go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init \
 		--module example.com/shop --group shop.example.com --kind Order shop

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,13 +23,17 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr, time.Second}))
 }
 
-// tune makes the collector run less often, up to a limit, since the command ends soon. What the environment says goes first.
+// tune makes the collector run less often, up to a limit, in this process and in the go commands that it calls: they end
+// soon. What the environment says goes first.
 func tune() {
-	const memoryLimit = 1 << 30 // bytes, from which on it runs as often as it needs to
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(memoryLimit)
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
 	}
+	const percent, limit = 400, 1 << 30 // the limit is in bytes
+	debug.SetGCPercent(percent)
+	debug.SetMemoryLimit(limit)
+	_ = os.Setenv("GOGC", strconv.Itoa(percent)) // the names are valid, so there is no error
+	_ = os.Setenv("GOMEMLIMIT", strconv.Itoa(limit))
 }
 
 // The exit codes.

@@ -198,8 +198,11 @@ func kindMarkers() []definition {
 	for i := range defs {
 		defs[i].our = true
 		defs[i].on = Type
-		if defs[i].name == "kube:description" {
+		switch defs[i].name {
+		case "kube:description":
 			defs[i].hint = "a field is described by its comment; //kube:descriptions says what becomes of it in large CRDs"
+		case "kube:validation":
+			defs[i].hint = "a rule of a field is written +" + validation + "XValidation"
 		}
 	}
 	return defs

@@ -113,7 +113,7 @@ func (s *Set) Parse(comment string) (*Marker, error) {
 	var m *Marker
 	var err error
 	switch {
-	case strings.HasPrefix(trimmed, "kube:"):
+	case strings.HasPrefix(trimmed, "kube:"), offset == len("//") && strings.HasPrefix(trimmed, "Kube:"):
 		if offset != len("//") {
 			return nil, errorAt(offset, "write //%s without a space after the slashes", firstWord(trimmed))
 		}

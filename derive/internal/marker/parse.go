@@ -14,6 +14,9 @@ func (s *Set) parseOurs(text string) (*Marker, error) {
 	name := firstWord(text)
 	d, ok := s.byName[name]
 	if !ok || !d.our {
+		if i := strings.LastIndexAny(name, ":="); i > 0 && s.byName[name[:i]] != nil {
+			return nil, errorAt(i, "write a space between //%s and its arguments", name[:i])
+		}
 		return nil, s.unknown(name, "//", ours)
 	}
 	args := newArgReader(d)
@@ -141,11 +144,16 @@ func readOwnValue(args *argReader, own *param, sc *scanner) error {
 
 // readNamed reads key=value pairs that are separated by commas.
 func readNamed(args *argReader, sc *scanner) error {
+	var p *param
 	for {
 		sc.skipSpace()
 		start := sc.pos
 		key := strings.TrimSpace(sc.until("=,"))
-		p, err := args.param(key, start)
+		if p != nil && p.kind == kindStrings && !sc.has("=") && args.def.param(key) == nil {
+			return errorAt(start, "unexpected %q: separate the values of %s by semicolons", key, p.name)
+		}
+		var err error
+		p, err = args.param(key, start)
 		if err != nil {
 			return err
 		}

@@ -201,6 +201,12 @@ func TestParseRefuses(t *testing.T) {
 		{"a space before ours", "// kube:resource group=a", "kube:", "write //kube:resource without a space after the slashes"},
 		{"a plus before ours", "// +kube:resource", "+kube", "markers of kube-derive have no plus: write //kube:resource"},
 		{"an unknown one of ours", "//kube:resorce group=a", "kube:", "unknown marker //kube:resorce; did you mean //kube:resource?"},
+		{"a colon before the arguments of ours", "//kube:subresource:status", ":status", "write a space between //kube:subresource and its arguments"},
+		{"an equals sign before the arguments of ours", "//kube:subresource=status", "=status", "write a space between //kube:subresource and its arguments"},
+		{"ours with a capital letter", "//Kube:resource group=a", "Kube", "unknown marker //Kube:resource; did you mean //kube:resource?"},
+		{"nothing but the namespace of ours", "//kube: resource group=a", "kube:", "unknown marker //kube:"},
+		{"values that are separated by commas", "// +kubebuilder:rbac:groups=apps,resources=pods,verbs=get,list", "list", `unexpected "list": separate the values of verbs by semicolons`},
+		{"a marker as the first versions had it", "// +rbac:groups=apps", "+rbac", "unknown marker +rbac:groups; did you mean +kubebuilder:rbac:groups?"},
 		{"one of ours that resembles none", "//kube:xyzzy", "kube:", "unknown marker //kube:xyzzy"},
 		{"an unknown argument", "//kube:resource group=a shortname=b", "shortname", `//kube:resource has no argument "shortname"; did you mean "shortName"?`},
 		{

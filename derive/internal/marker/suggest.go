@@ -42,9 +42,10 @@ func (s *Set) unknownTheirs(text string) error {
 	}
 	namespace, rest, nested := strings.Cut(name, ":")
 	switch {
-	case namespace == "kubebuilder", strings.HasPrefix(namespace, "kubebuilder."), namespace == "validation",
-		nested && suggest.Distance(namespace, "kubebuilder") <= 2:
+	case namespace == "kubebuilder", strings.HasPrefix(namespace, "kubebuilder."), nested && suggest.Distance(namespace, "kubebuilder") <= 2:
 		return s.unknown(name, "+", theirs, declaratives)
+	case nested && headless(namespace):
+		return errorAt(0, "unknown marker +%s; did you mean +kubebuilder:%[1]s?", name)
 	case namespace == "kube":
 		return s.unknown(name, "+", ours, theirs)
 	case namespace == "k8s" && !foreignToCRDs(rest):
@@ -61,6 +62,15 @@ func (s *Set) unknownTheirs(text string) error {
 		return errorAt(0, "unknown marker +%s; did you mean +%s?", name, validation+name)
 	}
 	return nil
+}
+
+// headless reports whether a name begins with the second part of kubebuilder's, as its first versions had it.
+func headless(namespace string) bool {
+	switch namespace {
+	case "validation", "rbac", "webhook", "printcolumn", "object":
+		return true
+	}
+	return false
 }
 
 // foreignToCRDs reports whether a name under k8s: is for one of the generators of Kubernetes that make something else.
@@ -100,10 +110,13 @@ func nearestMarker(name string, names []string) string {
 			best, bestDistance = n, d
 		}
 	}
-	if bestDistance > max(2, len(lastPart(best))/3) {
-		return suggest.Beginning(name, names)
+	switch {
+	case bestDistance <= max(2, len(lastPart(best))/3):
+		return best
+	case lastPart(name) == "":
+		return ""
 	}
-	return best
+	return suggest.Beginning(name, names)
 }
 
 // distance is how far a name is from one that there is. Behind it there may be arguments, which are not a part of it.

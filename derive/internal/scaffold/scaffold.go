@@ -58,7 +58,7 @@ var (
 func (p *Project) Check() error {
 	switch {
 	case !modulePath.MatchString(p.Module):
-		return fmt.Errorf("module %q is no module path; name one such as example.com/shop", p.Module)
+		return fmt.Errorf("module %q is no module path; name one such as example.com/shop with -module", p.Module)
 	case !kindName.MatchString(p.Kind):
 		return fmt.Errorf("kind %q must begin with a capital letter and go on with letters and digits, such as Order", p.Kind)
 	case len(p.Kind) > longestKind:
@@ -156,6 +156,9 @@ func (e *ExistsError) Error() string {
 //
 // Errors: [*ExistsError].
 func CheckVacant(dir string, files []File) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is there already and is no directory: choose another", dir)
+	}
 	var there []string
 	for _, f := range files {
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f.Path))); err == nil {

@@ -168,6 +168,9 @@ func TestWriteWritesAllOrNothing(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("the directory has %v, %v; want only what was there", entries, err)
 	}
+	if err := scaffold.Write(blocked, list); err == nil || err.Error() != blocked+" is there already and is no directory: choose another" {
+		t.Errorf("Write to a file = %v", err)
+	}
 	if err := os.Remove(blocked); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/big"
 	"reflect"
 	"regexp"
 	"slices"
@@ -106,7 +107,22 @@ func (s *Schema) acceptsNumber(v json.Number) error {
 	if limit, err := s.Minimum.Float64(); err == nil && (n < limit || s.ExclusiveMinimum && n == limit) {
 		return fmt.Errorf("%s is below the minimum %s", v, s.Minimum)
 	}
+	if n, of := exact(v), exact(s.MultipleOf); n != nil && of != nil && of.Sign() != 0 && !n.Quo(n, of).IsInt() {
+		return fmt.Errorf("%s is not a multiple of %s", v, s.MultipleOf)
+	}
 	return nil
+}
+
+// exact returns a number as it is written, nil when it is none or too long for anybody to mean it.
+func exact(n json.Number) *big.Rat {
+	if len(n) > 50 || strings.ContainsAny(n.String(), "eE") {
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(n.String())
+	if !ok {
+		return nil
+	}
+	return r
 }
 
 func (s *Schema) acceptsList(v []any) error {

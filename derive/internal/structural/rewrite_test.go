@@ -229,6 +229,8 @@ func TestAccepts(t *testing.T) {
 		{"a number at an exclusive maximum", `{"type":"integer","maximum":3,"exclusiveMaximum":true}`, `3`, "3 is above the maximum 3"},
 		{"a number below the minimum", `{"type":"integer","minimum":3}`, `2`, "2 is below the minimum 3"},
 		{"a number at an exclusive minimum", `{"type":"integer","minimum":3,"exclusiveMinimum":true}`, `3`, "3 is below the minimum 3"},
+		{"a multiple", `{"type":"number","multipleOf":0.1}`, `0.3`, ""},
+		{"a number that is no multiple", `{"type":"integer","multipleOf":5}`, `12`, "12 is not a multiple of 5"},
 		{"an integer or string", `{"x-kubernetes-int-or-string":true}`, `"50%"`, ""},
 		{"neither an integer nor a string", `{"x-kubernetes-int-or-string":true}`, `true`, "true is neither an integer nor a string"},
 		{"too many items", `{"type":"array","maxItems":1}`, `[1,2]`, "2 items are more than 1"},
@@ -253,6 +255,35 @@ func TestAccepts(t *testing.T) {
 			}
 			if got != tt.want {
 				t.Errorf("Accepts(%s) = %q, want %q", tt.value, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestImpossible(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		schema string
+		want   string // "" when there is a value that fits
+	}{
+		{"bounds that leave one value", `{"minLength":2,"maxLength":2,"minimum":3,"maximum":3}`, ""},
+		{"an enum that is left in part", `{"enum":["a","bb"],"maxLength":1}`, ""},
+		{"an enum of which nothing is left", `{"enum":["aa","bb"],"maxLength":1}`, `none of ["aa","bb"] is valid by what else is said`},
+		{"two enums that share nothing", `{"allOf":[{"enum":["a"]},{"enum":["b"]}]}`, `none of ["a"] is valid by what else is said`},
+		{"lengths", `{"maxLength":1,"allOf":[{"minLength":2}]}`, "at least 2 characters are wanted, and at most 1 allowed"},
+		{"items", `{"minItems":2,"maxItems":1}`, "at least 2 items are wanted, and at most 1 allowed"},
+		{"fields", `{"minProperties":2,"maxProperties":1}`, "at least 2 fields are wanted, and at most 1 allowed"},
+		{"numbers", `{"allOf":[{"minimum":2.5},{"maximum":2}]}`, "nothing is both above or equal to 2.5 and below or equal to 2"},
+		{"numbers of which the only one is excluded", `{"minimum":2,"maximum":2,"exclusiveMaximum":true}`, "nothing is both above or equal to 2 and below 2"},
+		{"what is in a list", `{"type":"array","items":{"minimum":2,"maximum":1}}`, "of each item, nothing is both above or equal to 2 and below or equal to 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s structural.Schema
+			if err := json.Unmarshal([]byte(tt.schema), &s); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Impossible(); got != tt.want {
+				t.Errorf("Impossible() = %q, want %q", got, tt.want)
 			}
 		})
 	}
