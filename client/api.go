@@ -223,8 +223,8 @@ func (a *API[K]) exchange(ctx context.Context, verb string, t request.Target, b 
 	}
 	kind := asObject(obj).GetObjectKind()
 	if got := kind.GroupVersionKind(); !got.Empty() && got != want {
-		return nil, fmt.Errorf("the server answered with a %s of %s, not with a %s of %s",
-			got.Kind, got.GroupVersion(), want.Kind, want.GroupVersion())
+		return nil, fmt.Errorf("the server answered with a %q of %q, not with a %s of %s",
+			got.Kind, got.GroupVersion().String(), want.Kind, want.GroupVersion())
 	}
 	a.complete(obj)
 	return obj, nil

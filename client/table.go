@@ -50,7 +50,7 @@ func (a *API[K]) table(ctx context.Context, t request.Target, o *request.ListOpt
 		return nil, fmt.Errorf("decode table: %w", err)
 	}
 	if table.Kind != "Table" {
-		return nil, fmt.Errorf("the server answered with a %s, not with a Table", table.Kind)
+		return nil, fmt.Errorf("the server answered with a %q, not with a Table", table.Kind)
 	}
 	return table, checkRows(table, o)
 }

@@ -57,17 +57,24 @@ type StatusError struct {
 	RetryAfter time.Duration
 }
 
-// Error returns the reason with the server's message, without what could drive a terminal.
+// Error returns the reason with the server's message, at most 16 KiB of it, without what could drive a terminal.
 func (e *StatusError) Error() string {
 	reason := fmt.Sprintf("status %d", e.Status.Code)
 	if s := e.sentinel(); s != nil {
 		reason = s.Error()
 	}
-	if msg := strings.TrimSpace(strings.Map(printable, e.Status.Message)); msg != "" {
-		return reason + ": server said: " + msg
+	msg := strings.TrimSpace(strings.Map(printable, e.Status.Message))
+	switch {
+	case msg == "":
+		return reason
+	case len(msg) > longestMessage:
+		msg = strings.ToValidUTF8(msg[:longestMessage], "") + "..."
 	}
-	return reason
+	return reason + ": server said: " + msg
 }
+
+// A server that finds hundreds of fields wrong says so in less; all of what it says stays in the Status.
+const longestMessage = 16 << 10
 
 // printable drops control characters but for line breaks and tabs.
 func printable(r rune) rune {

@@ -124,6 +124,7 @@ func TestStatusErrorText(t *testing.T) {
 		{"a message that would drive a terminal", metav1.Status{Code: 500, Message: "a\x1b[31m\r\nb\u009b0m\a"}, "internal error: server said: a[31m\nb0m"},
 		{"a reason alone", metav1.Status{Reason: metav1.StatusReasonConflict}, "conflict"},
 		{"a code alone", metav1.Status{Code: 418}, "status 418"},
+		{"a message without an end", metav1.Status{Code: 500, Message: strings.Repeat("x", 1<<20)}, "internal error: server said: " + strings.Repeat("x", 16<<10) + "..."},
 		{"a code with a message", metav1.Status{Code: 502, Message: "Bad Gateway"}, "status 502: server said: Bad Gateway"},
 	}
 	for _, tt := range tests {

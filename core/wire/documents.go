@@ -176,7 +176,7 @@ func (s *documents) read() error {
 		case errors.Is(err, jsontext.ErrDuplicateName): // which YAML would refuse, too
 			read := dec.UnreadBuffer()
 			line += bytes.Count(read[:min(int64(len(read)), syntax.ByteOffset-dec.InputOffset())], []byte("\n"))
-			return s.fail(line, fmt.Errorf("%s is there twice: remove one", nameElement(string(syntax.JSONPointer.LastToken()))))
+			return s.fail(line, fmt.Errorf("%s is there twice: remove one", nameElement(syntax.JSONPointer.LastToken())))
 		case err != nil && err != io.EOF && !isSyntax:
 			return s.fail(line, err)
 		}

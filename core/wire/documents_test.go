@@ -404,7 +404,10 @@ func TestRawDocuments(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("RawDocuments (-want +got):\n%s", diff)
 	}
-	for range wire.RawDocuments(strings.NewReader(stream), nil) {
+	for doc, err := range wire.RawDocuments(strings.NewReader(stream), nil) {
+		if doc.Index != 1 || err != nil {
+			t.Errorf("the first document = %+v, %v", doc, err)
+		}
 		break // and that is all
 	}
 	for _, err := range wire.RawDocuments(strings.NewReader("a: 1\n---\nb: *secret\n"), nil) {

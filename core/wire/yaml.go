@@ -41,7 +41,7 @@ func yamlError(err error) (int, error) {
 		line, message = 0, "a value that begins with * is not the name of an anchor: put it in quotes"
 	case strings.HasPrefix(message, "control characters "), strings.Contains(message, "UTF-"), strings.HasPrefix(message, "exceeded "):
 		line = 0
-	case line > 1 && slices.ContainsFunc(parserSays, func(start string) bool { return strings.HasPrefix(message, start) }):
+	case line > 1 && isAboutBlock(message):
 		line++ // of which these count from 0
 	case strings.HasPrefix(message, "found character that cannot start any token"):
 		message += ", such as a tab, @ or `: indent with spaces, and put text in quotes"
@@ -49,8 +49,12 @@ func yamlError(err error) (int, error) {
 	return line, errors.New("yaml: " + message)
 }
 
-// parserSays is how the messages begin that are about a whole mapping or sequence, and name the line where it begins.
-var parserSays = []string{"did not find expected key", "did not find expected node", "did not find expected '-'", "did not find expected ','"}
+// isAboutBlock recognises what is said of a whole mapping or sequence, with the line where it begins.
+func isAboutBlock(message string) bool {
+	return slices.ContainsFunc([]string{"key", "node", "'-'", "','"}, func(wanted string) bool {
+		return strings.HasPrefix(message, "did not find expected "+wanted)
+	})
+}
 
 // content returns the value of a document, nil when there is none.
 func content(document *yaml.Node) *yaml.Node {
