@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/kube-go/sdk/derive/internal/crd"
+	"github.com/kube-go/sdk/derive/internal/finder"
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/schema"
 	"github.com/kube-go/sdk/derive/internal/structural"
@@ -100,7 +101,20 @@ func (r *run) definitions(dir string) {
 			r.measure(c, path)
 		}
 	}
-	r.leftovers(dir, "*_*.yaml") // as they are named by crd.CRD.FileName
+	r.leftovers(dir, "*_*.yaml", r.unmarked) // as they are named by crd.CRD.FileName
+}
+
+// unmarked reports whether a file is that of a kind which is there, although this run may not have been asked for it: [CRDs]
+// makes definitions of kinds that [Run] leaves alone.
+func (r *run) unmarked(name string) bool {
+	for _, pkg := range r.program.Roots {
+		for _, k := range finder.Find(r.program, pkg, finder.All, func(token.Position, string) {}) {
+			if c := (crd.CRD{Group: k.Group, Plural: k.Plural}); c.FileName() == name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // maxAnnotation is how many bytes a CRD may have so that kubectl apply can keep it in an annotation of itself. Servers want

@@ -29,8 +29,9 @@ func header(packages []string) string {
 }
 
 // leftovers finds the files in a directory that an earlier run has made, and that this one has not: there should be none when
-// all packages they were made of have been read, or are not there any more. What belongs to other packages stays.
-func (r *run) leftovers(dir, pattern string) {
+// all packages they were made of have been read, or are not there any more. What belongs to other packages stays, and so does
+// what keep names.
+func (r *run) leftovers(dir, pattern string, keep func(name string) bool) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.problems.add(token.Position{Filename: dir}, err.Error())
@@ -45,7 +46,7 @@ func (r *run) leftovers(dir, pattern string) {
 		if err != nil {
 			r.problems.add(token.Position{Filename: path}, err.Error())
 		}
-		if len(packages) > 0 && !slices.ContainsFunc(packages, r.elsewhere) {
+		if len(packages) > 0 && !slices.ContainsFunc(packages, r.elsewhere) && !keep(e.Name()) {
 			r.files = append(r.files, File{Path: path})
 		}
 	}

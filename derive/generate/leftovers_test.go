@@ -138,3 +138,37 @@ func removeAll(t *testing.T, elem ...string) {
 		t.Fatal(err)
 	}
 }
+
+// TestCRDsOfUnmarkedKindsStay promises that a run leaves alone what CRDs makes of kinds that no marker asks for.
+func TestCRDsOfUnmarkedKindsStay(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(`
+-- v1/types.go --
+// +groupName=plain.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+//kube:resource group=plain.example.com version=v1 kind=Marked
+type MarkedSpec struct{}
+
+type Plain struct {
+	metav1.TypeMeta   `+"`json:\",inline\"`"+`
+	metav1.ObjectMeta `+"`json:\"metadata,omitempty\"`"+`
+}
+`)))
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+	if err != nil || len(files.Files) != 2 {
+		t.Fatalf("CRDs = %v, %v; want two files", files, err)
+	}
+	write(t, files)
+	write(t, run(t, dir, "./..."))
+	stale, err := run(t, dir, "./...").Stale()
+	if err != nil || len(stale) > 0 {
+		t.Errorf("Stale = %v, %v", stale, err)
+	}
+	for _, f := range files.Files {
+		if _, err := os.Stat(f.Path); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -26,7 +26,7 @@ const rolesFile = "role.yaml"
 func (r *run) roles(dir string) {
 	var rules []rbac.Rule
 	var packages []string
-	defer r.leftovers(dir, rolesFile)
+	defer r.leftovers(dir, rolesFile, func(string) bool { return false })
 	r.each("kubebuilder:rbac", func(pkg *load.Package, m *load.Marker) []error {
 		rule := rbac.Rule{
 			Groups:        m.Args.Strings("groups"),

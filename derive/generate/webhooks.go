@@ -28,7 +28,7 @@ func (r *run) webhooks(dir string) {
 	var all []*webhook.Webhook
 	var packages []string
 	seen := map[string]*load.Marker{}
-	defer r.leftovers(dir, webhooksFile)
+	defer r.leftovers(dir, webhooksFile, func(string) bool { return false })
 	r.each("kubebuilder:webhook", func(pkg *load.Package, m *load.Marker) []error {
 		w, errs := webhook.Parse(m.Args)
 		key := fmt.Sprint(w.Mutating, w.Name)

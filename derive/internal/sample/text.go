@@ -15,12 +15,15 @@ import (
 
 // textOf makes a text: one of a format, one that matches a pattern, or a word of a length that fits.
 func textOf(s *openapi.Schema, variant int) string {
-	if text, ok := formatted(strings.ReplaceAll(s.Format, "-", ""), variant); ok && fits(s, text) {
-		return text
-	}
-	if s.Pattern != "" {
-		if text, ok := matching(s, variant); ok {
+	pattern, err := regexp.Compile(s.Pattern)
+	if err == nil {
+		if text, ok := formatted(strings.ReplaceAll(s.Format, "-", ""), variant); ok && fits(s, pattern, text) {
 			return text
+		}
+		if s.Pattern != "" {
+			if text, ok := matching(s, pattern, variant); ok {
+				return text
+			}
 		}
 	}
 	return sized(s, word(variant))
@@ -40,13 +43,12 @@ func sized(s *openapi.Schema, text string) string {
 }
 
 // fits reports whether a text has a length that is allowed, and matches the pattern.
-func fits(s *openapi.Schema, text string) bool {
+func fits(s *openapi.Schema, pattern *regexp.Regexp, text string) bool {
 	n := int64(utf8.RuneCountInString(text))
 	if s.MinLength != nil && n < *s.MinLength || s.MaxLength != nil && n > *s.MaxLength {
 		return false
 	}
-	re, err := regexp.Compile(s.Pattern)
-	return err == nil && re.MatchString(text)
+	return pattern.MatchString(text)
 }
 
 // formatted makes a text of a format.
@@ -84,7 +86,7 @@ func formatted(format string, variant int) (string, bool) {
 }
 
 // matching makes a text that matches a pattern, as short as it can be.
-func matching(s *openapi.Schema, variant int) (string, bool) {
+func matching(s *openapi.Schema, pattern *regexp.Regexp, variant int) (string, bool) {
 	re, err := syntax.Parse(s.Pattern, syntax.Perl)
 	if err != nil {
 		return "", false
@@ -94,10 +96,10 @@ func matching(s *openapi.Schema, variant int) (string, bool) {
 			w := &writer{variant: variant + shift, repeat: repeat}
 			w.write(re)
 			text := w.b.String()
-			if fits(s, text) {
+			if fits(s, pattern, text) {
 				return text, true
 			}
-			if padded := sized(s, text); fits(s, padded) {
+			if padded := sized(s, text); fits(s, pattern, padded) {
 				return padded, true
 			}
 		}
