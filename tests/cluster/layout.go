@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -99,6 +100,19 @@ func (l *layout) writeKeys() error {
 	return l.writeKubeconfigs(cas.cluster)
 }
 
+// machineAddresses returns the addresses of this machine, none when they can't be told. The kubelet listens on loopback, where
+// the API server's proxy does not go: who wants to use that forwards one of these to it.
+func machineAddresses() []string {
+	addresses, _ := net.InterfaceAddrs()
+	var hosts []string
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			hosts = append(hosts, n.IP.String())
+		}
+	}
+	return hosts
+}
+
 func (l *layout) writeCertificates(cas authorities) error {
 	loopback := []string{"localhost", "127.0.0.1", "::1"}
 	apiserver := append([]string{
@@ -114,7 +128,7 @@ func (l *layout) writeCertificates(cas authorities) error {
 		{file: "kube-apiserver", ca: cas.cluster, name: "kube-apiserver", hosts: apiserver},
 		{file: "kube-controller-manager", ca: cas.cluster, name: "kube-controller-manager", hosts: loopback},
 		{file: "kube-scheduler", ca: cas.cluster, name: "kube-scheduler", hosts: loopback},
-		{file: "kubelet", ca: cas.cluster, name: "kubelet", hosts: loopback},
+		{file: "kubelet", ca: cas.cluster, name: "kubelet", hosts: append(machineAddresses(), loopback...)},
 		{file: "kubelet-client", ca: cas.cluster, name: "kube-apiserver-kubelet-client", groups: []string{"system:masters"}},
 		{file: "etcd", ca: cas.etcd, name: "etcd", hosts: loopback},
 		{file: "etcd-client", ca: cas.etcd, name: "kube-apiserver"},

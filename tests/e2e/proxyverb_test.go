@@ -59,26 +59,71 @@ func refusal(resp *http.Response, err error) error {
 	return err
 }
 
-// checkNodeProxy asks the kubelet of a node. A server sends nothing to loopback, where the node of the test cluster is.
+// checkNodeProxy asks the kubelet of a node. A server sends nothing to loopback, where the node of the test cluster is: there
+// it must say so, and is asked for a node whose address of this machine leads to the same kubelet.
 func checkNodeProxy(t *testing.T, nodes *kube.API[corev1.Node], node string) {
 	t.Helper()
 	n, err := nodes.Get(limit(t), node, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	local := slices.ContainsFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool {
-		ip := net.ParseIP(a.Address)
-		return a.Type == corev1.NodeInternalIP && ip != nil && ip.IsLoopback()
-	})
-	err = fetch(limit(t), func(ctx context.Context) (*http.Response, error) {
-		return nodes.Proxy(ctx, node, &kube.ProxyOptions{Path: "healthz"})
-	}, "ok")
-	switch {
-	case local && (!errors.Is(err, kube.ErrBadRequest) || !strings.Contains(err.Error(), "address not allowed")):
-		t.Errorf("a node at a loopback address: %v, want it refused by the server", err)
-	case !local && err != nil:
-		t.Error(err)
+	health := func(name string) error {
+		return fetch(limit(t), func(ctx context.Context) (*http.Response, error) {
+			return nodes.Proxy(ctx, name, &kube.ProxyOptions{Path: "healthz"})
+		}, "ok")
 	}
+	i := slices.IndexFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
+	if ip := net.ParseIP(n.Status.Addresses[max(0, i)].Address); ip == nil || !ip.IsLoopback() {
+		if err := health(node); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	if err := health(node); !errors.Is(err, kube.ErrBadRequest) || !strings.Contains(err.Error(), "address not allowed") {
+		t.Errorf("a node at a loopback address: %v, want it refused by the server", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(ownAddress(t), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward(t, listener, fmt.Sprintf("127.0.0.1:%d", n.Status.DaemonEndpoints.KubeletEndpoint.Port))
+	elsewhere, err := nodes.Create(limit(t), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "elsewhere-"},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "example.com/no-pods", Effect: corev1.TaintEffectNoSchedule}}}, // of daemon sets either
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := nodes.Delete(context.WithoutCancel(t.Context()), elsewhere.Name, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	at := listener.Addr().(*net.TCPAddr)
+	status := kube.MergePatch(map[string]any{"status": corev1.NodeStatus{
+		Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: at.IP.String()}},
+		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(at.Port)}},
+	}})
+	if _, err := nodes.Status().Patch(limit(t), elsewhere.Name, status, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the server reaches the kubelet", func(context.Context) error { return health(elsewhere.Name) })
+}
+
+// ownAddress returns an address of this machine that is not loopback.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	t.Fatalf("all addresses of this machine are loopback: %v", addresses)
+	return ""
 }
 
 // fetch sends a request and looks for a text in the answer.
