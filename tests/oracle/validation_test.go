@@ -94,14 +94,16 @@ func serverSays(t *testing.T, body []byte) (causes []metav1.StatusCause, ok bool
 }
 
 // tidy takes out of messages what is known to differ: the names that servers make up for types, schemas and versions that
-// they show whole, and the texts of decoders.
+// they show whole, users with their passwords, and the texts of decoders.
 func tidy(causes []metav1.StatusCause) []metav1.StatusCause {
 	selfType := regexp.MustCompile(`selfType\d*`)
-	whole := regexp.MustCompile(`(?s)^Invalid value: [\[{].*?: (only \[|must contain|must have exactly)`)
+	whole := regexp.MustCompile(`(?s)^Invalid value: [\[{].*?: (only \[|must contain|must have exactly|must only have|duplicate)`)
+	password := regexp.MustCompile(`: "[^"]*": (user information)`)
 	decoder := regexp.MustCompile(`(json: cannot|decode metadata: ).*`)
 	for i := range causes {
 		text := selfType.ReplaceAllString(causes[i].Message, "selfType")
 		text = whole.ReplaceAllString(text, "Invalid value: $1")
+		text = password.ReplaceAllString(text, ": $1")
 		causes[i].Message = decoder.ReplaceAllString(text, "")
 	}
 	slices.SortFunc(causes, func(a, b metav1.StatusCause) int {
