@@ -130,7 +130,8 @@ type Borrowed struct {
 // the sources say, but it must not ask for more.
 func TestReflectionRequiresNoMoreThanTheSource(t *testing.T) {
 	of := reflect.TypeFor[Borrowed]()
-	src := "package thing\n\n"
+	var src strings.Builder
+	src.WriteString("package thing\n\n")
 	body := "//kube:resource group=borrowed.example.com version=v1 kind=Thing\ntype ThingSpec struct {\n"
 	imported := map[string]bool{}
 	for f := range of.Fields() {
@@ -141,11 +142,11 @@ func TestReflectionRequiresNoMoreThanTheSource(t *testing.T) {
 		alias := strings.NewReplacer("k8s.io/api/", "", "/", "").Replace(in.PkgPath())
 		if !imported[in.PkgPath()] {
 			imported[in.PkgPath()] = true
-			src += fmt.Sprintf("import %s %q\n", alias, in.PkgPath())
+			fmt.Fprintf(&src, "import %s %q\n", alias, in.PkgPath())
 		}
 		body += fmt.Sprintf("%s %s%s.%s `%s`\n", f.Name, list, alias, in.Name(), f.Tag)
 	}
-	dir := newModule(t, &txtar.Archive{Files: []txtar.File{{Name: "thing/types.go", Data: []byte(src + body + "}\n")}}})
+	dir := newModule(t, &txtar.Archive{Files: []txtar.File{{Name: "thing/types.go", Data: []byte(src.String() + body + "}\n")}}})
 	files, err := generate.CRDs(t.Context(), []string{"./thing"}, &generate.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)

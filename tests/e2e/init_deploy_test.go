@@ -48,6 +48,11 @@ func testDeployed(t *testing.T, u stranger, group string) {
 
 	deployments := kube.Namespaced[appsv1.Deployment](c, "order-system")
 	pods := kube.Namespaced[corev1.Pod](c, "order-system")
+	t.Cleanup(func() {
+		if t.Failed() {
+			tellOf(t, pods, kube.Namespaced[corev1.Event](c, "order-system"))
+		}
+	})
 	first := deployed(t, deployments, pods)
 	ns := newNamespace(t, c)
 	orders := kube.Dynamic(c, kube.Resource{Group: group, Version: "v1", Kind: "Order", Plural: "orders", Namespaced: true}, ns)
@@ -83,6 +88,27 @@ func testDeployed(t *testing.T, u stranger, group string) {
 	defer log.Close()
 	if text, err := io.ReadAll(log); err != nil || !strings.Contains(string(text), "reconciled") || strings.Contains(string(text), "ERROR") {
 		t.Errorf("the controller has logged, %v:\n%s", err, text)
+	}
+}
+
+// tellOf logs what is known of pods that do not do what they should.
+func tellOf(t *testing.T, pods *kube.API[corev1.Pod], events *kube.API[corev1.Event]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+	defer cancel()
+	for e, err := range events.All(ctx, nil) {
+		if err != nil {
+			t.Log(err)
+			break
+		}
+		t.Logf("%s %s: %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+	}
+	for line, err := range pods.AllLogs(ctx, nil) {
+		if err != nil {
+			t.Log(err)
+			break
+		}
+		t.Logf("%s: %s", line.Pod, line.Text)
 	}
 }
 

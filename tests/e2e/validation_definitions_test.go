@@ -81,7 +81,11 @@ func TestValidationOfDefinitions(t *testing.T) {
 			}
 			bad++
 			server := answerOf(t, err)
-			file.add(definitionRow{row.Name, crd.Object, &server, row.Differs})
+			noted := server
+			if row.Differs != "" { // nobody compares its words
+				noted = server.wordless()
+			}
+			file.add(definitionRow{row.Name, crd.Object, &noted, row.Differs})
 			if server.Reason == metav1.StatusReasonBadRequest {
 				return // it was not read; the texts are those of decoders
 			}

@@ -166,6 +166,15 @@ type answer struct {
 	Text   string               `json:"text,omitempty"` // where there are no causes
 }
 
+// wordless returns an answer without the messages of its causes.
+func (a answer) wordless() answer {
+	a.Causes = slices.Clone(a.Causes)
+	for i := range a.Causes {
+		a.Causes[i].Message = ""
+	}
+	return a
+}
+
 // answerOf returns the answer in an error; nothing for none.
 func answerOf(t *testing.T, err error) answer {
 	t.Helper()

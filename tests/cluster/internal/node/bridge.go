@@ -41,6 +41,11 @@ func claimBridge(plan *layout) error {
 			return errors.Join(err, deleteBridge(name))
 		}
 		plan.Bridge, plan.Subnet, plan.Gateway = name, subnet.String(), subnet.Addr().Next().String()
+		// The first pod would bring it otherwise, but not to a bridge that has been given another one before.
+		address := fmt.Sprintf("%s/%d", plan.Gateway, subnet.Bits())
+		if err := ip("address", "add", address, "dev", name); err != nil {
+			return errors.Join(err, deleteBridge(name))
+		}
 		return nil
 	}
 	return fmt.Errorf("this machine has a bridge, or an address in 10.213.0.0/16, for each of %d nodes", maxNodes)
