@@ -104,7 +104,7 @@ func read(crd *unstructured.Unstructured) (*definition, error) {
 		return nil, errors.New("metadata.name is empty; it must be spec.names.plural and spec.group with a dot between")
 	}
 	object := crd.DeepCopy().Object
-	schemaOfBooleans(object)
+	regularize(object)
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
@@ -157,15 +157,30 @@ func (d *definition) storage() *version {
 // converts reports whether a program converts between versions. Without one they differ in nothing but their name.
 func (d *definition) converts() bool { return d.Spec.Conversion.Strategy == "Webhook" }
 
-// schemaOfBooleans replaces additionalProperties that are true or false, which JSON Schema allows, by the schemas that they
-// stand for: true keeps whatever there is, and false says nothing that a structural schema does not say anyway.
-func schemaOfBooleans(v any) {
+// regularize replaces what is no schema by the schema that it stands for: additionalProperties that are true keep whatever
+// there is, and false says nothing that a structural schema does not say anyway; null is a schema that says nothing.
+func regularize(v any) {
 	switch v := v.(type) {
 	case []any:
 		for _, item := range v {
-			schemaOfBooleans(item)
+			regularize(item)
 		}
 	case map[string]any:
+		if fields, ok := v["properties"].(map[string]any); ok {
+			for name, field := range fields {
+				if field == nil {
+					fields[name] = map[string]any{}
+				}
+			}
+		}
+		for _, name := range []string{"allOf", "anyOf", "oneOf"} {
+			list, _ := v[name].([]any)
+			for i, schema := range list {
+				if schema == nil {
+					list[i] = map[string]any{}
+				}
+			}
+		}
 		if allowed, ok := v["additionalProperties"].(bool); ok {
 			delete(v, "additionalProperties")
 			if allowed {
@@ -173,7 +188,7 @@ func schemaOfBooleans(v any) {
 			}
 		}
 		for _, inside := range v {
-			schemaOfBooleans(inside)
+			regularize(inside)
 		}
 	}
 }

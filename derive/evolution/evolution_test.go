@@ -91,6 +91,7 @@ func TestCompareSchemas(t *testing.T) {
 		{"an unknown field that becomes known", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}`, []string{`risky .a:field  -> "string"`}},
 		{"unknown fields that are dropped", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{type: object}`, []string{`breaking :x-kubernetes-preserve-unknown-fields true ->`}},
 		{"additionalProperties that are a boolean", `{type: object, additionalProperties: true}`, `{type: object, additionalProperties: false}`, []string{`breaking :x-kubernetes-preserve-unknown-fields true ->`}},
+		{"a field whose schema is null", `{type: object, properties: {a: null}, anyOf: [null]}`, `{type: object, properties: {a: {type: string}}, anyOf: [null]}`, []string{`breaking .a:type "anything" -> "string"`}},
 		{"unknown fields that are checked", `{type: object, additionalProperties: true}`, `{type: object, additionalProperties: {type: string}}`, []string{`breaking :additionalProperties  -> {"type":"string"}`}},
 		{"keys whose values are narrowed", `{type: object, additionalProperties: {type: string}}`, `{type: object, additionalProperties: {type: string, maxLength: 1}}`, []string{`breaking [*]:maxLength  -> 1`}},
 		{"another type", `{type: string}`, `{type: integer}`, []string{`breaking :type "string" -> "integer"`}},
