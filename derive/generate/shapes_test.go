@@ -132,7 +132,8 @@ func TestReflectionRequiresNoMoreThanTheSource(t *testing.T) {
 	of := reflect.TypeFor[Borrowed]()
 	var src strings.Builder
 	src.WriteString("package thing\n\n")
-	body := "//kube:resource group=borrowed.example.com version=v1 kind=Thing\ntype ThingSpec struct {\n"
+	var body strings.Builder
+	body.WriteString("//kube:resource group=borrowed.example.com version=v1 kind=Thing\ntype ThingSpec struct {\n")
 	imported := map[string]bool{}
 	for f := range of.Fields() {
 		in, list := f.Type, ""
@@ -144,9 +145,9 @@ func TestReflectionRequiresNoMoreThanTheSource(t *testing.T) {
 			imported[in.PkgPath()] = true
 			fmt.Fprintf(&src, "import %s %q\n", alias, in.PkgPath())
 		}
-		body += fmt.Sprintf("%s %s%s.%s `%s`\n", f.Name, list, alias, in.Name(), f.Tag)
+		fmt.Fprintf(&body, "%s %s%s.%s `%s`\n", f.Name, list, alias, in.Name(), f.Tag)
 	}
-	dir := newModule(t, &txtar.Archive{Files: []txtar.File{{Name: "thing/types.go", Data: []byte(src.String() + body + "}\n")}}})
+	dir := newModule(t, &txtar.Archive{Files: []txtar.File{{Name: "thing/types.go", Data: []byte(src.String() + body.String() + "}\n")}}})
 	files, err := generate.CRDs(t.Context(), []string{"./thing"}, &generate.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
