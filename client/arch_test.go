@@ -38,6 +38,7 @@ func allowedImports() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/types":                     "the ecosystem's words: UID",
 			"k8s.io/apimachinery/pkg/util/intstr":               "the port behind a service: a number or a name",
 		},
+		"internal/spelling": {},
 		"internal/channels": {
 			"github.com/coder/websocket": "the protocol below",
 		},
@@ -53,7 +54,8 @@ func allowedImports() map[string]map[string]string {
 			sdk + "core/wire":         "reads what plugins print",
 		},
 		"config": {
-			sdk + "core/wire": "reads kubeconfigs",
+			sdk + "client/internal/spelling": "says which name was meant",
+			sdk + "core/wire":                "reads kubeconfigs",
 		},
 		"webhook": {
 			sdk + "core/admission":  "reviews of requests",
@@ -78,10 +80,11 @@ func allowedImports() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/apis/meta/v1": "the frame of every object",
 		},
 		"discovery": {
-			sdk + "client":       "asks the server",
-			sdk + "core":         "our own words",
-			sdk + "core/request": "a request is a value",
-			sdk + "core/wire":    "decodes bodies",
+			sdk + "client/internal/spelling": "says which name was meant",
+			sdk + "client":                   "asks the server",
+			sdk + "core":                     "our own words",
+			sdk + "core/request":             "a request is a value",
+			sdk + "core/wire":                "decodes bodies",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
 			"k8s.io/apimachinery/pkg/runtime/schema":            "the ecosystem's words: GroupVersionKind",
 			"k8s.io/apimachinery/pkg/version":                   "the ecosystem's words: what a server's version is",

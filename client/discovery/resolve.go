@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kube-go/sdk/client/internal/spelling"
 	"github.com/kube-go/sdk/core"
 )
 
@@ -171,10 +172,10 @@ func (d *Discovery) nearby(name string) []string {
 	}
 	var found []candidate
 	for _, r := range d.served {
-		far := distance(name, r.Plural)
+		far := spelling.Distance(name, r.Plural)
 		for _, other := range []string{r.Singular, strings.ToLower(r.Kind)} {
 			if other != "" {
-				far = min(far, distance(name, other))
+				far = min(far, spelling.Distance(name, other))
 			}
 		}
 		if far <= max(1, len(name)/3) {
@@ -193,28 +194,3 @@ func (d *Discovery) nearby(name string) []string {
 
 // maxNameBytes is how long a resource's name can be, which is a DNS label.
 const maxNameBytes = 63
-
-// distance is how many letters must be inserted, removed, replaced, or swapped with the next one to make a of b.
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1) // [i][j] is the distance of a[:i] and b[:j]
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			replaced := rows[i-1][j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			rows[i][j] = min(replaced, rows[i-1][j]+1, rows[i][j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
-}
