@@ -26,8 +26,8 @@
 // # Retries and timeouts
 //
 // A drain goes on until the node is empty or ctx ends; give ctx a deadline. The pods of a node that is dead never end by
-// themselves. An eviction that a disruption budget does not
-// allow yet is asked for again after a while, and so is one that failed because of a busy server or a broken connection.
+// themselves. An eviction that a disruption budget does not allow yet is asked for again after a while, and so is one that
+// failed because of a busy server or a broken connection.
 //
 // # Concurrency
 //

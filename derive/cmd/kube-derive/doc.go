@@ -61,7 +61,8 @@
 // no sense is named and ignored.
 //
 // Descriptions can take most of a CRD: -max-description shortens each that is longer, and -max-size those of a CRD that is
-// larger, the innermost first, such as to the 262000 bytes that kubectl apply without --server-side can handle; a CRD that is larger is named.
+// larger, the innermost first, such as to the 262000 bytes that kubectl apply without --server-side can handle. Runs name the
+// CRDs that are larger than that.
 //
 // # kube-derive deepcopy
 //
