@@ -36,7 +36,11 @@ func run(t *testing.T, c *cluster, o drain.Options, limit time.Duration) (told [
 
 // TestNode promises that pods go through the states they should.
 func TestNode(t *testing.T) {
-	const needs = "a: blocked: disruption budget web: needs 2 healthy pods and has 2 currently"
+	const (
+		needs    = "a: blocked: disruption budget web: needs 2 healthy pods and has 2 currently"
+		conflict = `conflict: server said: Operation cannot be fulfilled on poddisruptionbudgets.policy "web": the object has been modified`
+		unserved = "the server does not serve pods/eviction in version v1: enable the subresource, or do without it"
+	)
 	tests := []struct {
 		name    string
 		pods    []*podSpec
@@ -118,9 +122,26 @@ func TestNode(t *testing.T) {
 			},
 		},
 		{
-			name: "a pod whose name is another's by now is gone",
-			pods: []*podSpec{{name: "a", owner: "StatefulSet/s", refusals: []string{"replaced"}}},
-			want: []string{"a: pending", "a: gone"},
+			name: "a pod that was replaced by another of the same name is gone when the watch reports it",
+			pods: []*podSpec{{name: "a", owner: "StatefulSet/s", refusals: slices.Repeat([]string{"replaced"}, 10)}},
+			want: []string{"a: pending", "a: blocked: conflict: server said: Precondition failed: UID in precondition: u-a, UID in object meta: u-b", "a: gone"},
+		},
+		{
+			name: "a pod that does not exist is gone when the watch reports it",
+			pods: []*podSpec{{name: "a", owner: "Job/j", refusals: []string{"gone"}}},
+			want: []string{"a: pending", "a: evicted", "a: gone"},
+		},
+		{
+			name: "a conflict about a disruption budget does not count as gone", limit: time.Minute,
+			pods:    []*podSpec{{name: "a", owner: "ReplicaSet/r", stays: true, refusals: []string{"conflict"}}},
+			want:    []string{"a: pending", "a: blocked: " + conflict, "a: evicted"},
+			wantErr: "drain node n1: time is up; 1 pod stays: prod/a: evicted: it has been asked to go, and has not ended yet",
+		},
+		{
+			name:    "a server that does not serve evictions fails the pod",
+			pods:    []*podSpec{{name: "a", owner: "ReplicaSet/r", refusals: []string{"not served"}}},
+			want:    []string{"a: pending", "a: failed: " + unserved},
+			wantErr: "drain node n1: 1 pod stays: prod/a: failed: " + unserved,
 		},
 		{
 			name: "what fails for good does not keep the others",

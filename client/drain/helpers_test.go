@@ -163,7 +163,7 @@ func viewed(partial bool, o object) object {
 func status(code int, reason, message string, causes ...object) (int, object) {
 	return code, object{
 		"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message,
-		"details": object{"causes": causes},
+		"details": object{"kind": "pods", "causes": causes},
 	}
 }
 
@@ -230,7 +230,18 @@ func (c *cluster) evict(path string) (int, object) {
 				object{"reason": "NamespaceTerminating", "message": "namespace prod is being terminated"})
 		case "forbidden":
 			return status(403, "Forbidden", "not you")
+		case "not served":
+			return 404, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound"}
+		case "gone":
+			c.timers.Go(func() { c.end(name) })
+			return status(404, "NotFound", "pods \""+name+"\" not found")
+		case "conflict":
+			return status(409, "Conflict", "Operation cannot be fulfilled on poddisruptionbudgets.policy \"web\": the object has been modified")
 		case "replaced":
+			c.timers.Go(func() {
+				time.Sleep(time.Second)
+				c.end(name)
+			})
 			return status(409, "Conflict", "Precondition failed: UID in precondition: u-a, UID in object meta: u-b")
 		}
 		c.t.Errorf("no refusal %q", refusal)
@@ -249,6 +260,9 @@ func (c *cluster) evict(path string) (int, object) {
 func (c *cluster) end(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.pods[name] == nil {
+		return
+	}
 	obj := viewed(true, c.pods[name].object())
 	delete(c.pods, name)
 	c.version++

@@ -15,7 +15,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// move asks a pod to go, as often as it takes, and waits until it is gone.
+// move evicts a pod, repeatedly if necessary, and waits until the watch reports that it is deleted. No response to an
+// eviction proves that: a conflict may be about the pod's UID, but also about the status of its disruption budget.
 func (d *drain) move(ctx context.Context, p *Pod, gone <-chan struct{}) {
 	for n := 1; p.State != Evicted; n++ {
 		err := d.ask(ctx, p)
@@ -24,9 +25,9 @@ func (d *drain) move(ctx context.Context, p *Pod, gone <-chan struct{}) {
 		case err == nil:
 			d.set(p, Evicted, "")
 			continue
-		case errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrConflict): // the name is another pod's by now
-			d.set(p, Gone, "")
-			return
+		case notFound(err):
+			d.set(p, Evicted, "")
+			continue
 		case ctx.Err() != nil:
 			return
 		case !mayPass(err):
@@ -71,8 +72,17 @@ func (d *drain) ask(ctx context.Context, p *Pod) error {
 	return pods.Evict(ctx, p.Ref.Name, &request.EvictOptions{GracePeriod: d.options.GracePeriod, UID: p.UID})
 }
 
+// notFound reports whether the server serves evictions but has no such pod.
+func notFound(err error) bool {
+	_, notServed := errors.AsType[*client.NotServedError](err)
+	return errors.Is(err, core.ErrNotFound) && !notServed
+}
+
 // mayPass reports whether asking again later may help.
 func mayPass(err error) bool {
+	if errors.Is(err, core.ErrConflict) {
+		return true
+	}
 	if _, ok := errors.AsType[*client.BudgetError](err); ok {
 		return true
 	}
