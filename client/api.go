@@ -245,14 +245,14 @@ func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Res
 	resp, err := c.Do(ctx, r)
 	inEncoding := encoding != wire.JSON && r.ContentType == encoding.MediaType()
 	if !inEncoding || !errors.Is(err, core.ErrUnsupportedMediaType) {
-		return resp, notServed(t, err)
+		return resp, notServed(r.Target, err)
 	}
 	c.refusals.Store(refused, struct{}{})
 	if r, err = b(wire.JSON); err != nil {
 		return nil, err
 	}
 	resp, err = c.Do(ctx, r)
-	return resp, notServed(t, err)
+	return resp, notServed(r.Target, err)
 }
 
 // refusal is that a server takes no bodies about a resource in an encoding.

@@ -76,7 +76,7 @@ func wrap(verb string, t request.Target, err error) error {
 type NotServedError struct {
 	Resource    core.Resource
 	Subresource string // empty when the object itself was asked for
-	Err         error  // the server's answer
+	Err         error  // the server's response
 }
 
 // Error names the kind and the remedy.
@@ -93,12 +93,12 @@ func (e *NotServedError) Error() string {
 	return fmt.Sprintf("the server does not serve %s in version %s: %s", what, e.Resource.Version, remedy)
 }
 
-// Unwrap returns the server's answer, which matches core.ErrNotFound.
+// Unwrap returns the server's response, which matches core.ErrNotFound.
 func (e *NotServedError) Unwrap() error { return e.Err }
 
-// notServed recognises the answer to a URL that the server does not know: "not found" of nothing in particular.
+// notServed recognises the response to a URL that the server does not serve: "not found" without the name of an object.
 func notServed(t request.Target, err error) error {
-	se, ok := err.(*core.StatusError) //nolint:errorlint // straight from Do
+	se, ok := errors.AsType[*core.StatusError](err) // inside a RetryError if the request was sent more than once
 	if !ok || !errors.Is(se, core.ErrNotFound) {
 		return err
 	}

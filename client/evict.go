@@ -40,7 +40,7 @@ type BudgetError struct {
 	Budget     string        // the name of the PodDisruptionBudget, in the pod's namespace; empty when it does not say
 	Detail     string        // what it needs, in the server's words
 	RetryAfter time.Duration // how long the server asks to wait; zero when it does not say
-	Err        error         // the server's answer, a [*core.StatusError]
+	Err        error         // the server's response, which holds a [*core.StatusError]
 }
 
 // Error names the budget and what it needs.
@@ -55,13 +55,13 @@ func (e *BudgetError) Error() string {
 	return msg
 }
 
-// Unwrap returns the server's answer.
+// Unwrap returns the server's response.
 func (e *BudgetError) Unwrap() error { return e.Err }
 
-// budgetError recognises the answer to an eviction that a budget does not allow: its cause says "The disruption budget web
-// needs 2 healthy pods and has 2 currently".
+// budgetError recognises the response to an eviction that a budget does not allow. Its cause is, for example, "The disruption
+// budget web needs 2 healthy pods and has 2 currently".
 func budgetError(err error) error {
-	se, ok := err.(*core.StatusError) //nolint:errorlint // straight from Do
+	se, ok := errors.AsType[*core.StatusError](err) // inside a RetryError if the request was sent more than once
 	if !ok || !errors.Is(se, core.ErrTooManyRequests) || se.Status.Details == nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func budgetError(err error) error {
 		if cause.Type != metav1.CauseType("DisruptionBudget") {
 			continue
 		}
-		e := &BudgetError{Detail: cause.Message, Err: se}
+		e := &BudgetError{Detail: cause.Message, Err: err}
 		if rest, ok := strings.CutPrefix(cause.Message, "The disruption budget "); ok {
 			e.Budget, e.Detail, _ = strings.Cut(rest, " ")
 		}
