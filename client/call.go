@@ -36,26 +36,27 @@ func longRunning(r *request.Request) bool {
 	})
 }
 
-// idempotent reports whether sending a request twice does no more than sending it once. An update is idempotent even
-// when it names a resource version: the second one is refused then.
+// idempotent reports whether sending a request twice does the same as sending it once. A write that is conditional on a
+// resource version is not: the second one would report the success of the first as a conflict.
 func idempotent(r *request.Request) bool {
-	if r.Target.Subresource == "proxy" { // what the other side makes of it is known for reading only
+	if r.Target.Subresource == "proxy" { // only reading is known to be safe
 		return r.Verb == "get"
 	}
 	switch r.Verb {
-	case "get", "list", "watch", "": // the last are written by hand
+	case "get", "list", "watch", "": // requests written by hand have no verb
 		return r.Method == http.MethodGet || r.Method == http.MethodHead
 	case "update", "apply":
-		return true
-	case "patch": // to add to a list is not
-		return r.ContentType == "application/merge-patch+json" || r.ContentType == "application/strategic-merge-patch+json"
-	case "delete": // without preconditions, what has the name the second time may be another object
+		return !r.Conditional
+	case "patch": // a JSON patch may append to a list
+		merges := r.ContentType == "application/merge-patch+json" || r.ContentType == "application/strategic-merge-patch+json"
+		return merges && !r.Conditional
+	case "delete": // without a UID, the second one might delete another object of the same name
 		var body struct {
-			Preconditions struct{ UID, ResourceVersion string }
+			Preconditions struct{ UID string }
 		}
-		return json.Unmarshal(r.Body, &body) == nil && body.Preconditions.UID+body.Preconditions.ResourceVersion != ""
+		return !r.Conditional && json.Unmarshal(r.Body, &body) == nil && body.Preconditions.UID != ""
 	}
-	return false // also for streams, which are asked for by GET and create
+	return false // also for streams, which are opened by GET and create
 }
 
 // retried says in the error of an answer how often the request was sent.

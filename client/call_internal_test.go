@@ -40,7 +40,7 @@ func TestCallOf(t *testing.T) {
 		{"logs", build(request.Log(pod, nil)), "get", "log", true},
 		{"delete", build(request.Delete(pod, nil)), "delete", "", false},
 		{"delete by UID", build(request.Delete(pod, &request.DeleteOptions{UID: "u-1"})), "delete", "", true},
-		{"delete by version", build(request.Delete(pod, &request.DeleteOptions{ResourceVersion: "7"})), "delete", "", true},
+		{"delete by version", build(request.Delete(pod, &request.DeleteOptions{ResourceVersion: "7"})), "delete", "", false},
 		{"delete in the foreground", build(request.Delete(pod, &request.DeleteOptions{Propagation: request.Foreground})), "delete", "", false},
 		{"merge patch", build(request.PatchObject(pod, request.MergePatch(map[string]any{}), nil)), "patch", "", true},
 		{"strategic merge patch", build(request.PatchObject(pod, request.StrategicMergePatch(map[string]any{}), nil)), "patch", "", true},

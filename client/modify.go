@@ -25,15 +25,18 @@ type ModifyOptions struct {
 	Attempts int
 }
 
-// Modify changes one object: it reads the object, lets change do its work on it, and writes the difference, as a merge
-// patch that only the version that was read accepts; when another one was faster, it starts over with the object as it
-// is then. It returns the object as stored. When change changes nothing, nothing is sent.
+// Modify reads an object, calls change with it, and writes the difference as a merge patch that the server accepts only at
+// the version that was read. If another client was faster, Modify starts over with the new version. It returns the object
+// as stored. If change changes nothing, nothing is sent.
 //
-// What K does not declare stays as it is. An error of change ends it; change should have no effect elsewhere, since it
-// may run several times.
+// Fields that K does not declare are left alone. An error of change ends Modify. Change may be called several times, so it
+// should have no other effects.
+//
+// A write whose response is lost is not sent again, since it may have succeeded: Modify returns the error of the
+// connection. A caller that repeats Modify then must expect that the change has been made.
 //
 // Errors: [core.ErrNotFound]; [core.ErrConflict] after the last attempt; [core.ErrInvalid]; a [*request.InvalidError]
-// when change touches what can't be written this way, such as the status of a kind that has it as a subresource.
+// when change touches a field that can't be written this way, such as the status of a kind that has it as a subresource.
 func (a *API[K]) Modify(ctx context.Context, name string, change func(*K) error, o *ModifyOptions) (*K, error) {
 	return a.modify(ctx, name, change, o, false)
 }

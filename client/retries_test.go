@@ -59,6 +59,22 @@ func TestRetriesByVerb(t *testing.T) {
 			_, err := a.Update(ctx, leanWeb(), nil)
 			return err
 		}, true},
+		{"update of a version", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			obj := leanWeb()
+			obj.ResourceVersion = "7"
+			_, err := a.Update(ctx, obj, nil)
+			return err
+		}, false},
+		{"apply to a version", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			obj := leanWeb()
+			obj.ResourceVersion = "7"
+			_, err := a.Apply(ctx, obj, &request.ApplyOptions{FieldManager: "me"})
+			return err
+		}, false},
+		{"merge patch of a version", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			_, err := a.Patch(ctx, "web", request.MergePatch(`{"metadata":{"resourceVersion":"7"}}`), nil)
+			return err
+		}, false},
 		{"apply", func(ctx context.Context, a *client.API[leanConfigMap]) error {
 			_, err := a.Apply(ctx, leanWeb(), &request.ApplyOptions{FieldManager: "me"})
 			return err
@@ -76,7 +92,10 @@ func TestRetriesByVerb(t *testing.T) {
 		}, true},
 		{"delete by version", func(ctx context.Context, a *client.API[leanConfigMap]) error {
 			return a.Delete(ctx, "web", &request.DeleteOptions{ResourceVersion: "7"})
-		}, true},
+		}, false},
+		{"delete by UID and version", func(ctx context.Context, a *client.API[leanConfigMap]) error {
+			return a.Delete(ctx, "web", &request.DeleteOptions{UID: uid, ResourceVersion: "7"})
+		}, false},
 		{"delete", func(ctx context.Context, a *client.API[leanConfigMap]) error { return a.Delete(ctx, "web", nil) }, false},
 		{"create", func(ctx context.Context, a *client.API[leanConfigMap]) error {
 			_, err := a.Create(ctx, leanWeb(), nil)
@@ -108,6 +127,66 @@ func TestRetriesByVerb(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRetriedRequestsKeepTheirErrorTypes promises that an error is classified the same whether or not the request was
+// sent again before.
+func TestRetriedRequestsKeepTheirErrorTypes(t *testing.T) {
+	busyThen := func(t *testing.T, status int, body string) *client.API[leanConfigMap] {
+		busy := canned(503, http.Header{"Retry-After": {"1"}}, "")
+		rt := &counting{}
+		rt.fail = func(r *http.Request) (*http.Response, error) {
+			if rt.n == 1 {
+				return busy.RoundTrip(r)
+			}
+			return canned(status, http.Header{"Content-Type": {"application/json"}}, body).RoundTrip(r)
+		}
+		c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})
+		return client.Of[leanConfigMap](c, core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, "prod")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		obj, err := busyThen(t, 404, `404 page not found`).GetOrNil(t.Context(), "web", nil)
+		if _, ok := errors.AsType[*client.NotServedError](err); !ok || obj != nil {
+			t.Errorf("GetOrNil of a kind that is not served = %v, %v; want a NotServedError", obj, err)
+		}
+		obj, err = busyThen(t, 404, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,`+
+			`"details":{"name":"web","kind":"pods"}}`).GetOrNil(t.Context(), "web", nil)
+		if obj != nil || err != nil {
+			t.Errorf("GetOrNil of a missing object = %v, %v; want nil, nil", obj, err)
+		}
+		err = busyThen(t, 429, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,`+
+			`"details":{"causes":[{"reason":"DisruptionBudget","message":"The disruption budget web needs 2 healthy pods"}]}}`).
+			Evict(t.Context(), "web", nil)
+		if budget, ok := errors.AsType[*client.BudgetError](err); !ok || budget.Budget != "web" {
+			t.Errorf("Evict = %v, want a BudgetError of budget web", err)
+		}
+	})
+}
+
+// TestModifyDoesNotRepeatAWriteWhoseResponseWasLost promises that the change is applied once: the write may have
+// succeeded, and a second one would conflict with it and be made again on top of it.
+func TestModifyDoesNotRepeatAWriteWhoseResponseWasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		patches := 0
+		rt := &counting{fail: func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch {
+				patches++
+				return nil, errors.New("http2: client connection lost")
+			}
+			return canned(200, http.Header{"Content-Type": {"application/json"}}, `{"kind":"ConfigMap","apiVersion":"v1",`+
+				`"metadata":{"name":"web","namespace":"prod","resourceVersion":"7"}}`).RoundTrip(r)
+		}}
+		c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})
+		changes := 0
+		_, err := client.Namespaced[leanConfigMap](c, "prod").Modify(t.Context(), "web", func(m *leanConfigMap) error {
+			changes++
+			m.Labels = map[string]string{"a": "b"}
+			return nil
+		}, nil)
+		if patches != 1 || changes != 1 || !core.IsRetryable(err) || errors.Is(err, core.ErrConflict) {
+			t.Errorf("Modify sent %d patches after %d changes: %v; want one of each, and the connection's error", patches, changes, err)
+		}
+	})
 }
 
 // leanWeb returns the object named web.

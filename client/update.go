@@ -9,8 +9,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Update replaces an object and returns it as stored. When obj carries a resource version, the object must still be at
-// that version.
+// Update replaces an object and returns it as stored. If obj has a resource version, the stored object must still be at
+// that version; such an update is not sent again when its response is lost, since it may have succeeded.
 //
 // Errors: [core.ErrConflict] when the object has changed since it was read, [core.ErrNotFound], [core.ErrInvalid].
 func (a *API[K]) Update(ctx context.Context, obj *K, o *request.UpdateOptions) (*K, error) {

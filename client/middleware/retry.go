@@ -98,7 +98,8 @@ func AttemptOf(ctx context.Context) (number int, first time.Time) {
 //     an eviction speaks of a disruption budget and is an answer; a proxied answer is not the API server's own;
 //   - when no connection can be made, but there was an answer to an earlier request: before, the address may be wrong;
 //   - when the request is idempotent, after 429, 502, 503 and 504, after a 500 that asks for it, and when the connection breaks
-//     before the answer is there, or within it.
+//     before the response arrives, or within it. A write that names a resource version is not idempotent: repeated after a
+//     lost response, it would report its own success as a conflict.
 //
 // It waits in between, never beyond the deadline of the request's context: then the last answer is returned at once. A
 // body is sent again if the request has GetBody. Therefore answers to idempotent requests are read here, up to

@@ -97,7 +97,7 @@ func deletion(t Target, verb, path string, q url.Values, o *DeleteOptions) (*Req
 	if err != nil {
 		return nil, err
 	}
-	req.Body, req.ContentType = data, wire.MediaTypeJSON
+	req.Body, req.ContentType, req.Conditional = data, wire.MediaTypeJSON, o.ResourceVersion != ""
 	return req, nil
 }
 

@@ -6,6 +6,7 @@ package request
 import (
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -146,5 +147,19 @@ func PatchObject(t Target, p Patch, o *PatchOptions) (*Request, error) {
 	return &Request{
 		Verb: "patch", Method: "PATCH", Path: path, Query: q,
 		Accept: t.accept(), ContentType: p.contentType, Body: body, Target: t,
+		Conditional: p.conditional(body),
 	}, nil
+}
+
+// conditional reports whether the encoded patch names the resource version that the object must have.
+func (p Patch) conditional(body []byte) bool {
+	if p.contentType == typeJSONPatch {
+		return slices.ContainsFunc(p.body.([]Op), func(op Op) bool { return op.Path == "/metadata/resourceVersion" })
+	}
+	var object struct {
+		Metadata struct {
+			ResourceVersion any `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	return wire.UnmarshalJSON(body, &object) != nil || object.Metadata.ResourceVersion != nil
 }

@@ -25,6 +25,10 @@ type Request struct {
 	IfNoneMatch string // the ETag of what is known already, of which the server says only that it has not changed
 	Body        []byte
 
+	// Conditional is true if the server makes the change only at a given resource version. Sent twice, such a request
+	// conflicts with its own success, so it must not be repeated when the response to it was lost.
+	Conditional bool
+
 	// Target is what the request is about; zero for a path of no resource. It says nothing that the rest does not.
 	Target Target
 }

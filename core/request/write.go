@@ -136,6 +136,7 @@ func withObject(t Target, n need, verb, method string, q url.Values, obj core.Ob
 	return &Request{
 		Verb: verb, Method: method, Path: path, Query: q,
 		Accept: t.accept(), ContentType: t.Encoding.MediaType(), Body: body, Target: t,
+		Conditional: obj.GetResourceVersion() != "",
 	}, nil
 }
 
