@@ -81,8 +81,8 @@ func (s *Subresource[S]) Patch(ctx context.Context, name string, p request.Patch
 	return s.api.Patch(ctx, name, p, o)
 }
 
-// Apply makes the fields of the subresource that obj sets the field manager's and returns the object as stored. The
-// object must exist.
+// Apply writes the subresource by server-side apply and returns the object as stored. The object must exist. See
+// [API.Apply] for the fields of a typed object that count as set.
 //
 // Errors: [core.ErrConflict], [core.ErrNotFound].
 func (s *Subresource[S]) Apply(ctx context.Context, obj *S, o *request.ApplyOptions) (*S, error) {

@@ -114,7 +114,7 @@ func decode(picked map[string]any, result core.Object) error {
 // checkSaid compares what an apply of the result would send with what it should.
 func checkSaid(want map[string]any, result core.Object, all *Fields) error {
 	gvk := result.GetObjectKind().GroupVersionKind()
-	body, err := wire.MarshalApply(result, core.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind})
+	body, err := wire.MarshalApply(result, core.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}, true)
 	if err != nil {
 		return err
 	}

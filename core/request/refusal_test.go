@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -103,6 +104,7 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		{"an apply without a field manager", apply(pod(), aPod(named("web-0")), &request.ApplyOptions{}), "ApplyOptions.FieldManager", "is empty"},
 		{"an apply with a field manager that does not print", apply(pod(), aPod(named("web-0")), &request.ApplyOptions{FieldManager: "\t"}), "ApplyOptions.FieldManager", "printable"},
 		{"an apply of what was read", apply(pod(), aPod(metav1.ObjectMeta{Name: "web-0", ManagedFields: []metav1.ManagedFieldsEntry{{}}}), me), "metadata.managedFields", "must be empty"},
+		{"an apply of an ambiguous zero value", apply(pod(), &batchv1.CronJob{ObjectMeta: named("web-0"), Spec: batchv1.CronJobSpec{Suspend: new(true)}}, me), "spec.schedule", "ApplyOptions.SendZeroValues"},
 		{"an apply of another name", apply(pod(), aPod(named("a")), me), "metadata.name", `is "a"`},
 		{"an apply to a collection", apply(pods(), aPod(named("a")), me), "name", "is empty"},
 

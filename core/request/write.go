@@ -4,6 +4,7 @@
 package request
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"unicode"
@@ -50,6 +51,11 @@ type ApplyOptions struct {
 	FieldManager string // who owns the applied fields; required
 	Force        bool   // take fields over that others own; controllers set it for what they alone decide
 	DryRun       bool   // go through everything but the storing
+
+	// SendZeroValues sends the fields of a typed object whose value is zero and whose JSON tag has no omitempty. By default
+	// such a field is an error beside fields that are set, since the object can't tell whether its author means the zero
+	// value or did not set the field, and the apply would overwrite what is stored.
+	SendZeroValues bool
 }
 
 // Create builds the request that creates an object. For a subresource, the target has the name of the object that it is
@@ -80,7 +86,8 @@ func Update(t Target, obj core.Object, o *UpdateOptions) (*Request, error) {
 }
 
 // Apply builds the request that applies an object by server-side apply: the fields that obj sets become the field
-// manager's, see https://kubernetes.io/docs/reference/using-api/server-side-apply/.
+// manager's, see https://kubernetes.io/docs/reference/using-api/server-side-apply/. [wire.MarshalApply] says which fields
+// of a typed object count as set; see [ApplyOptions.SendZeroValues] for those that are ambiguous.
 func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	if o == nil || o.FieldManager == "" {
 		return nil, invalid("ApplyOptions.FieldManager", "is empty; say who owns the applied fields")
@@ -105,13 +112,19 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	if err := matchObject(t, obj); err != nil {
 		return nil, err
 	}
-	body, err := wire.MarshalApply(obj, bodyResource(t, obj))
+	body, err := wire.MarshalApply(obj, bodyResource(t, obj), o.SendZeroValues)
+	if zero, ok := errors.AsType[*wire.ZeroValueError](err); ok {
+		return nil, invalid(strings.Join(zero.Fields, ", "), "the value is zero and the JSON tag has no omitempty, so an apply would "+
+			"overwrite the stored value; set it, apply a generated apply struct or an unstructured object that leaves it out, or set "+
+			"ApplyOptions.SendZeroValues")
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &Request{
 		Verb: "apply", Method: "PATCH", Path: path, Query: q,
 		Accept: t.accept(), ContentType: wire.MediaTypeApply, Body: body, Target: t,
+		Conditional: obj.GetResourceVersion() != "",
 	}, nil
 }
 

@@ -12,13 +12,21 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// MarshalApply encodes an object as the body of a server-side apply, in which every field that is present is claimed.
+// MarshalApply encodes an object as the body of a server-side apply, which claims every field that is present.
 //
-// A Go struct can't leave out all that its author did not set, so it is done here: fields that are nil, structs with
-// nothing in them whose tag says omitempty, a zero status, and a zero creationTimestamp, however deep. A zero number,
-// string or bool is sent unless its tag says otherwise. An object of any kind is sent as it is but for an empty status
-// and null creationTimestamps, which those who write objects by machine leave in them.
-func MarshalApply(obj core.Object, res core.Resource) ([]byte, error) {
+// A Go struct can't leave out everything that its author did not set, so MarshalApply leaves out, at any depth:
+//   - a field that is nil;
+//   - a struct with no field set, whatever its tag says;
+//   - the status, if it has no field set.
+//
+// A zero number, string or bool whose tag has neither omitempty nor omitzero is ambiguous: its author may mean the zero
+// value, or may not have set the field. Sent, it would overwrite the stored value. MarshalApply returns a
+// [*ZeroValueError] that names all such fields, or sends them if zeroValues is true. The items of lists and the values of
+// maps are exempt: their author writes each of them as a whole, so their zero values are sent.
+//
+// An unstructured object is sent unchanged except for an empty status and null creationTimestamps, which generators leave
+// in their output.
+func MarshalApply(obj core.Object, res core.Resource, zeroValues bool) ([]byte, error) {
 	body, err := Marshal(obj, res, JSON)
 	if err != nil {
 		return nil, err
@@ -28,12 +36,28 @@ func MarshalApply(obj core.Object, res core.Resource) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", res.Kind, err)
 	}
+	if len(p.zeros) > 0 && !zeroValues {
+		return nil, &ZeroValueError{Fields: p.zeros}
+	}
 	return out, nil
 }
 
-// pruner copies JSON without what its Go value did not set.
+// ZeroValueError reports fields with a zero value that an apply would write although their author may not have set them.
+type ZeroValueError struct {
+	Fields []string // paths, such as spec.schedule
+}
+
+// Error names the fields.
+func (e *ZeroValueError) Error() string {
+	return strings.Join(e.Fields, ", ") + ": the value is zero and the JSON tag has no omitempty"
+}
+
+// pruner copies JSON without the fields that its Go value did not set.
 type pruner struct {
 	fields map[reflect.Type]map[string]field // by JSON name
+	path   []string                          // of the struct that is being copied
+	inside int                               // how many lists and maps of values enclose it
+	zeros  []string                          // paths of ambiguous zero values
 }
 
 // field is a field of a struct, which may be one of an embedded struct.
@@ -42,7 +66,7 @@ type field struct {
 	omitEmpty bool
 }
 
-// object copies a whole object.
+// object copies the root object.
 func (p *pruner) object(out, data []byte, v reflect.Value) ([]byte, error) {
 	v = settle(v)
 	return copyMembers(out, data, func(out []byte, m member) ([]byte, error) {
@@ -57,21 +81,28 @@ func (p *pruner) object(out, data []byte, v reflect.Value) ([]byte, error) {
 	})
 }
 
-// member copies a member of the object that v is, or returns nil when it is one to leave out.
+// member copies a member of the object that v holds. It returns nil for a member to leave out.
 func (p *pruner) member(out []byte, m member, v reflect.Value) ([]byte, error) {
 	if v.Kind() != reflect.Struct {
 		return p.anyMember(out, m)
 	}
 	of, omitEmpty := p.lookUp(v, m.name)
-	switch {
-	case !of.IsValid():
+	if !of.IsValid() {
 		return append(out, m.value...), nil
-	case string(m.value) == "null" && of.IsZero():
-		return nil, nil
+	}
+	p.path = append(p.path, string(m.name))
+	defer func() { p.path = p.path[:len(p.path)-1] }()
+	if of.IsZero() {
+		switch {
+		case of.Kind() == reflect.Struct, string(m.value) == "null":
+			return nil, nil
+		case !omitEmpty && p.inside == 0:
+			p.zeros = append(p.zeros, strings.Join(p.path, "."))
+		}
 	}
 	start := len(out)
 	out, err := p.value(out, m.value, of)
-	if omitEmpty && of.Kind() == reflect.Struct && string(out[start:]) == "{}" {
+	if of.Kind() == reflect.Struct && string(out[start:]) == "{}" {
 		return nil, err
 	}
 	return out, err
@@ -86,11 +117,15 @@ func (p *pruner) value(out, data []byte, v reflect.Value) ([]byte, error) {
 		if v.Type().Key().Kind() != reflect.String {
 			break
 		}
+		p.inside++
+		defer func() { p.inside-- }()
 		return copyMembers(out, data, func(out []byte, m member) ([]byte, error) {
 			key := reflect.ValueOf(string(m.name)).Convert(v.Type().Key())
 			return p.value(out, m.value, v.MapIndex(key))
 		})
 	case reflect.Slice, reflect.Array:
+		p.inside++
+		defer func() { p.inside-- }()
 		i := -1
 		return copyElements(out, data, func(out, data []byte) ([]byte, error) {
 			if i++; i >= v.Len() {

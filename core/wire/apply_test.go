@@ -4,6 +4,7 @@
 package wire_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,22 +64,45 @@ type lean struct {
 func TestMarshalApply(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "a"}
 	for _, tc := range []struct {
-		name string
-		obj  core.Object
-		want string // but for apiVersion, kind and metadata.name
+		name  string
+		obj   core.Object
+		want  string // without apiVersion, kind and metadata.name
+		zeros bool   // send zero values
 	}{
-		{"a pod of which nothing is set", &corev1.Pod{ObjectMeta: meta}, `}}`},
+		{"a pod of which nothing is set", &corev1.Pod{ObjectMeta: meta}, `}}`, false},
 		{
-			"a status with fields that are always there, beside numbers that are", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta},
-			`},"spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0}}`,
+			"an autoscaler in which nothing is set", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta},
+			`}}`, false,
+		},
+		{
+			"a job in which a label is set", &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}}},
+			`,"labels":{"a":"b"}}}`, false,
+		},
+		{
+			"a zero value that is to be sent", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				MinReplicas: new(int32(1)),
+			}},
+			`},"spec":{"minReplicas":1,"maxReplicas":0}}`, true,
+		},
+		{
+			"zero values in the items of a list", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Name: "a", OwnerReferences: []metav1.OwnerReference{{Kind: "K", Name: "n"}},
+			}},
+			`,"ownerReferences":[{"apiVersion":"","kind":"K","name":"n","uid":""}]}}`, false,
+		},
+		{
+			"a port, a quantity and a time that are not set", &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+				Ports: []corev1.ServicePort{{Port: 80}},
+			}},
+			`},"spec":{"ports":[{"port":80}]}}`, false,
 		},
 		{
 			"a status that is set", &corev1.Namespace{ObjectMeta: meta, Status: corev1.NamespaceStatus{Phase: "Active"}},
-			`},"status":{"phase":"Active"}}`,
+			`},"status":{"phase":"Active"}}`, false,
 		},
 		{
 			"no status, but text that looks like one", &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"status": "{}", "a": ""}},
-			`},"data":{"a":"","status":"{}"}}`,
+			`},"data":{"a":"","status":"{}"}}`, false,
 		},
 		{
 			"a deployment without a strategy, resources and times", &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
@@ -89,17 +116,17 @@ func TestMarshalApply(t *testing.T) {
 				}},
 			}},
 			`},"spec":{"replicas":0,"selector":{},"template":{"spec":{"volumes":[{"name":"v","emptyDir":{}}],"containers":[` +
-				`{"name":"main","image":"one"},{"name":"side","resources":{"limits":{"cpu":"1"}}}]}}}}`,
+				`{"name":"main","image":"one"},{"name":"side","resources":{"limits":{"cpu":"1"}}}]}}}}`, false,
 		},
 		{
-			"an empty object that is not optional says something", &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
+			"a required struct in which nothing is set", &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
 				PolicyTypes: []networkingv1.PolicyType{"Ingress"},
 			}},
-			`},"spec":{"podSelector":{},"policyTypes":["Ingress"]}}`,
+			`},"spec":{"policyTypes":["Ingress"]}}`, false,
 		},
 		{
 			"a lean kind of which nothing is set", &lean{ObjectMeta: meta},
-			`},"part":{"size":0},"required":{}}`,
+			`}}`, false,
 		},
 		{
 			"a lean kind of which all is set",
@@ -118,10 +145,10 @@ func TestMarshalApply(t *testing.T) {
 				Status:     struct{ N int }{1},
 				Inner:      &metav1.LabelSelector{},
 			},
-			`},"color":"red","tags":{},"part":{"size":0,"when":"1970-01-01T00:00:00Z","names":[]},"required":{},` +
+			`},"color":"red","tags":{},"part":{"size":0,"when":"1970-01-01T00:00:00Z","names":[]},` +
 				`"parts":[{"size":1},{"size":0,"names":["q\""]}],"byName":{"x\"y":{"size":0}},"free":{"empty":{},"null":null},` +
 				`"odd":{"1":{"size":0,"when":null,"names":null}},"raw":{"n":null},"template":{},"bytes":"eA==",` +
-				`"limits":{"a":null,"b":{"size":0}},"status":{"N":1},"inner":{}}`,
+				`"limits":{"a":null,"b":{"size":0}},"status":{"N":1},"inner":{}}`, true,
 		},
 		{
 			"an object of any kind, as machines write it",
@@ -134,21 +161,21 @@ func TestMarshalApply(t *testing.T) {
 				},
 				"status": map[string]any{},
 			}},
-			`},"spec":{"creationTimestamp":null,"items":[{"metadata":{}},1],"strategy":{},"template":{"metadata":{"labels":null}}}}`,
+			`},"spec":{"creationTimestamp":null,"items":[{"metadata":{}},1],"strategy":{},"template":{"metadata":{"labels":null}}}}`, false,
 		},
 		{
 			"a status of any kind that is set",
 			&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "status": map[string]any{"a": nil}}},
-			`},"status":{"a":null}}`,
+			`},"status":{"a":null}}`, false,
 		},
 		{
 			"what a server says of an object is sent if it is there",
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "7"}},
-			`,"uid":"u","resourceVersion":"7"}}`,
+			`,"uid":"u","resourceVersion":"7"}}`, false,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			body, err := wire.MarshalApply(tc.obj, core.Resource{Version: "v1", Kind: "X", Plural: "x"})
+			body, err := wire.MarshalApply(tc.obj, core.Resource{Version: "v1", Kind: "X", Plural: "x"}, tc.zeros)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,11 +190,53 @@ func TestMarshalApply(t *testing.T) {
 	}
 }
 
+func TestMarshalApplyRefusesAmbiguousZeroValues(t *testing.T) {
+	meta := metav1.ObjectMeta{Name: "a"}
+	for _, tc := range []struct {
+		name string
+		obj  core.Object
+		want []string
+	}{
+		{
+			"beside a field that is set", &batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{Suspend: new(true)}},
+			[]string{"spec.schedule"},
+		},
+		{
+			"in a nested struct, with all others", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Name: "web"},
+			}},
+			[]string{"spec.scaleTargetRef.kind", "spec.maxReplicas"},
+		},
+		{"at the root", &schedulingv1.PriorityClass{ObjectMeta: meta}, []string{"value"}},
+		{
+			"behind a pointer", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", DeletionGracePeriodSeconds: new(int64(0))}},
+			nil, // a pointer to zero is a value that is set
+		},
+		{"in a status", &policyv1.PodDisruptionBudget{ObjectMeta: meta, Status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3}}, []string{
+			"status.disruptionsAllowed", "status.currentHealthy", "status.desiredHealthy",
+		}},
+		{"of a bool", &lean{ObjectMeta: meta, Part: part{Names: []string{"a"}}}, []string{"part.size"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			body, err := wire.MarshalApply(tc.obj, core.Resource{Version: "v1", Kind: "X", Plural: "x"}, false)
+			var got []string
+			if zero, ok := errors.AsType[*wire.ZeroValueError](err); ok {
+				got = zero.Fields
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("fields (-want +got):\n%s\nbody %s", diff, body)
+			}
+		})
+	}
+}
+
 // What is left out is what was not set: the object that comes back is the same. Of no kind does an object of which
 // nothing is set claim a null, a status or a time.
 func TestMarshalApplyOfEveryKind(t *testing.T) {
 	for _, k := range apitest.Kinds(t) {
-		body, err := wire.MarshalApply(k.New(), resourceOf(k))
+		body, err := wire.MarshalApply(k.New(), resourceOf(k), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +247,7 @@ func TestMarshalApplyOfEveryKind(t *testing.T) {
 		}
 		for seed := range int64(3) {
 			obj := apitest.Random(k, seed)
-			body, err := wire.MarshalApply(obj, resourceOf(k))
+			body, err := wire.MarshalApply(obj, resourceOf(k), true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -223,7 +223,7 @@ func TestMarshalRefuses(t *testing.T) {
 	if _, err := wire.Pack(bad, wire.JSON); err == nil {
 		t.Error("a function was packed")
 	}
-	if _, err := wire.MarshalApply(bad, res); err == nil {
+	if _, err := wire.MarshalApply(bad, res, false); err == nil {
 		t.Error("a function was encoded for an apply")
 	}
 }

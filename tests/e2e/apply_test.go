@@ -5,10 +5,12 @@ package e2e_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -59,6 +61,39 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// TestForcedApplyKeepsFieldsThatAreNotSet promises that an apply of a typed object, even a forced one, erases nothing that
+// its author did not set.
+func TestForcedApplyKeepsFieldsThatAreNotSet(t *testing.T) {
+	ctx := t.Context()
+	c := connect(t, nil)
+	jobs := kube.Namespaced[batchv1.CronJob](c, newNamespace(t, c))
+	meta := metav1.ObjectMeta{Name: "nightly"}
+	if _, err := jobs.Create(ctx, &batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{
+		Schedule: "0 3 * * *",
+		JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "main", Image: "none"}},
+		}}}},
+	}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	force := &kube.ApplyOptions{FieldManager: "labeler", Force: true}
+	labeled := meta
+	labeled.Labels = map[string]string{"team": "a"}
+	got, err := jobs.Apply(ctx, &batchv1.CronJob{ObjectMeta: labeled}, force)
+	if err != nil || got.Labels["team"] != "a" || got.Spec.Schedule != "0 3 * * *" {
+		t.Errorf("after an apply of labels: %+v, %v", got, err)
+	}
+	_, err = jobs.Apply(ctx, &batchv1.CronJob{ObjectMeta: labeled, Spec: batchv1.CronJobSpec{Suspend: new(true)}}, force)
+	if err == nil || !strings.Contains(err.Error(), "spec.schedule") {
+		t.Errorf("an apply of spec.suspend alone: %v, want an error that names spec.schedule", err)
+	}
+	got, err = jobs.Get(ctx, meta.Name, nil)
+	if err != nil || got.Spec.Schedule != "0 3 * * *" || *got.Spec.Suspend {
+		t.Errorf("after the refused apply: %+v, %v", got, err)
+	}
+}
+
 // TestApplyStatus promises that the status is written through its own door.
 func TestApplyStatus(t *testing.T) {
 	ctx := t.Context()
@@ -83,7 +118,7 @@ func TestApplyStatus(t *testing.T) {
 	set, err = sets.Status().Apply(ctx, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: set.Name},
 		Status:     appsv1.ReplicaSetStatus{Conditions: []appsv1.ReplicaSetCondition{cond}},
-	}, &kube.ApplyOptions{FieldManager: "e2e-status"})
+	}, &kube.ApplyOptions{FieldManager: "e2e-status", SendZeroValues: true}) // status.replicas is 0
 	if err != nil {
 		t.Fatal(err)
 	}
