@@ -96,7 +96,8 @@ func SourceView[K any](v *View[K]) Secondary[K] { return controller.SourceView(v
 // AwaitChange asks for nothing: the next run comes with the next change, see [controller.AwaitChange].
 func AwaitChange() Action { return controller.AwaitChange() }
 
-// RequeueAfter asks for a run after d, see [controller.RequeueAfter].
+// RequeueAfter asks for a run after d; a d of zero or less means as soon as the back-off allows, see
+// [controller.RequeueAfter].
 func RequeueAfter(d time.Duration) Action { return controller.RequeueAfter(d) }
 
 // Terminal marks an error that trying again does not mend, see [controller.Terminal].

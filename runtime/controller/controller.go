@@ -23,7 +23,8 @@ type Options struct {
 	// Concurrency is how many objects are reconciled at the same time. Default: two for each CPU, 8 at least.
 	Concurrency int
 
-	// Retry sets the delays of failed runs. Default: 5 ms, doubling up to 1000 s.
+	// Retry sets the back-off: the delays after failed runs, and after runs that ask for another one at once, see
+	// [RequeueAfter]. Default: 5 ms, doubling up to 1000 s.
 	Retry *queue.Options
 
 	// SyncTimeout is how long the first run waits for sources other than the primary one. Default: 30 s.

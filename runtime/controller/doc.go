@@ -19,8 +19,9 @@
 //   - Every object is reconciled once after the start, behind the changes that happen meanwhile.
 //   - A run sees what the one before has written under its context, in the object and in the kinds that are sources: the
 //     object is held back until the cache has seen it, for [Options.HoldTimeout] at most. Deletes are not waited for.
-//   - A failed run is tried again with a delay that grows from 5 ms to 1000 s and starts afresh after a success; when the
-//     server asked to wait longer, for longer. A [Terminal] error is not tried again.
+//   - A failed run is tried again with a delay that grows from 5 ms to 1000 s and starts over after a success; when the
+//     server asked to wait longer, for longer. A [Terminal] error is not tried again. A run that asks for another one
+//     without a delay waits in the same way, see [RequeueAfter].
 //   - A panic, and a call of runtime.Goexit, is an error of that one run.
 //   - It does not run before every source has delivered what was there, or has taken longer than
 //     [Options.SyncTimeout]: one forbidden kind does not stop the others.

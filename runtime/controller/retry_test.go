@@ -103,9 +103,19 @@ func TestWhenTheNextRunIs(t *testing.T) {
 			[]time.Duration{0},
 		},
 		{
-			"a requeue comes after its time, a negative one at once",
+			"a requeue comes after its time, and a negative one after the back-off",
 			[]func() (controller.Action, error){again(time.Minute), again(-time.Minute)},
-			[]time.Duration{0, time.Minute, time.Minute + 1},
+			[]time.Duration{0, time.Minute, time.Minute + 5*ms},
+		},
+		{
+			"requeues without a delay wait twice as long each time, together with failures",
+			[]func() (controller.Action, error){again(0), again(-1), fail(errNo), again(time.Millisecond - 1)},
+			[]time.Duration{0, 5 * ms, 15 * ms, 35 * ms, 75 * ms},
+		},
+		{
+			"a requeue after a delay starts the back-off over",
+			[]func() (controller.Action, error){again(0), again(0), again(ms), again(0)},
+			[]time.Duration{0, 5 * ms, 15 * ms, 16 * ms, 21 * ms},
 		},
 		{
 			"a panic is tried again",
@@ -130,6 +140,32 @@ func TestWhenTheNextRunIs(t *testing.T) {
 				start(t, controller.New(controller.For[document](w.cache), &controller.Options{Concurrency: 1}), s.reconcile)
 				after(time.Hour)
 				s.want(t, tt.want...)
+			})
+		})
+	}
+}
+
+// Once there were more than a thousand runs the reconcile stops asking, so that a hot loop lets the test end.
+func TestARequeueWithoutADelayDoesNotSpin(t *testing.T) {
+	for _, d := range []time.Duration{0, -time.Hour, 30} {
+		t.Run(d.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				runs := 0
+				options := &controller.Options{OnResult: func(controller.Result) { runs++ }}
+				start(t, controller.New(controller.For[document](w.cache), options),
+					func(context.Context, *document) (controller.Action, error) {
+						if runs > 1000 {
+							return controller.AwaitChange(), nil
+						}
+						return controller.RequeueAfter(d), nil
+					})
+				after(6 * time.Second)
+				const want = 11 // at the start, after 5 ms, 15 ms and so on, the last after 5.115 s
+				if runs != want {
+					t.Errorf("%d runs in 6 s, want %d", runs, want)
+				}
 			})
 		})
 	}
@@ -284,7 +320,7 @@ func TestResults(t *testing.T) {
 			got = append(got, r)
 		}})
 		terminal := controller.Terminal(errNo)
-		s := play(fail(errNo), fail(errNo), again(time.Minute), fail(terminal))
+		s := play(fail(errNo), fail(errNo), again(time.Minute), again(0), fail(terminal))
 		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
 			<-time.After(time.Millisecond)
 			return s.reconcile(ctx, d)
@@ -294,7 +330,8 @@ func TestResults(t *testing.T) {
 			{Ref: ref("prod/a"), Err: errNo, Failures: 1, RetryIn: 5 * time.Millisecond, Took: time.Millisecond},
 			{Ref: ref("prod/a"), Err: errNo, Failures: 2, RetryIn: 10 * time.Millisecond, Took: time.Millisecond},
 			{Ref: ref("prod/a"), Action: controller.RequeueAfter(time.Minute), Took: time.Millisecond},
-			{Ref: ref("prod/a"), Err: terminal, Failures: 1, Took: time.Millisecond},
+			{Ref: ref("prod/a"), Action: controller.RequeueAfter(0), RetryIn: 5 * time.Millisecond, Took: time.Millisecond},
+			{Ref: ref("prod/a"), Err: terminal, Failures: 2, Took: time.Millisecond},
 		}
 		same := cmp.Options{
 			cmp.Comparer(func(a, b error) bool { return a == b }),
@@ -329,13 +366,15 @@ func TestAnObjectThatCannotBeDecoded(t *testing.T) {
 
 func TestActionsDescribeThemselves(t *testing.T) {
 	for want, a := range map[string]controller.Action{
-		"await change":         controller.AwaitChange(),
-		"requeue after 5m0s":   controller.RequeueAfter(5 * time.Minute),
-		"requeue after 1ns":    controller.RequeueAfter(0),
-		"requeue after 1ns ":   controller.RequeueAfter(-1),
-		"await change ":        {},
-		"requeue after 1.5s":   controller.RequeueAfter(1500 * time.Millisecond),
-		"requeue after 1h0m0s": controller.RequeueAfter(time.Hour),
+		"await change":             controller.AwaitChange(),
+		"requeue after 5m0s":       controller.RequeueAfter(5 * time.Minute),
+		"requeue after back-off":   controller.RequeueAfter(0),
+		"requeue after back-off ":  controller.RequeueAfter(-1),
+		"requeue after back-off  ": controller.RequeueAfter(30),
+		"await change ":            {},
+		"requeue after 1ms":        controller.RequeueAfter(time.Millisecond),
+		"requeue after 1.5s":       controller.RequeueAfter(1500 * time.Millisecond),
+		"requeue after 1h0m0s":     controller.RequeueAfter(time.Hour),
 	} {
 		if got := a.String(); got != strings.TrimSpace(want) {
 			t.Errorf("String() = %q, want %q", got, want)

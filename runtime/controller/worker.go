@@ -15,12 +15,19 @@ import (
 
 // Result is one run of a reconcile.
 type Result struct {
-	Ref      core.ObjectRef
-	Action   Action        // what it asked for, when Err is nil
-	Err      error         // why it failed
-	Failures int           // how many runs of this object have failed in a row, this one included; a success starts afresh
-	RetryIn  time.Duration // after how long it is tried again, when it failed and the error is not terminal
-	Took     time.Duration
+	Ref    core.ObjectRef
+	Action Action // what it asked for, when Err is nil
+	Err    error  // why it failed
+
+	// Failures is how many runs of this object in a row the back-off counts, this one included: those that failed, and
+	// those that asked for a run as soon as the back-off allows, see [RequeueAfter]. It is 0 when Err is nil.
+	Failures int
+
+	// RetryIn is the back-off: the delay until the object runs again because this run failed, or asked for a run as soon
+	// as the back-off allows. It is 0 when the error is terminal, and when the run asked for anything else.
+	RetryIn time.Duration
+
+	Took time.Duration
 }
 
 // worker runs reconciles until the queue has no more.
@@ -83,6 +90,8 @@ func (w *worker[K]) finish(ctx context.Context, item queue.Item[core.ObjectRef],
 			atLeast, _ := core.RetryAfter(r.Err)
 			r.RetryIn = w.queue.Retry(item.Key, item.Priority, atLeast)
 		}
+	case r.Action.requeueAfter == asBackoffAllows:
+		r.RetryIn = w.queue.Retry(item.Key, item.Priority, 0)
 	case r.Action.requeueAfter > 0:
 		w.queue.AddAfter(item.Key, queue.Normal, r.Action.requeueAfter)
 	}

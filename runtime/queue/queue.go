@@ -62,7 +62,7 @@ func (o Options) valid() bool {
 type Item[K comparable] struct {
 	Key      K
 	Priority Priority
-	// Failures is how many runs of the key have failed in a row before this one.
+	// Failures is how many runs of the key in a row before this one have called [Queue.Retry].
 	Failures int
 	// Waited is how long ago the key was added or a delay of it ended.
 	Waited time.Duration

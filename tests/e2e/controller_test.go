@@ -209,7 +209,7 @@ func TestControllerSeesItsWrites(t *testing.T) {
 			}
 			cm.Data["v"] = strconv.Itoa(n + 1)
 			_, err = maps.Update(ctx, cm, nil) // a conflict, if the object is not the newest
-			return kube.RequeueAfter(0), err
+			return kube.RequeueAfter(time.Millisecond), err
 		})
 	})
 	_, err := kube.Await(limit(t), maps, "counter", func(cm *corev1.ConfigMap) error {
