@@ -49,9 +49,13 @@ func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
 }
 
-// String returns "plural.group", or "plural" for the core group: the name people and RBAC rules use.
+// String returns "plural.group", or "plural" for the core group: the name people and RBAC rules use. Without a plural it
+// returns the kind.
 func (r Resource) String() string {
-	if r.Group == "" {
+	switch {
+	case r.Plural == "":
+		return r.Kind
+	case r.Group == "":
 		return r.Plural
 	}
 	return r.Plural + "." + r.Group
@@ -102,7 +106,7 @@ func (e *UnknownKindError) Error() string {
 
 // ResourceOf returns what K is called on the wire: from K's own [Describer] method, else, for the kinds of k8s.io/api,
 // from a generated table that links none of them. Types such as unstructured.Unstructured that can be of any kind have
-// no resource of their own.
+// no resource of their own. Beside an error, the Resource has only a Kind: the Go type, for messages.
 //
 // Errors: [*UnknownKindError].
 func ResourceOf[K any, P ObjectPtr[K]]() (Resource, error) {
@@ -117,16 +121,19 @@ func resourceOf(obj any, t reflect.Type) (Resource, error) {
 	if d, ok := obj.(Describer); ok {
 		r := d.KubeResource()
 		if err := r.Validate(); err != nil {
-			return Resource{}, fmt.Errorf("%s: KubeResource: %w", t, err)
+			return unknown(t), fmt.Errorf("%s: KubeResource: %w", t, err)
 		}
 		return r, nil
 	}
 	if strings.HasPrefix(t.PkgPath(), metaPackages) {
-		return Resource{}, &UnknownKindError{Type: t.String(), Reason: "it can be of any kind; name the resource explicitly"}
+		return unknown(t), &UnknownKindError{Type: t.String(), Reason: "it can be of any kind; name the resource explicitly"}
 	}
 	row, ok := builtin(t.PkgPath(), t.Name())
 	if !ok || row.plural == "" {
-		return Resource{}, &UnknownKindError{Type: t.String(), Reason: row.note}
+		return unknown(t), &UnknownKindError{Type: t.String(), Reason: row.note}
 	}
 	return row.resource(), nil
 }
+
+// unknown is the resource of a type that has none.
+func unknown(t reflect.Type) Resource { return Resource{Kind: t.String()} }
