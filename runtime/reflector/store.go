@@ -42,25 +42,47 @@ func (s *Store[K]) Resource() core.Resource { return s.resource }
 
 // Get returns an object.
 //
-// Errors: [core.ErrNotFound]; [ErrNotReady] when it is not there, but the store does not know all that is.
+// Errors: [core.ErrNotFound]; [ErrNotReady] when the store does not hold the object, but has not been synced yet. A ref
+// that can't be one of the kind, because it lacks the namespace or has one that the kind does not have, is another error.
 func (s *Store[K]) Get(ref core.ObjectRef) (*K, error) {
 	object, ok, ready := s.table.get(ref)
-	switch {
-	case ok:
+	if ok {
 		return s.decode(object)
-	case ready:
-		return nil, fmt.Errorf("%s %s: %w", s.resource, ref, core.ErrNotFound)
 	}
-	return nil, fmt.Errorf("%s %s: %w", s.resource, ref, ErrNotReady)
+	err := s.checkRef(ref)
+	switch {
+	case err != nil:
+	case ready:
+		err = core.ErrNotFound
+	default:
+		err = ErrNotReady
+	}
+	return nil, fmt.Errorf("%s %s: %w", s.resource, ref, err)
 }
 
-// Has reports whether an object is there.
+// checkRef returns why a ref can't be one of the kind.
+func (s *Store[K]) checkRef(ref core.ObjectRef) error {
+	switch {
+	case ref.Name == "":
+		return errors.New("the name is empty: set ObjectRef.Name")
+	case ref.Namespace == "" && s.resource.Namespaced:
+		return fmt.Errorf("the namespace is empty: set ObjectRef.Namespace, because %s live in namespaces", s.resource)
+	case ref.Namespace != "" && !s.resource.Namespaced:
+		return fmt.Errorf("the namespace is %q: leave ObjectRef.Namespace empty, because %s are cluster-scoped",
+			ref.Namespace, s.resource)
+	}
+	return nil
+}
+
+// Has reports whether the store holds an object. It does not say why not: [Store.Get] tells an object that does not exist
+// from a store that is not synced yet and from a ref that can't be one of the kind.
 func (s *Store[K]) Has(ref core.ObjectRef) bool {
 	_, ok, _ := s.table.get(ref)
 	return ok
 }
 
-// Packed returns an object as the store holds it; its bytes last, and must not be changed.
+// Packed returns an object as the store holds it, and whether it does, see [Store.Has]. The bytes last, and must not be
+// changed.
 func (s *Store[K]) Packed(ref core.ObjectRef) (wire.Packed, bool) {
 	object, ok, _ := s.table.get(ref)
 	return object, ok
@@ -80,6 +102,11 @@ func (s *Store[K]) All(o *SelectOptions) iter.Seq2[*K, error] {
 		selector, err := labels.Parse(opts.LabelSelector)
 		if err != nil {
 			yield(nil, fmt.Errorf("select %s: %w", s.resource, err))
+			return
+		}
+		if opts.Namespace != "" && !s.resource.Namespaced {
+			yield(nil, fmt.Errorf("select %s: the namespace is %q: leave SelectOptions.Namespace empty, because they are "+
+				"cluster-scoped", s.resource, opts.Namespace))
 			return
 		}
 		objects, ready := s.table.snapshot(opts.Namespace)

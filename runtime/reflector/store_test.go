@@ -327,3 +327,49 @@ func TestManyWaitersEachForItsVersion(t *testing.T) {
 		}
 	})
 }
+
+func TestARefThatCannotBeOfTheKindIsNotAMissingObject(t *testing.T) {
+	nodes, _ := core.ResourceOf[corev1.Node]()
+	maps := reflector.New[corev1.ConfigMap](newServer(t, wire.JSON), nil).Store()
+	machines := reflector.New[corev1.Node](fakesource.New(nodes, wire.JSON), nil).Store()
+	for _, tt := range []struct {
+		name string
+		get  func() error
+		want string
+	}{
+		{
+			"no namespace",
+			func() error { _, err := maps.Get(ref("web")); return err },
+			"configmaps web: the namespace is empty: set ObjectRef.Namespace, because configmaps live in namespaces",
+		},
+		{
+			"no name",
+			func() error { _, err := maps.Get(ref("prod/")); return err },
+			"configmaps prod/: the name is empty: set ObjectRef.Name",
+		},
+		{
+			"a namespace of a cluster-scoped kind",
+			func() error { _, err := machines.Get(ref("prod/a")); return err },
+			`nodes prod/a: the namespace is "prod": leave ObjectRef.Namespace empty, because nodes are cluster-scoped`,
+		},
+		{
+			"a selection by namespace of a cluster-scoped kind",
+			func() (end error) {
+				for _, err := range machines.All(&reflector.SelectOptions{Namespace: "prod"}) {
+					end = err
+				}
+				return end
+			},
+			`select nodes: the namespace is "prod": leave SelectOptions.Namespace empty, because they are cluster-scoped`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.get(); err == nil || err.Error() != tt.want || errors.Is(err, core.ErrNotFound) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+	if maps.Has(ref("web")) || machines.Has(ref("prod/a")) {
+		t.Error("the stores have what they can't have")
+	}
+}
