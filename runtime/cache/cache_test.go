@@ -107,6 +107,20 @@ func TestSelectionsAreWhatTheServerIsAskedFor(t *testing.T) {
 	})
 }
 
+// subscribe returns the error with which a subscription ends, which must be its only pair.
+func subscribe(t *testing.T, v runner) (end error) {
+	t.Helper()
+	pairs := 0
+	for _, err := range v.Subscribe(t.Context()) {
+		pairs++
+		end = err
+	}
+	if pairs != 1 {
+		t.Errorf("Subscribe() has yielded %d pairs, want 1", pairs)
+	}
+	return end
+}
+
 func TestViewsThatCanNeverWorkSaySoAtOnce(t *testing.T) {
 	s := newServer()
 	c := cache.New(s.Client(), nil)
@@ -120,14 +134,17 @@ func TestViewsThatCanNeverWorkSaySoAtOnce(t *testing.T) {
 		{"a kind that nothing describes", cache.Of[plain](c, nil), "not a known kind"},
 		{"a resource with a hole", cache.OfResource[corev1.ConfigMap](c, broken, nil), "Kind is empty"},
 		{"labels that are none", cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a in"}), `label selector "a in"`},
+		{"a namespace of a cluster-scoped kind", cache.Of[corev1.Node](c, &cache.Selection{Namespace: "prod"}), `"prod" was selected, but nodes are cluster-scoped`},
 		{"fields that are none", cache.Of[corev1.ConfigMap](c, &cache.Selection{FieldSelector: "a"}), `field selector "a"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for what, err := range map[string]error{
-				"Run":     tt.view.Run(t.Context()),
-				"Health":  tt.view.Health(),
-				"WaitFor": tt.view.WaitFor(t.Context(), configMap("prod/a", "first")),
+				"Run":       tt.view.Run(t.Context()),
+				"Health":    tt.view.Health(),
+				"Ready":     tt.view.Ready(t.Context()),
+				"Subscribe": subscribe(t, tt.view),
+				"WaitFor":   tt.view.WaitFor(t.Context(), configMap("prod/a", "first")),
 			} {
 				if err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%s() = %v, want %q", what, err, tt.want)
@@ -140,7 +157,7 @@ func TestViewsThatCanNeverWorkSaySoAtOnce(t *testing.T) {
 	}
 	view := cache.Of[corev1.Node](c, &cache.Selection{Namespace: "prod"})
 	if _, ok := errors.AsType[*request.InvalidError](view.Run(t.Context())); !ok {
-		t.Error("a namespace for a kind that has none is no InvalidError")
+		t.Error("a namespace for a cluster-scoped kind is not an InvalidError")
 	}
 	if v := cache.OfResource[corev1.ConfigMap](c, configMaps, nil); v.Health() != nil {
 		t.Error("a view that can't work has spoilt the one that can")

@@ -29,5 +29,6 @@
 //
 // # Concurrency
 //
-// A [Cache] and its views are safe for concurrent use.
+// A [Cache] and its views are safe for concurrent use. A watch runs in a goroutine of its own, which ends with the last
+// Run. A panic of the Logger's handler or of the client's middleware in there is not contained: it ends the program.
 package cache

@@ -6,6 +6,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"slices"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/reflector"
 )
 
 // errStop is why the views of the tests end.
@@ -102,5 +104,7 @@ func wantNames(t *testing.T, v *cache.View[corev1.ConfigMap], want ...string) {
 type runner interface {
 	Run(ctx context.Context) error
 	Health() error
+	Ready(ctx context.Context) error
+	Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error]
 	WaitFor(ctx context.Context, obj core.Object) error
 }

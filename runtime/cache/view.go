@@ -16,6 +16,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/reflector"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
@@ -41,6 +42,9 @@ type watch struct {
 	err   error         // why it ended; to be read once ended is closed
 }
 
+// errGoexit is why a watch has ended when its goroutine did not return.
+var errGoexit = errors.New("cache: runtime.Goexit was called by the client's middleware or the logger's handler")
+
 func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selection, setup error) *View[K] {
 	config := watcher.Config{
 		LabelSelector: s.LabelSelector,
@@ -57,11 +61,17 @@ func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selectio
 		reflector: reflector.New[K, P](feed, &reflector.Options{Watch: config}),
 	}
 	v.labels, v.setup = s.parse()
-	v.setup = errors.Join(setup, v.setup)
+	switch {
+	case setup != nil:
+		v.setup = errors.Join(setup, v.setup)
+	case v.setup == nil && s.Namespace != "" && !res.Namespaced:
+		v.setup = &request.InvalidError{Field: "namespace", Detail: fmt.Sprintf(
+			"%q was selected, but %s are cluster-scoped; leave Selection.Namespace empty", s.Namespace, res)}
+	}
 	return v
 }
 
-// parse returns the label selector, or what no server would take. The server would only be asked again and again.
+// parse returns the label selector, or an error for what every server would refuse: the watch would only repeat it.
 func (s Selection) parse() (labels.Selector, error) {
 	selector, err := labels.Parse(s.LabelSelector)
 	if err != nil {
@@ -82,12 +92,21 @@ func (v *View[K]) Resource() core.Resource { return v.resource }
 // Store returns the objects. It is filled while the view runs.
 func (v *View[K]) Store() *reflector.Store[K] { return v.reflector.Store() }
 
-// Ready waits until the watch that runs, or else the next, has brought the store in step with the server, see
-// [reflector.Reflector.Ready].
-func (v *View[K]) Ready(ctx context.Context) error { return v.reflector.Ready(ctx) }
+// Ready waits until the watch that runs, or otherwise the next one, has synced the store, see
+// [reflector.Reflector.Ready]. It returns at once when the view can't work at all, with the error that Run returns.
+func (v *View[K]) Ready(ctx context.Context) error {
+	if v.setup != nil {
+		return v.setup
+	}
+	return v.reflector.Ready(ctx)
+}
 
-// Subscribe tells what is there, then each change, see [reflector.Store.Subscribe].
+// Subscribe yields the existing objects, then each change, see [reflector.Store.Subscribe]. When the view can't work at
+// all, it yields the error that Run returns.
 func (v *View[K]) Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error] {
+	if v.setup != nil {
+		return func(yield func(reflector.Change, error) bool) { yield(reflector.Change{}, v.setup) }
+	}
 	return v.Store().Subscribe(ctx)
 }
 
@@ -151,7 +170,7 @@ func (v *View[K]) join() *watch {
 		return before
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	w := &watch{users: 1, stop: stop, ended: make(chan struct{})}
+	w := &watch{users: 1, stop: stop, ended: make(chan struct{}), err: errGoexit}
 	go func() { // owned by the users: the last to leave waits for it
 		defer close(w.ended)
 		if before != nil {
