@@ -37,11 +37,12 @@ type Options struct {
 	// what was written. Default: 5 s. A negative one means that objects are not held back.
 	HoldTimeout time.Duration
 
-	// Logger gets what goes wrong: failed runs at error level, sources and caches that are late at warning level.
-	// Default: none.
+	// Logger gets failed runs and panics at error level, and sources and caches that are late at warning level.
+	// A panic of its handler is not contained. Default: none.
 	Logger *slog.Logger
 
-	// OnResult is called after each run, in the goroutine of the run. Default: none.
+	// OnResult is called after each run, in the goroutine of the run. A panic of OnResult is logged with its stack, and
+	// changes nothing about the run: its outcome stands, and it is retried only if it has failed itself. Default: none.
 	OnResult func(Result)
 }
 

@@ -22,7 +22,8 @@
 //   - A failed run is tried again with a delay that grows from 5 ms to 1000 s and starts over after a success; when the
 //     server asked to wait longer, for longer. A [Terminal] error is not tried again. A run that asks for another one
 //     without a delay waits in the same way, see [RequeueAfter].
-//   - A panic, and a call of runtime.Goexit, is an error of that one run.
+//   - A panic of the reconcile, and a call of runtime.Goexit, is an error of that one run. A panic of [Options.OnResult]
+//     or of a function given to [Secondary.Map] is logged, and stops nothing else.
 //   - It does not run before every source has delivered what was there, or has taken longer than
 //     [Options.SyncTimeout]: one forbidden kind does not stop the others.
 //

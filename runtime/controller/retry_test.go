@@ -308,6 +308,76 @@ func TestAPanicStopsNothingElse(t *testing.T) {
 	}
 }
 
+func TestAPanicOfOnResultIsLoggedAndChangesNothing(t *testing.T) {
+	for want, stop := range map[string]func(){
+		"panic: no":                        func() { panic(errNo) },
+		"panic: runtime.Goexit was called": runtime.Goexit,
+	} {
+		t.Run(want, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				w.Put(documents, doc("prod/b", "1"))
+				s := play(fail(errNo), again(time.Second), fail(errNo))
+				var results, runs journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{
+					Concurrency: 1,
+					Logger:      w.log.logger(),
+					OnResult: func(r controller.Result) {
+						results.add(fmt.Sprint(r.Ref.Name, " ", r.Failures))
+						stop()
+					},
+				})
+				end := start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+					if d.Name == "b" {
+						return runs.note(ctx, d)
+					}
+					return s.reconcile(ctx, d)
+				})
+				after(time.Hour)
+				const ms = time.Millisecond
+				s.want(t, 0, 5*ms, 1005*ms, 1010*ms)
+				runs.want(t, "b=1")
+				results.wantSet(t, "a 0", "a 0", "a 1", "a 1", "b 0")
+				lines := w.log.with("msg=OnResult")
+				if len(lines) != 5 || !strings.Contains(lines[0], want) || !strings.Contains(lines[0], "stack=") ||
+					!strings.Contains(lines[0], "TestAPanicOfOnResult") {
+					t.Errorf("the log does not report the 5 panics with their stacks:\n%s", w.log)
+				}
+				w.Put(documents, doc("prod/b", "2")) // the key was released
+				synctest.Wait()
+				runs.want(t, "b=2")
+				end()
+			})
+		})
+	}
+}
+
+// touchy is a document whose decoding panics.
+type touchy struct{ document }
+
+func (*touchy) UnmarshalJSON([]byte) error { panic(errNo) }
+
+func TestAPanicOfDecodingIsAnErrorOfOneRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var results, runs journal
+		c := controller.New(controller.For[touchy](w.cache), &controller.Options{
+			OnResult: func(r controller.Result) {
+				results.add(fmt.Sprint(r.Ref, " ", r.Err, " ", controller.IsTerminal(r.Err)))
+			},
+		})
+		start(t, c, func(context.Context, *touchy) (controller.Action, error) {
+			runs.add("run")
+			return controller.AwaitChange(), nil
+		})
+		after(time.Hour)
+		results.want(t, "prod/a panic: no true")
+		runs.want(t)
+	})
+}
+
 func TestResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

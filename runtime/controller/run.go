@@ -112,22 +112,31 @@ func (c *Controller[K]) work(take context.Context, q *queue.Queue[core.ObjectRef
 	wg.Wait()
 }
 
-// report tells of one run.
+// report logs a run that failed, and passes every run to OnResult. A panic of OnResult, and a call of runtime.Goexit, is
+// logged: the run is over, and its outcome stands.
 func (c *Controller[K]) report(ctx context.Context, r Result) {
 	if r.Err != nil {
 		attrs := append(describe(c.view.Resource(), r.Ref, r.Err),
 			slog.Int("failures", r.Failures), slog.Duration("retryIn", r.RetryIn))
-		if p, ok := errors.AsType[*PanicError](r.Err); ok {
-			attrs = append(attrs, slog.String("stack", string(p.Stack)))
-		}
 		c.opts.Logger.LogAttrs(ctx, slog.LevelError, "reconcile", attrs...)
 	}
-	if c.opts.OnResult != nil {
-		c.opts.OnResult(r)
+	if c.opts.OnResult == nil {
+		return
 	}
+	var err error
+	defer func() { // also when OnResult ends the goroutine
+		if err != nil {
+			c.opts.Logger.LogAttrs(ctx, slog.LevelError, "OnResult", describe(c.view.Resource(), r.Ref, err)...)
+		}
+	}()
+	try(&err, func() { c.opts.OnResult(r) })
 }
 
-// describe returns what a log line says of an error that is about one object.
+// describe returns the attributes of a log record for an error that concerns one object.
 func describe(res core.Resource, ref core.ObjectRef, err error) []slog.Attr {
-	return []slog.Attr{slog.String("kind", res.Kind), slog.String("object", ref.String()), slog.Any("err", err)}
+	attrs := []slog.Attr{slog.String("kind", res.Kind), slog.String("object", ref.String()), slog.Any("err", err)}
+	if p, ok := errors.AsType[*PanicError](err); ok {
+		attrs = append(attrs, slog.String("stack", string(p.Stack)))
+	}
+	return attrs
 }

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"sync"
@@ -50,13 +51,14 @@ func (s Secondary[K]) feed() feed { return s.view }
 // Trigger is a [Secondary] together with the way from its objects to those that they concern.
 type Trigger struct{ source source }
 
-// Map says which objects a changed one concerns. It is asked about the object as it is and as it was, and, when it is
-// gone, about its last state; so what an object no longer concerns hears of it too. Its answer must depend on nothing
-// but the object: it is not asked again when other things change. A panic of f is told to the logger, and the state that
-// it was asked about then concerns nothing.
+// Map returns a trigger: f returns the objects that a changed one concerns. It is called with the object as it is and as
+// it was, and, when it is deleted, with its last state, so that objects which it no longer concerns are reconciled too.
+// The result must depend on nothing but the object: f is not called again when other things change. A panic of f is
+// logged with its stack, and the state that it was called with then concerns nothing. A reference that can't be one of
+// the reconciled kind, such as one without a namespace, fails as a run of its own, see [Options.OnResult].
 func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
 	res := s.view.Resource()
-	return Trigger{source{feed: s.view, refs: eachState(func(p wire.Packed) (refs []core.ObjectRef, err error) {
+	refs := func(p wire.Packed) ([]core.ObjectRef, error) {
 		obj := new(K)
 		o := any(obj).(core.Object)
 		if err := p.Decode(o); err != nil {
@@ -65,8 +67,11 @@ func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
 		if kind := o.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
 			kind.SetGroupVersionKind(res.GroupVersionKind())
 		}
-		try(&err, func() { refs = f(obj) })
-		return refs, err
+		return f(obj), nil
+	}
+	return Trigger{source{feed: s.view, refs: eachState(func(p wire.Packed) (found []core.ObjectRef, err error) {
+		try(&err, func() { found, err = refs(p) }) // decoding calls methods of K
+		return found, err
 	})}}
 }
 
@@ -187,6 +192,10 @@ func controllerOf(owner core.Resource) func(wire.Packed) ([]core.ObjectRef, erro
 		}
 		key := core.ObjectRef{Name: ref.Name}
 		if owner.Namespaced {
+			if meta.Namespace == "" {
+				return nil, fmt.Errorf("it is cluster-scoped, and its controller %s %s lives in a namespace, so the server "+
+					"deletes it: give it an owner that is cluster-scoped", owner, ref.Name)
+			}
 			key.Namespace = meta.Namespace
 		}
 		return []core.ObjectRef{key}, nil

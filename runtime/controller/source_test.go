@@ -195,6 +195,62 @@ func TestAMappingThatPanicsIsToldAndNothingElseSuffers(t *testing.T) {
 	})
 }
 
+func TestAPanicOfDecodingWhatIsMappedStopsNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+			Watches(controller.Source[touchy](w.cache).Map(func(*touchy) []core.ObjectRef { return nil }))
+		start(t, c, runs.note)
+		runs.want(t, "a=1")
+		if lines := w.log.with("a changed object can't be used"); len(lines) != 1 || !strings.Contains(lines[0], "panic: no") ||
+			!strings.Contains(lines[0], "stack=") {
+			t.Errorf("the log does not report the panic with its stack:\n%s", w.log)
+		}
+	})
+}
+
+func TestANamespacedOwnerOfAClusterScopedObjectIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		owned := &shelf{ObjectMeta: metav1.ObjectMeta{Name: "s", OwnerReferences: []metav1.OwnerReference{
+			owner("docs.example.com/v1", "Document", "a", true),
+		}}}
+		w.Put(shelves, owned)
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+			Owns(controller.Source[shelf](w.cache))
+		start(t, c, runs.note)
+		runs.want(t, "a=1")
+		if lines := w.log.with("object=s"); len(lines) != 1 || !strings.Contains(lines[0], "give it an owner that is cluster-scoped") {
+			t.Errorf("the log does not say that the owner can't be one:\n%s", w.log)
+		}
+	})
+}
+
+func TestAReferenceThatCannotBeOfTheKindIsAFailedRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(pages, pageAbout("a"))
+		var runs, results journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{OnResult: func(r controller.Result) {
+			if r.Err != nil {
+				results.add(r.Err.Error())
+			}
+		}}).Watches(controller.Source[page](w.cache).Map(func(p *page) []core.ObjectRef {
+			return []core.ObjectRef{{Name: "a"}}
+		}))
+		start(t, c, runs.note)
+		after(time.Hour)
+		runs.want(t, "a=1")
+		results.want(t, "documents.docs.example.com a: the namespace is empty: set ObjectRef.Namespace, "+
+			"because documents.docs.example.com live in namespaces")
+	})
+}
+
 // forbidden makes a kind's lists and watches fail until the function that it returns is called.
 func forbidden(s *fakesource.Server) (permit func()) {
 	no := fakesource.Status(403, metav1.StatusReasonForbidden)
@@ -311,7 +367,7 @@ func TestASourceThatCanNeverWorkEndsRunAtOnce(t *testing.T) {
 	}{
 		{"of a kind that nothing describes", func(c *cache.Cache) controller.Owned {
 			return controller.Source[unknown](c)
-		}, "not a known kind"},
+		}, "source controller_test.unknown: controller_test.unknown: not a known kind"},
 		{"with a selector that is none", func(c *cache.Cache) controller.Owned {
 			return controller.SourceView(cache.Of[page](c, &cache.Selection{LabelSelector: "a in"}))
 		}, `source pages.docs.example.com: label selector "a in"`},

@@ -46,7 +46,7 @@ func (w *worker[K]) run(take, running context.Context) {
 	ctx := client.WithWriteObserver(running, w.writes.observe)
 	over := false
 	defer func() {
-		if !over { // the reconcile has ended the goroutine
+		if !over { // the reconcile, or OnResult, has ended the goroutine
 			w.restart(func() { w.run(take, running) })
 		}
 	}()
@@ -61,27 +61,33 @@ func (w *worker[K]) run(take, running context.Context) {
 }
 
 // one runs one key. The object is read from the store when the run begins, so that the run sees the newest state.
-// Without an object there is nothing to do: whatever must be done before an object goes is a finalizer's task. An object
-// that can't be decoded is not tried again before it changes.
+// Without an object there is nothing to do: whatever must be done before an object is deleted is a finalizer's task. An
+// object that can't be read, because it can't be decoded or the key can't be one of the kind, fails without a retry.
 func (w *worker[K]) one(ctx context.Context, item queue.Item[core.ObjectRef]) {
-	obj, err := w.get(item.Key)
-	if errors.Is(err, core.ErrNotFound) {
-		w.queue.Done(item.Key)
-		return
-	}
 	start := time.Now()
-	r := Result{Ref: item.Key, Err: Terminal(err)}
+	r, missing := Result{Ref: item.Key}, false
 	defer func() { // also when the reconcile ends the goroutine
+		if missing {
+			w.queue.Done(item.Key)
+			return
+		}
 		r.Took = time.Since(start)
 		w.finish(ctx, item, r)
 	}()
-	if err == nil {
+	var obj *K
+	try(&r.Err, func() { obj, r.Err = w.get(item.Key) }) // decoding calls methods of K
+	switch missing = errors.Is(r.Err, core.ErrNotFound); {
+	case missing:
+	case r.Err != nil:
+		r.Err = Terminal(r.Err)
+	default:
 		try(&r.Err, func() { r.Action, r.Err = w.reconcile(ctx, obj) })
 	}
 }
 
-// finish schedules the key's next run, reports this one and lets go of the key.
+// finish schedules the key's next run, reports this one and releases the key, whatever the report does.
 func (w *worker[K]) finish(ctx context.Context, item queue.Item[core.ObjectRef], r Result) {
+	defer w.release(item.Key)
 	switch {
 	case r.Err != nil:
 		r.Action = Action{}
@@ -96,9 +102,13 @@ func (w *worker[K]) finish(ctx context.Context, item queue.Item[core.ObjectRef],
 		w.queue.AddAfter(item.Key, queue.Normal, r.Action.requeueAfter)
 	}
 	w.report(ctx, r)
+}
+
+// release ends the key's run once the sources have seen what the run has written.
+func (w *worker[K]) release(key core.ObjectRef) {
 	if unseen := w.writes.unseen(); len(unseen) > 0 {
-		w.hold(item.Key, unseen)
+		w.hold(key, unseen)
 	} else {
-		w.queue.Done(item.Key)
+		w.queue.Done(key)
 	}
 }
