@@ -116,6 +116,27 @@ func TestResourceOfRefuses(t *testing.T) {
 }
 
 // What a caller does with a resource must not change what the next one gets.
+func TestResourceOfObjectIsResourceOfItsType(t *testing.T) {
+	want, err := core.ResourceOf[corev1.Pod]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stated := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}}
+	for _, obj := range []core.Object{&corev1.Pod{}, stated, (*corev1.Pod)(nil)} {
+		got, err := core.ResourceOfObject(obj)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("ResourceOfObject(%T) = %v (-want +got):\n%s", obj, err, diff)
+		}
+	}
+	got, err := core.ResourceOfObject(&plain{})
+	if unknown, ok := errors.AsType[*core.UnknownKindError](err); !ok || unknown.Type != "core_test.plain" || got.String() != unknown.Type {
+		t.Errorf("ResourceOfObject() = %v, %v; want an UnknownKindError that names the type", got, err)
+	}
+	if _, err := core.ResourceOfObject(nil); err == nil {
+		t.Error("nil is of a known kind")
+	}
+}
+
 func TestResourceOfReturnsTheCallersOwn(t *testing.T) {
 	first, err := core.ResourceOf[corev1.Pod]()
 	if err != nil {

@@ -113,6 +113,21 @@ func ResourceOf[K any, P ObjectPtr[K]]() (Resource, error) {
 	return resourceOf(P(new(K)), reflect.TypeFor[K]())
 }
 
+// ResourceOfObject returns what the kind of an object's type is called on the wire, as [ResourceOf] does for a type that is
+// known when the program is built. What the object states as its apiVersion and kind does not matter.
+//
+// Errors: [*UnknownKindError].
+func ResourceOfObject(obj Object) (Resource, error) {
+	t := reflect.TypeOf(obj)
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil {
+		return Resource{}, errors.New("the object is nil")
+	}
+	return resourceOf(obj, t)
+}
+
 // metaPackages hold the types of objects of any kind: PartialObjectMetadata, Unstructured.
 const metaPackages = "k8s.io/apimachinery/pkg/apis/meta/"
 

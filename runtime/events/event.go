@@ -6,6 +6,7 @@ package events
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -39,7 +40,8 @@ type Event struct {
 	// Note says it to people.
 	Note string
 
-	// Related is another object that the action was about, such as the one that was created. Default: none.
+	// Related is another object that the action was about, such as the one that was created. An object that can't be
+	// referred to, because its kind is not known or it has no name, is left out with a warning. Default: none.
 	Related core.Object
 }
 
@@ -68,9 +70,10 @@ type reference struct {
 	UID        types.UID `json:"uid,omitempty"`
 }
 
-// identify returns what makes e, which happened to obj, the same as others.
-func identify(obj core.Object, e Event) (identity, error) {
-	id := identity{typ: e.Type, reason: cut(e.Reason, maxReason), action: cut(e.Action, maxAction)}
+// identify returns what e, which happened to obj, has in common with its repetitions. The related object is left out when
+// it can't be referred to; unrelated says why.
+func identify(obj core.Object, e Event) (id identity, unrelated, err error) {
+	id = identity{typ: e.Type, reason: cut(e.Reason, maxReason), action: cut(e.Action, maxAction)}
 	if id.typ == "" {
 		id.typ = Normal
 	}
@@ -79,36 +82,37 @@ func identify(obj core.Object, e Event) (identity, error) {
 	}
 	switch {
 	case id.reason == "":
-		return id, errors.New("the reason is empty")
+		return id, nil, errors.New("the reason is empty")
 	case id.typ != Normal && id.typ != Warning:
-		return id, fmt.Errorf("type %q is neither Normal nor Warning", id.typ)
-	case obj == nil:
-		return id, errors.New("the object is nil")
+		return id, nil, fmt.Errorf("type %q is neither Normal nor Warning", id.typ)
 	}
-	var err error
 	if id.regarding, err = refer(obj); err != nil {
-		return id, err
+		return id, nil, err
 	}
 	if e.Related != nil {
-		if id.related, err = refer(e.Related); err != nil {
-			return id, fmt.Errorf("related object: %w", err)
-		}
+		id.related, unrelated = refer(e.Related)
 	}
-	return id, nil
+	return id, unrelated, nil
 }
 
-// refer returns a reference to an object. Its kind is the one that the object states, as those from a server do, else
-// the one that its type describes.
+// refer returns a reference to an object. Its kind is the one that the object states, as objects from a server do, or
+// otherwise the one of its type.
 func refer(obj core.Object) (reference, error) {
-	if obj.GetName() == "" {
-		return reference{}, errors.New("the object has no name")
+	switch v := reflect.ValueOf(obj); {
+	case obj == nil:
+		return reference{}, errors.New("the object is nil")
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return reference{}, fmt.Errorf("the object is a nil %T", obj)
+	case obj.GetName() == "":
+		return reference{}, fmt.Errorf("the %T has no name", obj)
 	}
 	gvk := obj.GetObjectKind().GroupVersionKind()
-	if d, ok := obj.(core.Describer); ok && gvk.Kind == "" {
-		gvk = d.KubeResource().GroupVersionKind()
-	}
 	if gvk.Kind == "" || gvk.Version == "" {
-		return reference{}, fmt.Errorf("the kind of the %T %s is not known; set its apiVersion and kind", obj, core.RefOf(obj))
+		res, err := core.ResourceOfObject(obj)
+		if err != nil {
+			return reference{}, fmt.Errorf("the kind of the %T %s is not known: set its apiVersion and kind: %w", obj, core.RefOf(obj), err)
+		}
+		gvk = res.GroupVersionKind()
 	}
 	return reference{
 		APIVersion: gvk.GroupVersion().String(),

@@ -38,7 +38,7 @@ type Options struct {
 	// FlushTimeout is how long Run may go on writing after its context has ended. Default: 5 seconds.
 	FlushTimeout time.Duration
 
-	// Logger gets a warning for events that are dropped. Default: none.
+	// Logger gets a warning for events that are dropped, and for related objects that are left out. Default: none.
 	Logger *slog.Logger
 }
 
@@ -98,13 +98,16 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 	return r
 }
 
-// Event records that e happened to obj, now. It returns at once; what is wrong with e is logged. Any object will do that
-// has a name and a kind: one that came from the server, one whose type describes its kind, or a
-// metav1.PartialObjectMetadata that says which object is meant.
+// Event records that e happened to obj, now. It returns at once; a mistake in e is logged. The object needs a name and a
+// kind: it may come from the server, be of a type that [core.ResourceOf] knows, or be a metav1.PartialObjectMetadata with
+// the apiVersion, kind and name of the object that is meant.
 func (r *Recorder) Event(obj core.Object, e Event) {
-	id, err := identify(obj, e)
-	if err != nil {
+	id, unrelated, err := identify(obj, e)
+	switch {
+	case err != nil:
 		r.options.Logger.Error("event dropped", "reason", e.Reason, "note", e.Note, "error", err)
+	case unrelated != nil:
+		r.options.Logger.Warn("event recorded without its related object", "reason", e.Reason, "error", unrelated)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

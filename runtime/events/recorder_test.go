@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
@@ -329,6 +331,56 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
+func TestKindsOfTheAPIAreKnownWithoutTypeMeta(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		rec.Event(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}}, events.Event{
+			Reason:  "R",
+			Related: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "settings"}},
+		})
+		stop()
+		got := s.one(t)
+		want := ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "prod", Name: "web"}
+		related := &ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "prod", Name: "settings"}
+		if diff := cmp.Diff(want, got.Regarding) + cmp.Diff(related, got.Related); diff != "" || rec.Dropped() > 0 {
+			t.Errorf("dropped %d, (-want +got):\n%s", rec.Dropped(), diff)
+		}
+	})
+}
+
+func TestARelatedObjectThatCannotBeReferredToIsLeftOut(t *testing.T) {
+	tests := []struct {
+		name    string
+		related core.Object
+		want    string
+	}{
+		{"of a type that nothing describes", &gadget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "*events_test.gadget a is not known"},
+		{"of any kind", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "*v1.PartialObjectMetadata a is not known"},
+		{"without a name", doc(""), "*events_test.document has no name"},
+		{"a nil pointer", (*document)(nil), "nil *events_test.document"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				s := &server{}
+				rec := s.recorder(t, &events.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				stop := run(t, rec)
+				rec.Event(doc("a"), events.Event{Reason: "R", Related: tt.related})
+				stop()
+				if got := s.one(t); got.Related != nil || got.Reason != "R" || rec.Dropped() > 0 {
+					t.Errorf("event %+v, dropped %d, want the event without its related object", got, rec.Dropped())
+				}
+				if lines := strings.Count(log.String(), "level=WARN"); lines != 1 || !strings.Contains(log.String(), tt.want) {
+					t.Errorf("log %q, want a warning with %q", log.String(), tt.want)
+				}
+			})
+		})
+	}
+}
+
 func TestMistakesAreDropped(t *testing.T) {
 	tests := []struct {
 		name string
@@ -341,10 +393,7 @@ func TestMistakesAreDropped(t *testing.T) {
 		{name: "no object", e: events.Event{Reason: "R"}, want: "object is nil"},
 		{name: "an object without a name", obj: doc(""), e: events.Event{Reason: "R"}, want: "no name"},
 		{name: "a kind that nothing describes", obj: &gadget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, e: events.Event{Reason: "R"}, want: "is not known"},
-		{
-			name: "a related object of a kind that nothing describes", obj: doc("a"),
-			e: events.Event{Reason: "R", Related: &gadget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, want: "related object",
-		},
+		{name: "a nil pointer", obj: (*document)(nil), e: events.Event{Reason: "R"}, want: "nil *events_test.document"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
