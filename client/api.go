@@ -50,7 +50,8 @@ func ClusterWide[K any, P core.ObjectPtr[K]](c *Client) *API[K] {
 }
 
 // Of returns the API of a kind whose resource is given explicitly, in one namespace; empty for the whole cluster. It is
-// for types that nothing describes, and for types that can be of any kind.
+// for types that nothing describes, and for types that can be of any kind. For metav1.PartialObjectMetadata it asks the
+// server for metadata only, see [API.Metadata].
 func Of[K any, P core.ObjectPtr[K]](c *Client, res core.Resource, namespace string) *API[K] {
 	a := newAPI[K](c, res, res.Validate())
 	a.target.Namespace = namespace
@@ -63,7 +64,11 @@ func Dynamic(c *Client, res core.Resource, namespace string) *API[unstructured.U
 }
 
 func newAPI[K any](c *Client, res core.Resource, setup error) *API[K] {
-	return &API[K]{client: c, target: request.Target{Resource: res, Encoding: encodingOf[K]()}, setup: setup}
+	t := request.Target{Resource: res, Encoding: encodingOf[K]()}
+	if isMetadata(reflect.TypeFor[K]()) {
+		t = metadataOf(t)
+	}
+	return &API[K]{client: c, target: t, setup: setup}
 }
 
 // encodingOf prefers protobuf for the kinds of k8s.io/api. A type that merely embeds one of them inherits its protobuf

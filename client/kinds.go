@@ -30,7 +30,7 @@ func (a *API[K]) only(what string, kinds ...string) error {
 // anyOf returns the same API for objects as the server has them, whatever K declares of them.
 func (a *API[K]) anyOf() *API[unstructured.Unstructured] {
 	target := a.target
-	target.Encoding = wire.JSON
+	target.Encoding, target.View = wire.JSON, request.ViewObject
 	return &API[unstructured.Unstructured]{client: a.client, target: target, oneSpace: a.oneSpace, setup: a.setup}
 }
 

@@ -37,8 +37,9 @@ func (a *API[K]) Subresource(name string) *Subresource[K] {
 //
 //	bindings := client.SubresourceOf[corev1.Binding](pods, "binding", corev1.SchemeGroupVersion.WithKind("Binding"))
 func SubresourceOf[S, K any, P core.ObjectPtr[S]](a *API[K], name string, kind schema.GroupVersionKind) *Subresource[S] {
-	s := &Subresource[S]{api: API[S]{client: a.client, target: a.target, oneSpace: a.oneSpace, setup: a.having(name)}}
-	s.api.target.Subresource, s.api.target.Kind, s.api.target.Encoding = name, kind, encodingOf[S]()
+	s := &Subresource[S]{api: *newAPI[S](a.client, a.target.Resource, a.having(name))}
+	s.api.oneSpace, s.api.target.Namespace = a.oneSpace, a.target.Namespace
+	s.api.target.Subresource, s.api.target.Kind = name, kind
 	if s.api.setup == nil && (kind.Version == "" || kind.Kind == "") {
 		s.api.setup = &request.InvalidError{Field: "kind", Detail: "lacks its version or its name; say what the subresource is written as"}
 	}

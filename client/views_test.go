@@ -39,7 +39,50 @@ func TestMetadata(t *testing.T) {
 			reply(w, 200, jsonType, []byte(`{`+partial+`}`))
 		}
 	})
-	meta := client.Namespaced[leanConfigMap](s.client(t), "prod").Metadata()
+	all := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	t.Run("of the API of a kind", func(t *testing.T) { testMetadata(t, s, all.Metadata()) })
+	t.Run("of an explicit resource", func(t *testing.T) {
+		testMetadata(t, s, client.Of[metav1.PartialObjectMetadata](s.client(t), all.Resource(), "prod"))
+	})
+	t.Run("of a type that embeds it", func(t *testing.T) {
+		obj, err := client.Namespaced[configMapMetadata](s.client(t), "prod").Get(t.Context(), "web", nil)
+		if err != nil || obj.Name != "web" || obj.Kind != "ConfigMap" {
+			t.Errorf("Get() = %+v, %v; want web of kind ConfigMap", obj, err)
+		}
+		wantMetadata(t, s.asked()[len(s.asked())-1], "PartialObjectMetadata")
+	})
+	t.Run("of a feed", func(t *testing.T) {
+		for _, err := range all.Feed().Metadata().Watch(t.Context(), nil) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		wantMetadata(t, s.asked()[len(s.asked())-1], "PartialObjectMetadata")
+	})
+	t.Run("but not of a subresource with a kind of its own", func(t *testing.T) {
+		_, _ = all.Metadata().Scale().Get(t.Context(), "web", nil)
+		if ask := s.asked()[len(s.asked())-1]; strings.Contains(ask.Header.Get("Accept"), "as=") {
+			t.Errorf("a Scale was asked for as %s", ask.Header.Get("Accept"))
+		}
+	})
+}
+
+// configMapMetadata is the metadata of a kind that it describes.
+type configMapMetadata struct{ metav1.PartialObjectMetadata }
+
+func (*configMapMetadata) KubeResource() core.Resource { return (*leanConfigMap)(nil).KubeResource() }
+
+// wantMetadata checks that a request asks for nothing but metadata.
+func wantMetadata(t *testing.T, ask ask, as string) {
+	t.Helper()
+	for mediaType := range strings.SplitSeq(ask.Header.Get("Accept"), ",") {
+		if !strings.Contains(mediaType, ";as="+as+";v=v1;g=meta.k8s.io") {
+			t.Errorf("Accept has %q, want nothing but %s", mediaType, as)
+		}
+	}
+}
+
+func testMetadata(t *testing.T, s *fakeServer, meta *client.API[metav1.PartialObjectMetadata]) {
 	ctx := t.Context()
 	for _, tt := range []struct {
 		name string
@@ -81,11 +124,7 @@ func TestMetadata(t *testing.T) {
 				t.Errorf("object = %+v, want web of kind ConfigMap", obj)
 			}
 			ask := s.asked()[before]
-			for mediaType := range strings.SplitSeq(ask.Header.Get("Accept"), ",") {
-				if !strings.Contains(mediaType, ";as="+tt.as+";v=v1;g=meta.k8s.io") {
-					t.Errorf("Accept has %q, want nothing but %s", mediaType, tt.as)
-				}
-			}
+			wantMetadata(t, ask, tt.as)
 			if tt.name == "apply" && !strings.Contains(ask.Body, `"kind":"ConfigMap"`) {
 				t.Errorf("applied as %s", ask.Body)
 			}

@@ -89,6 +89,9 @@ func RetryAfter(err error) (time.Duration, bool) { return core.RetryAfter(err) }
 // IsRetryable reports whether the same request may well succeed when it is sent again later, see [core.IsRetryable].
 func IsRetryable(err error) bool { return core.IsRetryable(err) }
 
+// ResourceOfObject returns what the kind of an object's type is called on the wire, see [core.ResourceOfObject].
+func ResourceOfObject(obj Object) (Resource, error) { return core.ResourceOfObject(obj) }
+
 // ResourceOf returns what K is called on the wire, see [core.ResourceOf].
 func ResourceOf[K any, P core.ObjectPtr[K]]() (Resource, error) { return core.ResourceOf[K, P]() }
 

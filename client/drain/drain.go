@@ -78,13 +78,13 @@ func Node(ctx context.Context, c *client.Client, name string, o *Options) (*Repo
 		return nil, &request.InvalidError{Field: "drain.Options.GracePeriod", Detail: fmt.Sprintf("%v is not a number of whole seconds", *g)}
 	}
 	nodes := client.Of[metav1.PartialObjectMetadata](c, nodeResource(), "")
-	if _, err := nodes.Metadata().Get(ctx, name, nil); err != nil {
+	if _, err := nodes.Get(ctx, name, nil); err != nil {
 		return nil, err
 	}
 	if err := d.plan(ctx); err != nil { // and change nothing if it is refused
 		return d.report(), err
 	}
-	if _, err := nodes.Metadata().Cordon(ctx, name, nil); err != nil {
+	if _, err := nodes.Cordon(ctx, name, nil); err != nil {
 		return d.report(), err
 	}
 	if err := d.plan(ctx); err != nil { // with the pods that came before the node was cordoned

@@ -87,7 +87,7 @@ func (j *judge) decideDaemon(ctx context.Context, ref core.ObjectRef, ending boo
 	there, asked := j.daemonSets[ref]
 	if !asked {
 		sets := client.Of[metav1.PartialObjectMetadata](j.client, daemonSetResource(), ref.Namespace)
-		set, err := sets.Metadata().GetOrNil(ctx, ref.Name, nil)
+		set, err := sets.GetOrNil(ctx, ref.Name, nil)
 		if err != nil {
 			return "", "", err
 		}
