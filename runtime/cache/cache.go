@@ -63,7 +63,8 @@ func Of[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] {
 	return view[K, P](c, res, err, s)
 }
 
-// OfResource is [Of] for a kind whose resource is given explicitly.
+// OfResource is [Of] for a kind whose resource is given explicitly. With metav1.PartialObjectMetadata as K the view asks
+// the server for metadata only, and holds nothing else: it sees which secrets exist, and not their data.
 func OfResource[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s *Selection) *View[K] {
 	return view[K, P](c, res, res.Validate(), s)
 }

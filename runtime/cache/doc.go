@@ -16,6 +16,12 @@
 // to date. A view lasts as long as its cache, so selections are better few than made up for each question: read a part
 // of a larger view by [reflector.SelectOptions].
 //
+// # Metadata
+//
+// A view of metav1.PartialObjectMetadata, see [OfResource], lists and watches the metadata of a kind: less for the server
+// to send and for the store to hold, and no data of secrets in the memory of the program. Annotations are metadata: that of
+// a client-side "kubectl apply" repeats what was applied.
+//
 // # Reading one's own writes
 //
 // A store is a moment behind the server. [View.WaitFor] bridges the moment: it waits until the store has seen what a

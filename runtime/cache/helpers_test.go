@@ -51,14 +51,20 @@ func newServer(names ...string) *fakeapi.Server {
 	return s
 }
 
-// through returns a cache of a server that is reached through a transport.
-func through(t *testing.T, rt http.RoundTripper) *cache.Cache {
+// reach returns a client of a server that is reached through a transport.
+func reach(t *testing.T, rt http.RoundTripper) *client.Client {
 	t.Helper()
 	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: rt})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cache.New(c, nil)
+	return c
+}
+
+// through returns a cache of a server that is reached through a transport.
+func through(t *testing.T, rt http.RoundTripper) *cache.Cache {
+	t.Helper()
+	return cache.New(reach(t, rt), nil)
 }
 
 // start runs a view in the test's bubble until the test ends, and waits until there is nothing to do. The function that

@@ -17,6 +17,7 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/internal/kinds"
 	"github.com/kube-go/sdk/runtime/queue"
 	"github.com/kube-go/sdk/runtime/reflector"
 )
@@ -64,9 +65,7 @@ func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
 		if err := p.Decode(o); err != nil {
 			return nil, err
 		}
-		if kind := o.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
-			kind.SetGroupVersionKind(res.GroupVersionKind())
-		}
+		kinds.Complete(o, res)
 		return f(obj), nil
 	}
 	return Trigger{source{feed: s.view, refs: eachState(func(p wire.Packed) (found []core.ObjectRef, err error) {

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/kinds"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
@@ -25,19 +28,27 @@ type Reflector[K any] struct {
 	source watcher.Source
 	watch  watcher.Config
 	store  *Store[K]
+	pack   func(wire.Packed) (wire.Packed, error) // returns the lasting copy that the store keeps
 
 	running sync.Mutex // held by Run
 	listing bool       // a list has begun and not come to its end; for Run alone
 }
 
-// New returns a reflector whose store is empty until [Reflector.Run] fills it. K must be the kind of the source.
+// New returns a reflector whose store is empty until [Reflector.Run] fills it. K must be the kind of the source, or
+// metav1.PartialObjectMetadata: a client's feed then asks the server for metadata only, and the store keeps nothing else,
+// whatever the source sends.
 func New[K any, P core.ObjectPtr[K]](src watcher.Source, o *Options) *Reflector[K] {
 	if o == nil {
 		o = &Options{}
 	}
+	pack := wire.Packed.Compact
+	if kinds.IsMetadata[K]() {
+		src, pack = kinds.Source[K](src), packMetadata
+	}
 	return &Reflector[K]{
 		source: src,
 		watch:  o.Watch,
+		pack:   pack,
 		store: &Store[K]{
 			resource: src.Resource(),
 			table:    newTable(),
@@ -134,12 +145,21 @@ func (r *Reflector[K]) put(ev watcher.Event, version string) error {
 		t.keep(ev.Head.Ref, version)
 		return nil
 	}
-	object, err := ev.Object.Compact()
+	object, err := r.pack(ev.Object)
 	if err != nil {
 		return fmt.Errorf("%s %s is passed over: %w", r.source.Resource(), ev.Head.Ref, err)
 	}
 	t.put(ev.Head.Ref, object, version)
 	return nil
+}
+
+// packMetadata returns a copy of the metadata of an object that owns its bytes, without managedFields.
+func packMetadata(p wire.Packed) (wire.Packed, error) {
+	meta, err := p.Metadata()
+	if err != nil {
+		return wire.Packed{}, err
+	}
+	return wire.Pack(&metav1.PartialObjectMetadata{ObjectMeta: *meta}, p.Encoding())
 }
 
 // unchanged reports whether a stored object is the one, at the version, that a head describes.

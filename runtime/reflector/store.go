@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/kinds"
 )
 
 // ErrNotReady is returned when a store does not know yet what there is. Wait for [Store.Ready].
@@ -193,9 +194,7 @@ func (s *Store[K]) decode(object wire.Packed) (*K, error) {
 	if err := object.Decode(o); err != nil {
 		return nil, s.decodeError(object, err)
 	}
-	if kind := o.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
-		kind.SetGroupVersionKind(s.resource.GroupVersionKind())
-	}
+	kinds.Complete(o, s.resource)
 	return obj, nil
 }
 

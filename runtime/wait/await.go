@@ -16,6 +16,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/internal/kinds"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
@@ -163,9 +164,7 @@ func (w *waiter[K, P]) decode(ev watcher.Event) (*K, error) {
 	if err := ev.Object.Decode(obj); err != nil {
 		return nil, err
 	}
-	if kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
-		kind.SetGroupVersionKind(w.api.Resource().GroupVersionKind())
-	}
+	kinds.Complete(obj, w.api.Resource())
 	return obj, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/internal/kinds"
 )
 
 // Watch is [Events] for who wants decoded objects and keeps no store: the objects that are there come as Added, then
@@ -25,8 +26,11 @@ import (
 // After each list comes a Bookmark for which [core.InitialEventsEnd] is true, and now and then one that only tells how
 // far the watch has come. Objects are the caller's own. One that can't be decoded goes to [Config.OnError], as an error
 // that names it, and is passed over.
+//
+// With metav1.PartialObjectMetadata as K, a client's feed asks the server for metadata only.
 func Watch[K any, P core.ObjectPtr[K]](ctx context.Context, src Source, c *Config) iter.Seq2[core.WatchEvent[K], error] {
 	config := c.withDefaults()
+	src = kinds.Source[K](src)
 	return func(yield func(core.WatchEvent[K], error) bool) {
 		f := follower[K]{
 			resource: src.Resource(),
@@ -170,8 +174,4 @@ func (f *follower[K]) decode(ev Event) *K {
 }
 
 // complete fills in the TypeMeta that the server leaves out.
-func (f *follower[K]) complete(obj core.Object) {
-	if kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
-		kind.SetGroupVersionKind(f.resource.GroupVersionKind())
-	}
-}
+func (f *follower[K]) complete(obj core.Object) { kinds.Complete(obj, f.resource) }

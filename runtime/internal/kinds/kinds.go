@@ -1,0 +1,42 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+)
+
+// IsMetadata reports whether K holds the metadata of objects of any kind: metav1.PartialObjectMetadata, or a struct that
+// does nothing but embed it. Package client asks the server for metadata by the same rule.
+func IsMetadata[K any]() bool {
+	t := reflect.TypeFor[K]()
+	for t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous {
+		t = t.Field(0).Type
+	}
+	return t == reflect.TypeFor[metav1.PartialObjectMetadata]()
+}
+
+// Source returns the source of what K holds: for a metadata type, a client's feed of nothing but metadata in place of one
+// of whole objects. Any other source is returned unchanged.
+func Source[K, S any](src S) S {
+	feed, ok := any(src).(interface{ Metadata() *client.Feed })
+	if !ok || !IsMetadata[K]() {
+		return src
+	}
+	return any(feed.Metadata()).(S)
+}
+
+// Complete sets the TypeMeta of an object that a server has sent without it, or as the metadata of an object.
+func Complete(obj core.Object, res core.Resource) {
+	kind := obj.GetObjectKind()
+	partial := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+	if gvk := kind.GroupVersionKind(); gvk.Kind == "" || gvk == partial {
+		kind.SetGroupVersionKind(res.GroupVersionKind())
+	}
+}
