@@ -18,8 +18,11 @@
 // another one is got at once and the request is sent again, see [middleware.Authorize]. If that is refused too, or is the
 // same, the source is left alone for ten seconds.
 //
-// However many requests wait for a credential, its source is asked once. Each of them waits no longer than its context
-// allows; when nobody waits any more, the plugin is killed.
+// However many requests wait for a credential, its source is asked once. Each request waits as long as its context
+// allows. The plugin, or the refresh of a token, is not cancelled with the last of them: it may have spent a refresh token
+// that is valid once, and what replaces that token would be lost. It goes on in the background, its result is kept, and
+// requests that come in the meantime wait for it. A plugin ends after PluginOptions.Timeout at the latest. A refresh ends
+// after two minutes at the latest, and is then given three seconds to write new tokens to the kubeconfig.
 //
 // # Errors
 //

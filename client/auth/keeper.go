@@ -48,26 +48,30 @@ const (
 	pause = 10 * time.Second
 )
 
-// keeper keeps a credential, and gets another one when it is about to expire or was refused. However many ask for one,
-// the source is asked once, for as long as anybody waits for the answer. It is safe for concurrent use.
+// keeper keeps a credential, and obtains another one when it is about to expire or was refused. It is safe for
+// concurrent use.
+//
+// At most one flight is under way at any time, whatever becomes of its callers: the state of a source belongs to it, and
+// a request that was sent may have spent a token that is valid once. So the keeper owns the flight's goroutine, and only
+// obtain ends it, which therefore has a time limit of its own. Callers wait as long as their contexts allow, and those
+// that come later join the flight.
 type keeper struct {
-	// obtain gets a credential. The one it is to replace may be nil. The context ends when nobody waits any more.
+	// obtain gets a credential in place of old, which is nil at first. It must return within a bounded time. The context
+	// has the values of the first caller's, and does not end with it.
 	obtain func(ctx context.Context, old *credential) (*credential, error)
 
 	mu      sync.Mutex // guards what follows
 	current *credential
-	renewAt time.Time // when the next one is to be had; zero is never
+	renewAt time.Time // when to obtain the next one; zero is never
 	quiet   time.Time // until when the source is not asked because of a refusal
 	flight  *flight   // nil when the source is not being asked
 }
 
-// flight is one question to the source, and all who wait for its answer.
+// flight is one call of obtain.
 type flight struct {
-	cancel  context.CancelFunc
-	waiting int           // guarded by the keeper's mutex
-	done    chan struct{} // closed when what follows is there
-	cred    *credential
-	err     error
+	done chan struct{} // closed when what follows is set
+	cred *credential
+	err  error
 }
 
 // get returns a credential that is worth sending.
@@ -79,7 +83,7 @@ func (k *keeper) get(ctx context.Context) (*credential, error) {
 	}
 	f := k.join(ctx)
 	k.mu.Unlock()
-	cred, err := k.wait(ctx, f)
+	cred, err := f.wait(ctx)
 	if err == nil || ctx.Err() != nil {
 		return cred, err
 	}
@@ -112,7 +116,7 @@ func (k *keeper) renew(ctx context.Context, refused *credential) (bool, error) {
 	}
 	f := k.join(ctx)
 	k.mu.Unlock()
-	cred, err := k.wait(ctx, f)
+	cred, err := f.wait(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -125,51 +129,40 @@ func (k *keeper) renew(ctx context.Context, refused *credential) (bool, error) {
 	return true, nil
 }
 
-// join returns the flight that is under way, or a new one. The caller holds the mutex and must wait for the flight.
+// join returns the flight that is under way, or starts one. The caller holds the mutex.
 func (k *keeper) join(ctx context.Context) *flight {
-	if k.flight == nil {
-		flying, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		f := &flight{cancel: cancel, done: make(chan struct{})}
-		k.flight = f
-		go k.fly(flying, f, k.current)
+	switch {
+	case k.flight != nil:
+		return k.flight
+	case ctx.Err() != nil: // nothing is started for a request that has ended
+		f := &flight{done: make(chan struct{}), err: context.Cause(ctx)}
+		close(f.done)
+		return f
 	}
-	k.flight.waiting++
+	k.flight = &flight{done: make(chan struct{})}
+	go k.fly(context.WithoutCancel(ctx), k.flight, k.current)
 	return k.flight
 }
 
 func (k *keeper) fly(ctx context.Context, f *flight, old *credential) {
-	defer f.cancel()
 	defer close(f.done)
 	f.cred, f.err = k.obtain(ctx, old)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.flight == f {
-		k.flight = nil
-	}
+	k.flight = nil
 	if f.err == nil {
 		k.store(f.cred)
 	}
 }
 
-// wait returns what a flight has brought. The last one to lose patience ends it and waits for that.
-func (k *keeper) wait(ctx context.Context, f *flight) (*credential, error) {
+// wait returns the result of a flight, or the cause for which ctx ended.
+func (f *flight) wait(ctx context.Context) (*credential, error) {
 	select {
 	case <-f.done:
 		return f.cred, f.err
 	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	k.mu.Lock()
-	f.waiting--
-	last := f.waiting == 0
-	if last && k.flight == f {
-		k.flight = nil // who comes now gets one that is not about to end
-	}
-	k.mu.Unlock()
-	if last {
-		f.cancel()
-		<-f.done
-	}
-	return nil, context.Cause(ctx)
 }
 
 // store keeps a credential, and decides when to look for the next. The caller holds the mutex.

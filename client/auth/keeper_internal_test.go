@@ -22,10 +22,15 @@ type source struct {
 	err   error
 	last  *credential
 	ended int // how often its context ended before it was done
+
+	running, most int // how many runs there are at once, and at most
 }
 
 func (s *source) obtain(ctx context.Context, _ *credential) (*credential, error) {
 	s.runs++
+	s.running++
+	s.most = max(s.most, s.running)
+	defer func() { s.running-- }()
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():
@@ -168,26 +173,16 @@ func TestKeeperRefusal(t *testing.T) {
 	})
 }
 
-// TestKeeperPatience promises that nobody waits longer than he wants, that the others get what they wait for, and that a
-// source for which nobody waits is told to stop.
-func TestKeeperPatience(t *testing.T) {
+// TestKeeperWaitsAsLongAsEachCallerAllows promises that a caller returns when its context ends, and that the others get
+// the credential.
+func TestKeeperWaitsAsLongAsEachCallerAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: 10 * time.Second}
 		k := &keeper{obtain: s.obtain}
-		ask := func(patience time.Duration) (string, time.Duration, error) {
-			ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("enough"))
-			defer cancel()
-			start := time.Now()
-			c, err := k.get(ctx)
-			if err != nil {
-				return "", time.Since(start), err
-			}
-			return c.token, time.Since(start), nil
-		}
 		var wg sync.WaitGroup
 		for _, patience := range []time.Duration{time.Second, 5 * time.Second, time.Minute, 2 * time.Minute} {
 			wg.Go(func() {
-				token, took, err := ask(patience)
+				token, took, err := ask(t, k, patience)
 				if want := min(patience, s.takes); took != want {
 					t.Errorf("with %v of patience it took %v, want %v", patience, took, want)
 				}
@@ -200,13 +195,57 @@ func TestKeeperPatience(t *testing.T) {
 		if s.runs != 1 || s.ended != 0 {
 			t.Errorf("the source ran %d times and was ended %d times, want once and never", s.runs, s.ended)
 		}
+	})
+}
 
-		k.current = nil
-		if _, took, err := ask(time.Second); err == nil || took != time.Second || s.ended != 1 {
-			t.Errorf("%v after %v, the source was ended %d times, want once", err, took, s.ended)
+// TestKeeperFinishesAFlightThatNobodyWaitsFor promises that a source is never cancelled by its callers, that callers which
+// come later join the flight instead of starting a second one beside it, and that its result is kept.
+func TestKeeperFinishesAFlightThatNobodyWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := source{takes: 10 * time.Second}
+		k := &keeper{obtain: s.obtain}
+		for range 3 {
+			if _, took, err := ask(t, k, time.Second); err == nil || took != time.Second {
+				t.Errorf("%v after %v, want an error after 1s", err, took)
+			}
 		}
-		if token, _, err := ask(time.Minute); token != "token-3" || err != nil {
-			t.Errorf("after that: %q, %v; want token-3", token, err)
+		if token, took, err := ask(t, k, time.Minute); token != "token-1" || err != nil || took != 7*time.Second {
+			t.Errorf("%q, %v after %v; want token-1 after 7s", token, err, took)
+		}
+		first := k.peek()
+		s.last = nil
+		if _, err := renewFor(t, k, time.Second, first); err == nil {
+			t.Error("renew waits longer than its context allows")
+		}
+		wait(time.Minute)
+		if c := k.peek(); c.token != "token-2" || s.runs != 2 || s.most != 1 || s.ended != 0 {
+			t.Errorf("%s after %d runs, %d at once, %d cancelled; want token-2 after 2, 1 at once, none cancelled",
+				c.token, s.runs, s.most, s.ended)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := k.renew(ended, k.peek()); err == nil || s.runs != 2 {
+			t.Errorf("%v after %d runs; want an error, and nothing started for a request that has ended", err, s.runs)
 		}
 	})
+}
+
+// ask gets a credential with a context that ends after a while, and returns the token and how long that took.
+func ask(t *testing.T, k *keeper, patience time.Duration) (string, time.Duration, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("enough"))
+	defer cancel()
+	start := time.Now()
+	c, err := k.get(ctx)
+	if err != nil {
+		return "", time.Since(start), err
+	}
+	return c.token, time.Since(start), nil
+}
+
+func renewFor(t *testing.T, k *keeper, patience time.Duration, refused *credential) (bool, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return k.renew(ctx, refused)
 }

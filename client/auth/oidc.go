@@ -100,8 +100,14 @@ func (p *OIDC) Layer(next http.RoundTripper) http.RoundTripper {
 	return middleware.Authorize(p.authorization)(next)
 }
 
+// refreshTime is how long a refresh may take: the request for the token endpoint, up to two for the tokens, since the
+// oauth2 package tries both ways to send a client secret, and the wait for another program.
+const refreshTime = 2 * time.Minute
+
 // refresh gets a new ID token.
 func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, refreshTime, fmt.Errorf("no new tokens within %v", refreshTime))
+	defer cancel()
 	fail := func(err error) (*credential, error) {
 		return nil, &OIDCError{Issuer: string(p.settings[issuerURL]), Err: err}
 	}
@@ -115,21 +121,19 @@ func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error
 	if err != nil {
 		return fail(err)
 	}
-	tokens, err := p.redeem(ctx, endpoint)
+	c, tokens, err := p.redeem(ctx, endpoint)
 	if errors.Is(err, errUsed) {
 		if c := p.awaitOther(ctx); c != nil {
 			return c, nil
 		}
 	}
+	if len(tokens) > 0 { // also with an error: the old refresh token may be spent
+		maps.Copy(p.settings, tokens)
+		p.save(ctx, tokens)
+	}
 	if err != nil {
 		return fail(err)
 	}
-	c := idToken(tokens[idTokenKey])
-	if c == nil {
-		return fail(errors.New("the new id-token is none, or has expired: compare the clocks"))
-	}
-	maps.Copy(p.settings, tokens)
-	p.save(ctx, tokens)
 	return c, nil
 }
 

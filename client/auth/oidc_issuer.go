@@ -122,8 +122,9 @@ func (p *OIDC) tokenEndpoint(ctx context.Context) (string, error) {
 	return found.TokenEndpoint, checkHTTPS("token_endpoint", found.TokenEndpoint)
 }
 
-// redeem gets new tokens for the refresh token, and returns the settings that they replace.
-func (p *OIDC) redeem(ctx context.Context, endpoint string) (map[string]config.Secret, error) {
+// redeem gets new tokens for the refresh token. It returns the ID token, and the settings to replace: those may hold a
+// new refresh token even when there is no ID token and an error.
+func (p *OIDC) redeem(ctx context.Context, endpoint string) (*credential, map[string]config.Secret, error) {
 	refresh := string(p.settings[refreshKey])
 	client := oauth2.Config{
 		ClientID:     string(p.settings[clientID]),
@@ -133,18 +134,23 @@ func (p *OIDC) redeem(ctx context.Context, endpoint string) (map[string]config.S
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, p.issuer)
 	token, err := client.TokenSource(ctx, &oauth2.Token{RefreshToken: refresh}).Token()
 	if err != nil {
-		return nil, refreshError(err)
+		return nil, nil, refreshError(err)
+	}
+	tokens := map[string]config.Secret{}
+	if token.RefreshToken != refresh { // which oauth2 returns when the provider sends none
+		tokens[refreshKey] = config.Secret(token.RefreshToken)
 	}
 	id, _ := token.Extra("id_token").(string)
 	if id == "" {
-		return nil, errors.New("gave no id_token for the refresh-token: ask for the scope openid when you log in, " +
+		return nil, tokens, errors.New("gave no id_token for the refresh-token: ask for the scope openid when you log in, " +
 			"or use an exec plugin if the provider never gives one")
 	}
-	tokens := map[string]config.Secret{idTokenKey: config.Secret(id)}
-	if token.RefreshToken != "" {
-		tokens[refreshKey] = config.Secret(token.RefreshToken)
+	c := idToken(config.Secret(id))
+	if c == nil {
+		return nil, tokens, errors.New("the new id-token is invalid or has expired: compare the clocks")
 	}
-	return tokens, nil
+	tokens[idTokenKey] = config.Secret(id)
+	return c, tokens, nil
 }
 
 // refreshError words an answer of the token endpoint without its body, which may hold anything.

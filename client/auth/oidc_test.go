@@ -5,6 +5,7 @@ package auth_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -34,6 +35,8 @@ type issuer struct {
 	refresh  string     // the token that is good
 	redeemed int
 	answer   func(http.ResponseWriter) // in place of the right one
+
+	arrived, release chan struct{} // when set, each token request says that it is there, and waits
 }
 
 func newIssuer(t testing.TB) *issuer {
@@ -55,6 +58,10 @@ func newIssuer(t testing.TB) *issuer {
 }
 
 func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
+	if i.arrived != nil {
+		i.arrived <- struct{}{}
+		<-i.release
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -254,7 +261,7 @@ func TestOIDCFailures(t *testing.T) {
 		},
 		{
 			"an ID token that is old", nil, "", text(200, `{"access_token":"s3cret","id_token":"`+newToken("old", -time.Hour)+`"}`),
-			"oidc provider ISSUER: the new id-token is none, or has expired: compare the clocks",
+			"oidc provider ISSUER: the new id-token is invalid or has expired: compare the clocks",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -398,5 +405,79 @@ func TestOIDCOfManyPrograms(t *testing.T) {
 	programs.Wait()
 	if got := load(t, file).AuthProvider.Config["refresh-token"]; string(got) != i.refresh {
 		t.Errorf("the kubeconfig has the refresh token %s, want %s", string(got), i.refresh)
+	}
+}
+
+// TestOIDCRefreshOutlivesItsCallers promises that a refresh which was sent is finished when the last request that waited
+// for it has ended: the refresh token is spent by then, and its successor must be kept and saved.
+func TestOIDCRefreshOutlivesItsCallers(t *testing.T) {
+	checkGoroutines(t)
+	i := newIssuer(t)
+	i.arrived, i.release = make(chan struct{}), make(chan struct{})
+	file := filepath.Join(t.TempDir(), "config")
+	kubeconfigOf(t, file, i.settings())
+	p, err := auth.NewOIDC(load(t, file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(ctx context.Context) (string, error) {
+		to := &bearer{}
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "https://kube.example.com/version", nil)
+		resp, err := p.Layer(to).RoundTrip(r)
+		if err != nil {
+			return "", err
+		}
+		resp.Body.Close()
+		return named(to.seen[0]), nil
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	gaveUp := make(chan error)
+	go func() {
+		_, err := get(ctx)
+		gaveUp <- err
+	}()
+	<-i.arrived
+	cancel(enough)
+	if err := <-gaveUp; err != enough {
+		t.Errorf("error = %v, want enough", err)
+	}
+	close(i.release)
+	if got, err := get(t.Context()); got != "id-1" || err != nil || i.redeemed != 1 {
+		t.Errorf("token %s, %v after %d refreshes; want id-1 after 1", got, err, i.redeemed)
+	}
+	if got := load(t, file).AuthProvider.Config["refresh-token"]; got != "refresh-1" {
+		t.Errorf("the kubeconfig has the refresh token %q, want refresh-1", string(got))
+	}
+}
+
+// TestOIDCKeepsARefreshTokenWithoutIDToken promises that a new refresh token is kept and saved also when the ID token
+// beside it is missing or unusable: the old one may be spent.
+func TestOIDCKeepsARefreshTokenWithoutIDToken(t *testing.T) {
+	checkGoroutines(t)
+	for name, id := range map[string]string{"missing": "", "expired": newToken("old", -time.Hour)} {
+		t.Run(name, func(t *testing.T) {
+			i := newIssuer(t)
+			i.answer = func(w http.ResponseWriter) {
+				i.refresh = "refresh-next"
+				fmt.Fprintf(w, `{"access_token":"x","id_token":%q,"refresh_token":"refresh-next"}`, id)
+			}
+			file := filepath.Join(t.TempDir(), "config")
+			kubeconfigOf(t, file, i.settings())
+			p, err := auth.NewOIDC(load(t, file), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := send(t, p.Layer, &bearer{}, nil); err == nil {
+				t.Error("no error, though there is no ID token")
+			}
+			if got := load(t, file).AuthProvider.Config["refresh-token"]; got != "refresh-next" {
+				t.Errorf("the kubeconfig has the refresh token %q, want refresh-next", string(got))
+			}
+			i.answer = nil
+			if got, err := send(t, p.Layer, &bearer{}, nil); got != 200 || err != nil {
+				t.Errorf("with the refresh token that was kept: %d, %v; want 200", got, err)
+			}
+		})
 	}
 }

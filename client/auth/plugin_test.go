@@ -375,7 +375,7 @@ func TestPluginCrowd(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := len(p.calls(t)); n > 2 { // one more if the first to come was one of the impatient
+	if n := len(p.calls(t)); n != 1 {
 		t.Errorf("the plugin ran %d times, want once", n)
 	}
 }
@@ -580,5 +580,38 @@ func TestPluginInteractive(t *testing.T) {
 				t.Errorf("interactive = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestPluginOutlivesItsCallers promises that a plugin is not killed when the last request that waited for it has ended,
+// since it may be about to replace a refresh token, and that the next request waits for it instead of starting another.
+func TestPluginOutlivesItsCallers(t *testing.T) {
+	checkGoroutines(t)
+	p := newPlugin(t)
+	p.printToken(t, "one")
+	p.set(t, "sleep", "300ms")
+	plug := p.start(t, nil)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	gaveUp := make(chan error)
+	go func() {
+		_, err := plug.Certificate(ctx)
+		gaveUp <- err
+	}()
+	deadline := time.After(10 * time.Second)
+	for len(p.calls(t)) == 0 {
+		select {
+		case <-deadline:
+			t.Fatal("the plugin does not start")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	cancel(enough)
+	if err := <-gaveUp; err != enough {
+		t.Errorf("error = %v, want enough", err)
+	}
+	to := &bearer{token: "one"}
+	if got, err := send(t, plug.Layer, to, nil); got != 200 || err != nil || len(p.calls(t)) != 1 {
+		t.Errorf("%d, %v after %d runs; want 200 after one", got, err, len(p.calls(t)))
 	}
 }

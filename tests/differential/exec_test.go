@@ -456,15 +456,20 @@ func TestExecCrowd(t *testing.T) {
 }
 
 // TestExecPatience promises what client-go does not: a request waits for its plugin no longer than its context allows.
+// As with client-go, the plugin itself goes on, and its token is kept.
 func TestExecPatience(t *testing.T) {
 	play(t, pluginConfig{}, func(s *stage) {
 		s.token("a")
-		s.plugin.set(t, "sleep", "1m")
+		s.plugin.set(t, "sleep", "2s")
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		if _, err := s.send(ctx, ""); err == nil || time.Since(start) > 5*time.Second {
+		if _, err := s.send(ctx, ""); err == nil || time.Since(start) > 1900*time.Millisecond {
 			t.Errorf("%v after %v, want an error at once", err, time.Since(start))
+		}
+		s.get("")
+		if diff := cmp.Diff([]string{`200 ["a"] runs=1`}, s.told); diff != "" {
+			t.Errorf("after that (-want +got):\n%s", diff)
 		}
 	}, pluginConfig.ourSend)
 }
