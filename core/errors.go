@@ -51,7 +51,7 @@ type StatusError struct {
 
 	// Body is an answer that was not a Status object, or its start: such as a report on health, or what a pod answers
 	// through a proxy. The client keeps at most 64 KiB. It is in no text of the error.
-	Body []byte
+	Body []byte `json:"-"`
 
 	// RetryAfter is how long the server asks to wait, zero when it does not ask.
 	RetryAfter time.Duration
