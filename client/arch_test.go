@@ -24,6 +24,7 @@ func allowedImports() map[string]map[string]string {
 		".": {
 			"github.com/coder/websocket":                        "the protocol below streams",
 			sdk + "client/internal/channels":                    "several streams in one WebSocket",
+			sdk + "client/internal/redact":                      "keeps sent credentials out of errors",
 			sdk + "client/auth":                                 "credentials that come from a plugin or a provider",
 			sdk + "client/config":                               "where the server is",
 			sdk + "client/middleware":                           "the layers around a request",
@@ -38,6 +39,7 @@ func allowedImports() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/types":                     "the ecosystem's words: UID",
 			"k8s.io/apimachinery/pkg/util/intstr":               "the port behind a service: a number or a name",
 		},
+		"internal/redact":   {},
 		"internal/spelling": {},
 		"internal/channels": {
 			"github.com/coder/websocket": "the protocol below",
@@ -48,10 +50,11 @@ func allowedImports() map[string]map[string]string {
 			sdk + "core/request": "says what can't be sent",
 		},
 		"auth": {
-			sdk + "client/config":     "what to get credentials from, and where to write new ones",
-			sdk + "client/middleware": "sends credentials",
-			"golang.org/x/oauth2":     "redeems refresh tokens",
-			sdk + "core/wire":         "reads what plugins print",
+			sdk + "client/config":          "what to get credentials from, and where to write new ones",
+			sdk + "client/internal/redact": "keeps sent credentials out of errors",
+			sdk + "client/middleware":      "sends credentials",
+			"golang.org/x/oauth2":          "redeems refresh tokens",
+			sdk + "core/wire":              "reads what plugins print",
 		},
 		"config": {
 			sdk + "client/internal/spelling": "says which name was meant",

@@ -236,7 +236,7 @@ func (c *Client) httpRequest(ctx context.Context, r *request.Request) (*http.Req
 	if r.Body != nil {
 		body = bytes.NewReader(r.Body)
 	}
-	ctx = middleware.WithCall(ctx, callOf(r))
+	ctx = rememberSent(middleware.WithCall(ctx, callOf(r)))
 	req, err := http.NewRequestWithContext(ctx, r.Method, u.String(), body)
 	if err != nil {
 		return nil, err

@@ -131,6 +131,7 @@ func (e *brokenError) Unwrap() []error { return []error{io.ErrUnexpectedEOF, e.e
 // layers, so that their errors are not taken for the connection's.
 func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		noteSent(r)
 		resp, err := next.RoundTrip(r)
 		switch {
 		case err != nil && r.Context().Err() != nil:
@@ -143,8 +144,21 @@ func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
 			if strings.HasPrefix(err.Error(), "http2: ") || strings.HasPrefix(err.Error(), "stream error: ") {
 				err = &brokenError{err}
 			}
+			// The error may quote the start of what the server has sent.
+			err = c.sent(r.Context()).Error(err)
 			return nil, &ConnectError{Server: c.base.String(), Source: c.config.Source, Err: err}
-		case resp.StatusCode != http.StatusSwitchingProtocols: // whose body is the connection itself
+		}
+		if warnings := resp.Header["Warning"]; len(warnings) > 0 { // which are logged
+			resp.Header = resp.Header.Clone() // a Transport of the user's may keep it
+			sent := c.sent(r.Context())
+			for i, warning := range warnings {
+				resp.Header["Warning"][i] = sent.Text(warning)
+			}
+		}
+		if resp.Request == nil {
+			resp.Request = r
+		}
+		if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection itself
 			resp.Body = &body{resp.Body, r}
 		}
 		return resp, nil

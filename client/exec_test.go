@@ -142,7 +142,7 @@ func TestExecRefused(t *testing.T) {
 				w.Header().Set("Connection", "Upgrade")
 				w.Header().Set("Upgrade", "websocket")
 				w.WriteHeader(http.StatusSwitchingProtocols)
-			}, "is not one", nil,
+			}, "is invalid", nil,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -128,7 +128,7 @@ func (f *Feed) watch(ctx context.Context, o *request.WatchOptions, yield func(wi
 			err = check(ev.Object)
 		}
 		if err != nil {
-			return err
+			return f.client.withoutSent(resp, err)
 		}
 		if !yield(ev, nil) {
 			return nil

@@ -4,13 +4,13 @@
 package client
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/internal/redact"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -23,15 +23,18 @@ const (
 	messageBytes = 2 << 10
 )
 
-// statusError makes an error of a response that is not a success.
-func statusError(resp *http.Response) *core.StatusError {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, statusBytes)) // what was read says most of it, even if the rest is lost
+// statusError makes an error of a response that is not a success. It removes what was sent from the text before anything
+// is cut, so that no half of a token is left.
+func statusError(resp *http.Response, sent *redact.Secrets) *core.StatusError {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, statusBytes)) // the start says most of it, even if the rest is lost
 	status := wire.UnmarshalStatus(body, resp.Header.Get("Content-Type"))
 	var kept []byte
 	if status == nil {
-		status = &metav1.Status{Message: plainMessage(resp, body)}
-		kept = bytes.Clone(body[:min(len(body), keptBytes)])
+		text := sent.Text(string(body))
+		status = &metav1.Status{Message: plainMessage(resp, text)}
+		kept = []byte(text[:min(len(text), keptBytes)])
 	}
+	sent.Strings(status)
 	if status.Code == 0 {
 		status.Code = int32(resp.StatusCode)
 	}
@@ -40,10 +43,10 @@ func statusError(resp *http.Response) *core.StatusError {
 }
 
 // plainMessage makes one line of an answer that was not written by an API server's own code.
-func plainMessage(resp *http.Response, body []byte) string {
+func plainMessage(resp *http.Response, body string) string {
 	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode < 400 {
 		return "go to " + to + " (redirects are not followed; correct the server's address)"
 	}
-	text := strings.ToValidUTF8(string(body[:min(len(body), messageBytes)]), "")
+	text := strings.ToValidUTF8(body[:min(len(body), messageBytes)], "")
 	return strings.Join(strings.Fields(text), " ")
 }

@@ -20,6 +20,12 @@ type ServiceAccountToken struct {
 	Expires time.Time // perhaps sooner than was asked for, or later
 }
 
+// Format prints when the token expires, and not the token, whatever the verb is.
+func (t ServiceAccountToken) Format(f fmt.State, verb rune) {
+	text := fmt.Sprintf("service account token %s, expires %s", t.Token, t.Expires.Format(time.RFC3339))
+	fmt.Fprintf(f, fmt.FormatString(f, verb), text)
+}
+
 // Token asks for a new token of a service account.
 //
 // Errors: [core.ErrNotFound]; [core.ErrInvalid]; a [*request.InvalidError] for other kinds than service accounts.

@@ -41,11 +41,11 @@ func (c *Client) dial(ctx context.Context, r *request.Request, protocols []strin
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("the server's upgrade to a WebSocket is not one: %w", err)
+		return nil, fmt.Errorf("the server's upgrade to a WebSocket is invalid: %w", c.sent(req.Context()).Error(err))
 	case !slices.Contains(protocols, ws.Subprotocol()):
 		_ = ws.CloseNow() // it was of no use
 		return nil, fmt.Errorf("the server speaks none of %s: it has chosen %q",
-			strings.Join(protocols, ", "), resp.Header.Get("Sec-WebSocket-Protocol"))
+			strings.Join(protocols, ", "), c.sent(req.Context()).Text(resp.Header.Get("Sec-WebSocket-Protocol")))
 	}
 	return channels.New(ws, up.out, incoming), nil
 }

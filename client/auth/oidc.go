@@ -12,10 +12,12 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/redact"
 	"github.com/kube-go/sdk/client/middleware"
 )
 
@@ -37,17 +39,31 @@ type OIDCOptions struct {
 	Logger *slog.Logger
 }
 
-// OIDC is the auth-provider oidc of a configuration: an ID token, and a refresh token to get the next with.
+// OIDC is the auth-provider oidc of a configuration: an ID token, and a refresh token to get the next with. Printing it
+// shows the provider only. As in [Plugin], what is secret stands behind pointers.
 type OIDC struct {
 	keeper
 
-	provider config.AuthProvider
+	provider *config.AuthProvider
 	issuer   *http.Client
 	logger   *slog.Logger
 
-	// These belong to the flight that is under way; between flights nobody looks at them.
+	*tokens // belongs to the flight that is under way; between flights nothing reads it
+}
+
+// tokens is the state of a provider.
+type tokens struct {
 	settings map[string]config.Secret
 	written  [2]config.Secret // the tokens in the kubeconfig, as they were seen last
+}
+
+// Format prints the issuer, whatever the verb is.
+func (p *OIDC) Format(f fmt.State, verb rune) {
+	text := "oidc provider"
+	if p != nil {
+		text += " " + string(p.provider.Config[issuerURL])
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 }
 
 // OIDCError says what went wrong with an OpenID Connect provider.
@@ -74,7 +90,10 @@ func NewOIDC(cfg *config.Config, o *OIDCOptions) (*OIDC, error) {
 	if cfg.AuthProvider == nil || cfg.AuthProvider.Name != "oidc" {
 		return nil, errors.New("the configuration has no auth-provider oidc: set AuthProvider")
 	}
-	p := &OIDC{provider: *cfg.AuthProvider, settings: maps.Clone(cfg.AuthProvider.Config), logger: slog.New(slog.DiscardHandler)}
+	p := &OIDC{
+		provider: new(*cfg.AuthProvider), logger: slog.New(slog.DiscardHandler),
+		tokens: &tokens{settings: maps.Clone(cfg.AuthProvider.Config)},
+	}
 	if o != nil && o.Logger != nil {
 		p.logger = o.Logger
 	}
@@ -109,7 +128,7 @@ func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error
 	ctx, cancel := context.WithTimeoutCause(ctx, refreshTime, fmt.Errorf("no new tokens within %v", refreshTime))
 	defer cancel()
 	fail := func(err error) (*credential, error) {
-		return nil, &OIDCError{Issuer: string(p.settings[issuerURL]), Err: err}
+		return nil, &OIDCError{Issuer: string(p.settings[issuerURL]), Err: p.sent().Error(err)}
 	}
 	if c := p.reread(ctx); c != nil && (old == nil || !c.same(old)) {
 		return c, nil
@@ -121,20 +140,30 @@ func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error
 	if err != nil {
 		return fail(err)
 	}
-	c, tokens, err := p.redeem(ctx, endpoint)
+	c, renewed, err := p.redeem(ctx, endpoint)
 	if errors.Is(err, errUsed) {
 		if c := p.awaitOther(ctx); c != nil {
 			return c, nil
 		}
 	}
-	if len(tokens) > 0 { // also with an error: the old refresh token may be spent
-		maps.Copy(p.settings, tokens)
-		p.save(ctx, tokens)
+	if len(renewed) > 0 { // also with an error: the old refresh token may be spent
+		maps.Copy(p.settings, renewed)
+		p.save(ctx, renewed)
 	}
 	if err != nil {
 		return fail(err)
 	}
 	return c, nil
+}
+
+// sent returns what the provider was sent, and may write into its response.
+func (p *OIDC) sent() *redact.Secrets {
+	var sent redact.Secrets
+	secret := string(p.settings[clientSecret])
+	sent.Add(string(p.settings[refreshKey]), string(p.settings[idTokenKey]), secret)
+	// The client's name and secret are escaped before they are sent, https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1.
+	sent.AddPassword(url.QueryEscape(string(p.settings[clientID])), url.QueryEscape(secret))
+	return &sent
 }
 
 // reread takes over the tokens that another program may have written to the kubeconfig, and returns the ID token among
@@ -190,7 +219,7 @@ func tokensOf(settings map[string]config.Secret) [2]config.Secret {
 }
 
 // save writes tokens to the kubeconfig that the old ones came from.
-func (p *OIDC) save(ctx context.Context, tokens map[string]config.Secret) {
+func (p *OIDC) save(ctx context.Context, renewed map[string]config.Secret) {
 	if p.provider.File == "" {
 		return
 	}
@@ -204,7 +233,7 @@ func (p *OIDC) save(ctx context.Context, tokens map[string]config.Secret) {
 		if user.AuthProvider.Config == nil {
 			user.AuthProvider.Config = map[string]config.Secret{}
 		}
-		maps.Copy(user.AuthProvider.Config, tokens)
+		maps.Copy(user.AuthProvider.Config, renewed)
 		return nil
 	}, &config.ModifyOptions{Path: p.provider.File})
 	if err != nil {

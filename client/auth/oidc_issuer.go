@@ -136,21 +136,21 @@ func (p *OIDC) redeem(ctx context.Context, endpoint string) (*credential, map[st
 	if err != nil {
 		return nil, nil, refreshError(err)
 	}
-	tokens := map[string]config.Secret{}
+	renewed := map[string]config.Secret{}
 	if token.RefreshToken != refresh { // which oauth2 returns when the provider sends none
-		tokens[refreshKey] = config.Secret(token.RefreshToken)
+		renewed[refreshKey] = config.Secret(token.RefreshToken)
 	}
 	id, _ := token.Extra("id_token").(string)
 	if id == "" {
-		return nil, tokens, errors.New("gave no id_token for the refresh-token: ask for the scope openid when you log in, " +
+		return nil, renewed, errors.New("gave no id_token for the refresh-token: ask for the scope openid when you log in, " +
 			"or use an exec plugin if the provider never gives one")
 	}
 	c := idToken(config.Secret(id))
 	if c == nil {
-		return nil, tokens, errors.New("the new id-token is invalid or has expired: compare the clocks")
+		return nil, renewed, errors.New("the new id-token is invalid or has expired: compare the clocks")
 	}
-	tokens[idTokenKey] = config.Secret(id)
-	return c, tokens, nil
+	renewed[idTokenKey] = config.Secret(id)
+	return c, renewed, nil
 }
 
 // refreshError words an answer of the token endpoint without its body, which may hold anything.

@@ -247,6 +247,10 @@ func TestOIDCFailures(t *testing.T) {
 			"oidc provider ISSUER: refresh the id-token: 503 Service Unavailable",
 		},
 		{
+			"an issuer that writes what it was sent into its response", nil, "", text(400, `{"error":"bad refresh-0 of client-s3cret"}`),
+			"oidc provider ISSUER: refresh the id-token: 400 Bad Request: bad [redacted] of [redacted]",
+		},
+		{
 			"a token endpoint that sends us elsewhere", nil, "", func(w http.ResponseWriter) {
 				w.Header().Set("Location", "https://elsewhere.test/token")
 				w.WriteHeader(http.StatusTemporaryRedirect)

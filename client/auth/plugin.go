@@ -55,14 +55,26 @@ type PluginOptions struct {
 	Stderr io.Writer
 }
 
-// Plugin is the exec plugin of a configuration: a program that prints credentials.
+// Plugin is the exec plugin of a configuration: a program that prints credentials. Printing it shows its command only.
+//
+// What is secret stands behind pointers: where fmt cannot call Format, as for an unexported field of another type, it
+// prints addresses.
 type Plugin struct {
 	keeper
 
 	command string
-	exec    config.ExecConfig
+	exec    *config.ExecConfig
 	cluster *clusterInfo // nil when the plugin does not ask for it
 	options PluginOptions
+}
+
+// Format prints the command, whatever the verb is.
+func (p *Plugin) Format(f fmt.State, verb rune) {
+	text := "exec plugin"
+	if p != nil {
+		text = fmt.Sprintf("exec plugin %q", p.command)
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 }
 
 // PluginError says what went wrong with a plugin.
@@ -94,7 +106,7 @@ func NewPlugin(cfg *config.Config, o *PluginOptions) (*Plugin, error) {
 	if cfg.Exec == nil {
 		return nil, errors.New("the configuration has no exec plugin: set Exec")
 	}
-	p := &Plugin{command: cfg.Exec.Command, exec: *cfg.Exec}
+	p := &Plugin{command: cfg.Exec.Command, exec: new(*cfg.Exec)}
 	if o != nil {
 		p.options = *o
 	}

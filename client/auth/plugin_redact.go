@@ -4,36 +4,70 @@
 package auth
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
+
+	"github.com/kube-go/sdk/client/internal/redact"
 )
 
-// What gives a secret away: the name of a variable that holds one, and the shape of tokens and keys. Never written.
+// The names of variables and flags that hold a secret, and the shapes of tokens and keys. Never written.
+//
+// The start of what a plugin printed may be lost, and what it printed may end anywhere, so half a key is recognised too:
+// one with a begin and no end, one with an end and no begin, and lines of base64 with neither.
 var (
 	secretName  = regexp.MustCompile(`(?i)token|secret|passw|credential|key`)
 	secretShape = regexp.MustCompile(strings.Join([]string{
 		`eyJ[\w-]{8,}\.[\w-]+(\.[\w-]*)*`, // a JWT
 		`k8s-aws-v1\.[\w-]+`,              // of Amazon
 		`ya29\.[\w-]+`,                    // of Google
-		`-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*KEY-----|$)`,      // PEM
-		`(?i)\bbearer +[\w.~+/=-]{8,}`,                                           // a header
+		`-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*KEY-----|$)`, // PEM
+		`[\w+/=\\ ]*-----END [A-Z ]*PRIVATE KEY-----`,
+		`([A-Za-z0-9+/]{64}(\\n| )?)+[A-Za-z0-9+/]*=*`,
+		`(?i)\b(bearer|basic) +[\w.~+/=-]{8,}`,                                   // a header
 		`(?i)"(\w*token|clientKeyData|password|\w*secret)" *: *"([^"\\]|\\.)*"?`, // JSON
 	}, "|"))
 )
 
-const redacted = "[redacted]"
-
-// public is the end of what the plugin had to say as it may stand in an error: without the secrets that can be told from
-// other text. Others are the plugin's to keep.
-func (p *Plugin) public(text []byte) string {
-	s := plain(text)
-	for _, v := range p.exec.Env {
-		if value := plain([]byte(v.Value)); secretName.MatchString(v.Name) && value != "" {
-			s = strings.ReplaceAll(s, value, redacted)
+// public returns what a plugin printed to its standard error as it may stand in an error: on one line, without what is
+// recognised as a secret, and of that the end. What it cannot recognise, the plugin must not print.
+func (p *Plugin) public(end *tail) string {
+	text := end.data
+	if end.cut { // its first word or line may be half of a secret
+		i := bytes.IndexByte(text, '\n')
+		if i < 0 {
+			i = bytes.IndexByte(text, ' ')
+		}
+		text = text[i+1:]
+		if i < 0 {
+			text = nil
 		}
 	}
-	if c := p.peek(); c != nil && c.token != "" {
-		s = strings.ReplaceAll(s, c.token, redacted)
+	s := plain(text)
+	var known []string
+	for _, v := range p.exec.Env {
+		if secretName.MatchString(v.Name) {
+			known = append(known, plain([]byte(v.Value)))
+		}
 	}
-	return secretShape.ReplaceAllString(s, redacted)
+	for i, arg := range p.exec.Args {
+		name, value, ok := strings.Cut(arg, "=")
+		switch {
+		case !strings.HasPrefix(arg, "-") || !secretName.MatchString(name):
+		case ok:
+			known = append(known, plain([]byte(value)))
+		case i+1 < len(p.exec.Args):
+			known = append(known, plain([]byte(p.exec.Args[i+1])))
+		}
+	}
+	if c := p.peek(); c != nil {
+		known = append(known, c.token)
+	}
+	for _, secret := range known {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, redact.Mark)
+		}
+	}
+	s = secretShape.ReplaceAllString(s, redact.Mark)
+	return strings.ToValidUTF8(s[max(0, len(s)-stderrBytes):], "")
 }

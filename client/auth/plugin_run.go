@@ -26,7 +26,8 @@ const (
 	interactiveTime = 5 * time.Minute // with one
 	endTime         = 2 * time.Second // for those that the plugin left behind with its output
 	stdoutBytes     = 1 << 20
-	stderrBytes     = 2 << 10 // of its end
+	stderrBytes     = 2 << 10  // of its end, in an error
+	tailBytes       = 64 << 10 // of its end, in which secrets are looked for
 	hintBytes       = 2 << 10
 )
 
@@ -51,7 +52,7 @@ func (p *Plugin) run(ctx context.Context, _ *credential) (*credential, error) {
 	if err != nil {
 		return nil, err
 	}
-	stdout, stderr := &output{most: stdoutBytes, stop: cancel}, &tail{most: stderrBytes}
+	stdout, stderr := &output{most: stdoutBytes, stop: cancel}, &tail{most: tailBytes}
 	cmd.Stdout, cmd.Stderr = stdout, p.stderr(interactive, stderr)
 	var cred *credential
 	switch err = cmd.Run(); {
@@ -63,7 +64,7 @@ func (p *Plugin) run(ctx context.Context, _ *credential) (*credential, error) {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, &PluginError{Command: p.command, Stderr: p.public(stderr.data), Err: err}
+		return nil, &PluginError{Command: p.command, Stderr: p.public(stderr), Err: err}
 	}
 	return cred, nil
 }
@@ -195,10 +196,12 @@ func (o *output) Write(p []byte) (int, error) {
 type tail struct {
 	most int
 	data []byte
+	cut  bool // whether there was more before
 }
 
 // Write keeps the end of p.
 func (t *tail) Write(p []byte) (int, error) {
+	t.cut = t.cut || len(t.data)+len(p) > t.most
 	t.data = append(t.data, p[max(0, len(p)-t.most):]...)
 	t.data = t.data[max(0, len(t.data)-t.most):]
 	return len(p), nil

@@ -190,9 +190,9 @@ func TestPluginFailures(t *testing.T) {
 		{"a plugin that fails", map[string]string{"exit": "3", "stdout": "s3cret", "stderr": "no luck"}, nil, nil, `exit status 3: no luck`},
 		{
 			"a plugin that says too much",
-			map[string]string{"exit": "1", "stderr": strings.Repeat("a", 3000) + "the end"},
+			map[string]string{"exit": "1", "stderr": strings.Repeat("far too much ", 300) + "the end"},
 			nil, nil,
-			`exit status 1: ` + strings.Repeat("a", 2041) + "the end",
+			`exit status 1: ` + strings.Repeat("far too much ", 158)[2054-2041:] + "the end",
 		},
 		{
 			"a plugin that tells secrets",
@@ -268,6 +268,62 @@ func TestPluginFailures(t *testing.T) {
 				checkEnded(t, string(pid))
 			}
 		})
+	}
+}
+
+// TestPluginErrorHoldsNoHalfOfASecret promises that what a plugin printed is redacted before it is cut, so that no part of
+// a key or a token is left at the cut, wherever that is.
+func TestPluginErrorHoldsNoHalfOfASecret(t *testing.T) {
+	key := string(newPair(t, "ann").key)
+	body := strings.Split(strings.TrimSpace(key), "\n")
+	lines := body[1 : len(body)-1]
+	long := strings.Repeat(lines[0]+"\n", 2000) // longer than all that is kept
+	token := "eyJhbGciOiJSUzI1NiJ9." + strings.Repeat("s3cret", 20_000) + ".s3cret"
+	filler := strings.Repeat("no luck\n", 240)
+	for _, tc := range []struct{ name, stderr, want string }{
+		{"a key before the cut", key + filler, "no luck"},
+		{"a key across the cut", strings.Repeat("x ", 1000) + key + filler[:1900], "no luck"},
+		{"a key without an end", "failed: " + body[0] + "\n" + lines[0] + "\n" + lines[1], "failed: [redacted]"},
+		{"a key without a begin", lines[0] + "\n" + lines[1] + "\n" + body[len(body)-1] + "\n: failed", "[redacted] : failed"},
+		{"a key with neither", "failed: " + lines[0] + "\n" + lines[1], "failed: [redacted]"},
+		{"a key on one line", "failed: " + strings.ReplaceAll(key, "\n", `\n`), "failed: [redacted]"},
+		{"half a key on one line", strings.ReplaceAll(key, "\n", `\n`)[40:] + ", failed", "[redacted]"},
+		{"a key that is longer than what is kept", long + body[len(body)-1] + "\n: failed", "[redacted] : failed"},
+		{"a key that is longer than what is kept, without its end", "BEGIN\n" + long + ": failed", "[redacted]: failed"},
+		{"a token across the cut", token + " is not good", "is not good"},
+		{"a token that never ends", token, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlugin(t)
+			p.set(t, "exit", "1")
+			p.set(t, "stderr", tc.stderr)
+			_, err := send(t, p.start(t, nil).Layer, &bearer{}, nil)
+			failed, ok := errors.AsType[*auth.PluginError](err)
+			if !ok {
+				t.Fatalf("error = %v, want a PluginError", err)
+			}
+			for _, part := range []string{lines[0][:16], lines[0][48:], lines[len(lines)-1][:8], "s3cret"} {
+				if strings.Contains(err.Error(), part) {
+					t.Errorf("the error shows %q: %s", part, err)
+				}
+			}
+			if !strings.Contains(failed.Stderr, tc.want) || len(failed.Stderr) > 2<<10 {
+				t.Errorf("Stderr = %q, want %q in it", failed.Stderr, tc.want)
+			}
+		})
+	}
+}
+
+// TestPluginErrorHoldsNoArgument promises that the secrets among the arguments of a plugin are not in its error.
+func TestPluginErrorHoldsNoArgument(t *testing.T) {
+	p := newPlugin(t)
+	p.cfg.Exec.Args = []string{"get-token", "--client-secret=s3cret-1", "--password", "s3cret-2", "--issuer=https://idp"}
+	p.set(t, "exit", "1")
+	p.set(t, "stderr", "usage: get-token --client-secret=s3cret-1 --password s3cret-2 --issuer=https://idp")
+	_, err := send(t, p.start(t, nil).Layer, &bearer{}, nil)
+	const want = "usage: get-token --client-secret=[redacted] --password [redacted] --issuer=https://idp"
+	if failed, ok := errors.AsType[*auth.PluginError](err); !ok || failed.Stderr != want {
+		t.Errorf("error = %v\n want %s", err, want)
 	}
 }
 

@@ -32,6 +32,26 @@ func (n NamedUser) String() string { return fmt.Sprintf("user %q %s", n.Name, n.
 // Format prints as String does, whatever the verb is.
 func (n NamedUser) Format(f fmt.State, verb rune) { formatRedacted(f, verb, n.String(), n.String()) }
 
+// Format prints the name and the context, whatever the verb is.
+func (n NamedContext) Format(f fmt.State, verb rune) {
+	text := fmt.Sprintf("context %q %v", n.Name, n.Context)
+	formatRedacted(f, verb, text, text)
+}
+
+// Format prints the cluster, the user and the namespace, whatever the verb is.
+func (c Context) Format(f fmt.State, verb rune) {
+	text := fmt.Sprintf("{cluster: %s, user: %s, namespace: %s}", c.Cluster, c.User, c.Namespace)
+	formatRedacted(f, verb, text, text)
+}
+
+// Format prints the name, whatever the verb is.
+func (e Extension) Format(f fmt.State, verb rune) { formatRedacted(f, verb, e.text(), e.text()) }
+
+// MarshalJSON writes what Format prints. [Kubeconfig.Encode] writes a kubeconfig.
+func (e Extension) MarshalJSON() ([]byte, error) { return json.Marshal(e.text()) }
+
+func (e Extension) text() string { return fmt.Sprintf("extension %q", e.Name) }
+
 // String lists the fields that are set.
 func (c Cluster) String() string { return c.config().String() }
 

@@ -134,6 +134,9 @@ func TestPrintingPartsShowsNoSecret(t *testing.T) {
 		{new(config.AuthProvider), []string{"Config", "Unknown"}},
 		{new(config.Cluster), []string{"Unknown", "Extensions.Unknown"}},
 		{new(config.NamedCluster), []string{"Unknown", "Cluster.Unknown"}},
+		{new(config.Extension), []string{"Extension", "Unknown"}},
+		{new(config.Context), []string{"Unknown", "Extensions.Extension", "Extensions.Unknown"}},
+		{new(config.NamedContext), []string{"Unknown", "Context.Unknown", "Context.Extensions.Extension"}},
 		{new(config.User), []string{"ClientKeyData", "Token", "Password", "Exec.Args", "AuthProvider.Config", "Unknown"}},
 		{new(config.NamedUser), []string{"User.ClientKeyData", "User.Token", "User.Password", "User.Exec.Env.Value"}},
 		{new(config.Kubeconfig), []string{

@@ -1,0 +1,167 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Mark stands in text in place of a secret.
+const Mark = "[redacted]"
+
+// shortest is the length of the shortest secret that is searched for. Anything shorter is found in ordinary words.
+const shortest = 4
+
+// Secrets is a set of secrets. The zero value is empty. It is safe for concurrent use.
+type Secrets struct {
+	mu       sync.Mutex // guards what follows
+	secrets  []string
+	replacer *strings.Replacer // of all forms of the secrets; nil until it is needed
+}
+
+// Add adds secrets. Those of fewer than four bytes are ignored.
+func (s *Secrets) Add(secrets ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, secret := range secrets {
+		if len(secret) >= shortest && !slices.Contains(s.secrets, secret) {
+			s.secrets, s.replacer = append(s.secrets, secret), nil
+		}
+	}
+}
+
+// AddHeader adds the credentials in the header of a request.
+func (s *Secrets) AddHeader(h http.Header) {
+	for _, name := range []string{"Authorization", "Proxy-Authorization"} {
+		s.Add(h[name]...)
+	}
+	for _, cookies := range h["Cookie"] {
+		for cookie := range strings.SplitSeq(cookies, ";") {
+			_, value, _ := strings.Cut(strings.TrimSpace(cookie), "=")
+			s.Add(value)
+		}
+	}
+}
+
+// AddPassword adds a password, alone and as it is sent with its user name.
+func (s *Secrets) AddPassword(user, password string) {
+	if password != "" {
+		s.Add("Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	}
+}
+
+// Text returns text without the secrets in it, in whichever of the usual forms they are.
+func (s *Secrets) Text(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.secrets) == 0 || text == "" {
+		return text
+	}
+	if s.replacer == nil {
+		var all []string
+		for _, secret := range s.secrets {
+			for _, part := range parts(secret) {
+				all = append(all, forms(part)...)
+			}
+		}
+		slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // the longest that fits is replaced
+		var pairs []string
+		for _, form := range all {
+			if len(form) >= shortest {
+				pairs = append(pairs, form, Mark)
+			}
+		}
+		s.replacer = strings.NewReplacer(pairs...)
+	}
+	return s.replacer.Replace(text)
+}
+
+// Error returns an error whose text holds no secret. It is err itself if that is true of it, and wraps it otherwise.
+func (s *Secrets) Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if clean := s.Text(text); clean != text {
+		return &redacted{clean, err}
+	}
+	return err
+}
+
+// Strings removes the secrets from all strings in the value that v points to. Its maps and interfaces are not searched.
+func (s *Secrets) Strings(v any) { s.strings(reflect.ValueOf(v)) }
+
+func (s *Secrets) strings(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			s.strings(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			s.strings(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			s.strings(v.Index(i))
+		}
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(s.Text(v.String()))
+		}
+	default: // holds no text
+	}
+}
+
+// redacted is an error with another text.
+type redacted struct {
+	text string
+	err  error
+}
+
+// Error returns the text without secrets.
+func (e *redacted) Error() string { return e.text }
+
+// Unwrap returns the error whose text it is.
+func (e *redacted) Unwrap() error { return e.err }
+
+// parts returns a secret and what a server may make of it: without the scheme of an Authorization header, decoded, and the
+// payload and the signature of a JWT.
+func parts(secret string) []string {
+	all := []string{secret}
+	scheme, rest, ok := strings.Cut(secret, " ")
+	if rest = strings.TrimSpace(rest); ok && rest != "" {
+		all = append(all, rest)
+	}
+	if ok && strings.EqualFold(scheme, "Basic") {
+		if pair, err := base64.StdEncoding.DecodeString(rest); err == nil {
+			_, password, _ := strings.Cut(string(pair), ":")
+			all = append(all, string(pair), password,
+				base64.RawStdEncoding.EncodeToString(pair), base64.URLEncoding.EncodeToString(pair), base64.RawURLEncoding.EncodeToString(pair))
+		}
+	}
+	if jwt := strings.Split(all[len(all)-1], "."); len(jwt) == 3 {
+		all = append(all, jwt[1], jwt[2])
+	}
+	return all
+}
+
+// forms returns text as it stands in JSON, HTML and URLs.
+func forms(text string) []string {
+	all := []string{text, url.QueryEscape(text), url.PathEscape(text), html.EscapeString(text)}
+	if quoted, err := json.Marshal(text); err == nil {
+		inside := string(quoted[1 : len(quoted)-1])
+		all = append(all, inside, strings.ReplaceAll(inside, "/", `\/`))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,58 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/kube-go/sdk/client/internal/redact"
+	"github.com/kube-go/sdk/core"
+)
+
+// sentKey is the key of the credentials that the attempts of one call have sent. The layer explain, which stands below
+// all that set a header, notes them; whatever makes an error or a log line of a response removes them.
+type sentKey struct{}
+
+func rememberSent(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sentKey{}, new(redact.Secrets))
+}
+
+// noteSent adds the credentials in a request to those of its call.
+func noteSent(r *http.Request) {
+	if sent, ok := r.Context().Value(sentKey{}).(*redact.Secrets); ok {
+		sent.AddHeader(r.Header)
+	}
+}
+
+// sent returns the credentials that a call has sent to the server, and to the proxy on the way.
+func (c *Client) sent(ctx context.Context) *redact.Secrets {
+	sent, ok := ctx.Value(sentKey{}).(*redact.Secrets)
+	if !ok {
+		sent = new(redact.Secrets)
+	}
+	if proxy, err := proxyOf(c.config); err == nil && proxy != nil {
+		password, _ := proxy.User.Password()
+		sent.AddPassword(proxy.User.Username(), password)
+	}
+	return sent
+}
+
+// sentFor returns the credentials that were sent for a response.
+func (c *Client) sentFor(resp *http.Response) *redact.Secrets {
+	if resp.Request == nil { // as a Transport or Middleware of the user's may return it
+		return c.sent(context.Background())
+	}
+	return c.sent(resp.Request.Context())
+}
+
+// withoutSent returns an error that was read from the body of a response, without the credentials that were sent for it.
+func (c *Client) withoutSent(resp *http.Response, err error) error {
+	sent := c.sentFor(resp)
+	if status, ok := errors.AsType[*core.StatusError](err); ok {
+		sent.Strings(&status.Status)
+	}
+	return sent.Error(err)
+}
