@@ -27,11 +27,7 @@ func useProxy(t *http.Transport, cfg *config.Config, dialer *net.Dialer) error {
 	if proxy.Scheme == "https" {
 		// The transport would verify the proxy by the settings that are meant for the server: its name, its authority and
 		// our certificate. So the connection to the proxy is secured here, and looks plain to the transport.
-		tlsConfig, err := proxyTLS(cfg, proxy.Hostname())
-		if err != nil {
-			return err
-		}
-		t.DialContext = dialTLS(dialer, tlsConfig)
+		t.DialContext = dialTLS(dialer, proxyTLS(cfg, proxy.Hostname()))
 		if proxy.Port() == "" {
 			proxy.Host = net.JoinHostPort(proxy.Hostname(), "443")
 		}
@@ -61,6 +57,10 @@ func proxyOf(cfg *config.Config) (*url.URL, error) {
 	if proxy == nil && err == nil {
 		return nil, nil
 	}
+	if err != nil && strings.Contains(err.Error(), "CGI") {
+		return nil, errors.New("HTTP_PROXY is set in a program that runs under CGI (REQUEST_METHOD is set), where it may come from " +
+			"a request's header Proxy: name the proxy in proxy-url, or unset HTTP_PROXY")
+	}
 	// What is not a URL is taken for the name of a host, with http:// before it.
 	schemes := []string{"http", "https", "socks5", "socks5h"}
 	if err != nil || !slices.Contains(schemes, proxy.Scheme) || proxy.Hostname() == "" || strings.HasSuffix(proxy.Host, ":") {
@@ -72,17 +72,17 @@ func proxyOf(cfg *config.Config) (*url.URL, error) {
 
 // proxyTLS returns the settings for the connection to an https proxy. Its certificate may be signed by an authority of
 // the system or of the configuration.
-func proxyTLS(cfg *config.Config, host string) (*tls.Config, error) {
+func proxyTLS(cfg *config.Config, host string) *tls.Config {
 	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: cfg.InsecureSkipTLSVerify}
-	ca, err := contents(cfg.CAFile, cfg.CAData)
-	if len(ca) == 0 || err != nil {
-		return t, err
+	if len(cfg.CAData) == 0 {
+		return t
 	}
+	var err error
 	if t.RootCAs, err = x509.SystemCertPool(); err != nil {
 		t.RootCAs = x509.NewCertPool()
 	}
-	t.RootCAs.AppendCertsFromPEM(ca)
-	return t, nil
+	t.RootCAs.AppendCertsFromPEM(cfg.CAData)
+	return t
 }
 
 // dialTLS returns a function that makes connections secured by TLS.

@@ -377,6 +377,10 @@ explicit socks5://own.test
 			t.Errorf("HTTPS_PROXY=%s: %s", bad, got)
 		}
 	}
+	got = run("HTTP_PROXY=http://me:hunter2@proxy.test", "REQUEST_METHOD=GET")
+	if !strings.Contains(got, "runs under CGI (REQUEST_METHOD is set)") || strings.Contains(got, "hunter2") {
+		t.Errorf("HTTP_PROXY under CGI: %s", got)
+	}
 }
 
 func errorText(err error) string {

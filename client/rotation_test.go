@@ -5,10 +5,12 @@ package client_test
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -138,6 +140,48 @@ func TestClientCertificateData(t *testing.T) {
 			got, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "x", nil)
 			if err != nil || got.Name != "me" {
 				t.Errorf("Get = %+v, %v; want an object named me", got, err)
+			}
+		})
+	}
+}
+
+// TestClientCertificateIsSentWhateverAuthoritiesTheServerNames promises that a certificate is presented also to a server
+// that asks for those of other authorities, as with client-go: the server says why it refuses it, or takes it.
+func TestClientCertificateIsSentWhateverAuthoritiesTheServerNames(t *testing.T) {
+	checkGoroutines(t)
+	ca, other, users := newAuthority(t), newAuthority(t), newAuthority(t)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(other.pem)
+	p := users.issue(t, "me", time.Hour)
+	for _, tc := range []struct {
+		name string
+		auth tls.ClientAuthType
+		want string
+	}{
+		{"that takes any", tls.RequireAnyClientCert, ""},
+		{"that verifies it", tls.RequireAndVerifyClientCert, "the server refuses the client certificate: renew it, or take the one for this cluster"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				reply(w, 200, jsonType, configMapJSON(t, r.TLS.PeerCertificates[0].Subject.CommonName, "green"))
+			}))
+			s.Config.ErrorLog = discard()
+			s.TLS = &tls.Config{
+				MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{ca.issue(t, "kube", time.Hour).load(t)},
+				ClientAuth: tc.auth, ClientCAs: pool,
+			}
+			s.StartTLS()
+			defer s.Close()
+			c := newClient(t, &client.Options{Retry: once(), Config: &config.Config{
+				Server: s.URL, TLSServerName: "kube", CAData: ca.pem, ClientCertData: p.cert, ClientKeyData: config.Secret(p.key),
+			}})
+			defer c.CloseIdleConnections()
+			got, err := client.Namespaced[leanConfigMap](c, "prod").Get(t.Context(), "x", nil)
+			switch {
+			case tc.want == "" && (err != nil || got.Name != "me"):
+				t.Errorf("Get = %v, %v; want an object named me", got, err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("error = %v, want %q in it", err, tc.want)
 			}
 		})
 	}

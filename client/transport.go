@@ -4,11 +4,13 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -31,6 +33,13 @@ const (
 	pingTimeout      = 10 * time.Second
 )
 
+// rereadTime is how long files are taken to be unchanged because their time and size are. Some tools replace files and keep
+// both, such as rsync with -t, OSTree and Nix, so after that time the contents are compared.
+const rereadTime = 10 * time.Second
+
+// fileBytes is how large a file of certificates may be.
+const fileBytes = 16 << 20
+
 // headerBytes is how long the header of an answer may be.
 const headerBytes = 1 << 20
 
@@ -49,7 +58,9 @@ type transport struct {
 
 	mu      sync.Mutex // guards what follows
 	current *http.Transport
-	stamp   []fileStamp
+	loaded  *config.Config   // cfg with the contents of its files in place of their names
+	stamp   []os.FileInfo    // of the files, nil for one that is missing
+	read    time.Time        // when the files were read last
 	cert    *tls.Certificate // of certs
 	retired []retired        // the latest before the current one, oldest first
 }
@@ -59,12 +70,6 @@ type transport struct {
 type retired struct {
 	*http.Transport
 	at time.Time
-}
-
-// fileStamp changes when a file does.
-type fileStamp struct {
-	modified time.Time
-	size     int64
 }
 
 // newTransports returns the transports of a configuration: for requests, and for those that are upgraded to streams.
@@ -95,9 +100,12 @@ func newTransport(cfg *config.Config, protocols *http.Protocols, certs certSourc
 			t.files = append(t.files, file)
 		}
 	}
-	t.stamp = stampsOf(t.files)
-	current, err := newHTTP(cfg, protocols, nil)
-	t.current = current
+	t.stamp, t.read = stampsOf(t.files), time.Now()
+	var err error
+	if t.loaded, err = loadFiles(cfg); err != nil {
+		return nil, err
+	}
+	t.current, err = newHTTP(t.loaded, protocols, nil)
 	return t, err
 }
 
@@ -136,31 +144,69 @@ func (t *transport) closeRetired() {
 func (t *transport) connection(cert *tls.Certificate) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	stamp := stampsOf(t.files)
-	if cert == t.cert && slices.Equal(stamp, t.stamp) {
+	now, stamp := time.Now(), stampsOf(t.files)
+	fresh := len(t.files) == 0 || now.Sub(t.read) < rereadTime
+	if cert == t.cert && fresh && slices.EqualFunc(stamp, t.stamp, sameStamp) {
 		return t.current
 	}
-	next, err := newHTTP(t.cfg, t.protocols, cert)
+	t.read = now
+	loaded, err := loadFiles(t.cfg)
+	switch {
+	case err != nil:
+		return t.current
+	case cert == t.cert && sameFiles(loaded, t.loaded):
+		t.stamp = stamp
+		return t.current
+	}
+	next, err := newHTTP(loaded, t.protocols, cert)
 	if err != nil {
 		return t.current
 	}
-	t.retired = append(t.retired, retired{t.current, time.Now()})
+	t.retired = append(t.retired, retired{t.current, now})
 	t.closeRetired()
-	t.current, t.stamp, t.cert = next, stamp, cert
+	t.current, t.loaded, t.stamp, t.cert = next, loaded, stamp, cert
 	return next
 }
 
-func stampsOf(files []string) []fileStamp {
-	if len(files) == 0 {
-		return nil
-	}
-	stamps := make([]fileStamp, len(files))
+func stampsOf(files []string) []os.FileInfo {
+	stamps := make([]os.FileInfo, len(files))
 	for i, file := range files {
 		if info, err := os.Stat(file); err == nil {
-			stamps[i] = fileStamp{info.ModTime(), info.Size()}
+			stamps[i] = info
 		}
 	}
 	return stamps
+}
+
+func sameStamp(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// loadFiles returns a configuration with the contents of the files that it names for TLS in place of their names.
+func loadFiles(cfg *config.Config) (*config.Config, error) {
+	loaded := *cfg
+	loaded.CAFile, loaded.ClientCertFile, loaded.ClientKeyFile = "", "", ""
+	var err error
+	if loaded.CAData, err = contents(cfg.CAFile, cfg.CAData); err != nil {
+		return nil, fmt.Errorf("certificate-authority: %w", err)
+	}
+	if loaded.ClientCertData, err = contents(cfg.ClientCertFile, cfg.ClientCertData); err != nil {
+		return nil, fmt.Errorf("client-certificate: %w", err)
+	}
+	key, err := contents(cfg.ClientKeyFile, []byte(cfg.ClientKeyData))
+	if err != nil {
+		return nil, fmt.Errorf("client-key: %w", err)
+	}
+	loaded.ClientKeyData = config.Secret(key)
+	return &loaded, nil
+}
+
+// sameFiles reports whether two loaded configurations have the same contents of files.
+func sameFiles(a, b *config.Config) bool {
+	return bytes.Equal(a.CAData, b.CAData) && bytes.Equal(a.ClientCertData, b.ClientCertData) && a.ClientKeyData == b.ClientKeyData
 }
 
 // checkPlain refuses to send secrets in clear text. What was loaded from a kubeconfig holds none when it means http.
@@ -173,15 +219,14 @@ func checkPlain(cfg *config.Config) error {
 	return nil
 }
 
-// newHTTP reads the files of a configuration and returns a transport with what they hold, and with a client certificate
-// unless it is nil.
+// newHTTP returns a transport for a loaded configuration, with another client certificate unless that is nil.
 func newHTTP(cfg *config.Config, protocols *http.Protocols, cert *tls.Certificate) (*http.Transport, error) {
 	tlsConfig, err := newTLS(cfg)
 	if err != nil {
 		return nil, err
 	}
 	if cert != nil {
-		tlsConfig.Certificates = []tls.Certificate{*cert}
+		presents(tlsConfig, cert)
 	}
 	dialer := &net.Dialer{
 		Timeout: dialTimeout,
@@ -208,42 +253,47 @@ func newTLS(cfg *config.Config) (*tls.Config, error) {
 		ServerName:         cfg.TLSServerName,
 		InsecureSkipVerify: cfg.InsecureSkipTLSVerify,
 	}
-	ca, err := contents(cfg.CAFile, cfg.CAData)
-	if err != nil {
-		return nil, fmt.Errorf("certificate-authority: %w", err)
-	}
-	if len(ca) > 0 {
+	if len(cfg.CAData) > 0 {
 		t.RootCAs = x509.NewCertPool()
-		if !t.RootCAs.AppendCertsFromPEM(ca) {
+		if !t.RootCAs.AppendCertsFromPEM(cfg.CAData) {
 			return nil, errors.New("certificate-authority: no PEM certificate in it")
 		}
 	}
-	cert, err := contents(cfg.ClientCertFile, cfg.ClientCertData)
-	if err != nil {
-		return nil, fmt.Errorf("client-certificate: %w", err)
-	}
-	key, err := contents(cfg.ClientKeyFile, []byte(cfg.ClientKeyData))
-	if err != nil {
-		return nil, fmt.Errorf("client-key: %w", err)
-	}
-	if len(cert) > 0 {
-		pair, err := tls.X509KeyPair(cert, key)
+	if len(cfg.ClientCertData) > 0 {
+		pair, err := tls.X509KeyPair(cfg.ClientCertData, []byte(cfg.ClientKeyData))
 		if err != nil {
 			return nil, fmt.Errorf("client-certificate: %w", err)
 		}
-		t.Certificates = []tls.Certificate{pair}
+		presents(t, &pair)
 	}
 	return t, nil
 }
 
-// contents returns what a file holds, or else data. A file that is empty is being written.
+// presents makes a client present a certificate to each server that asks for one, as client-go does it. Of its own accord
+// package tls withholds a certificate whose authority is not among those that the server names, and the server then knows
+// nothing of it: its refusal would be that of a client without a certificate.
+func presents(t *tls.Config, cert *tls.Certificate) {
+	t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
+}
+
+// contents returns the contents of a file, or data when no file is named. A file that is empty is being written.
 func contents(file string, data []byte) ([]byte, error) {
 	if file == "" {
 		return data, nil
 	}
-	data, err := os.ReadFile(file)
-	if err == nil && len(data) == 0 {
-		err = &fs.PathError{Op: "read", Path: file, Err: errors.New("is empty")}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
 	}
-	return data, err
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, fileBytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) == 0:
+		return nil, &fs.PathError{Op: "read", Path: file, Err: errors.New("is empty")}
+	case len(data) > fileBytes:
+		return nil, &fs.PathError{Op: "read", Path: file, Err: fmt.Errorf("is larger than %d bytes", fileBytes)}
+	}
+	return data, nil
 }
