@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -225,12 +226,12 @@ func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, er
 }
 
 func (c *Client) httpRequest(ctx context.Context, r *request.Request) (*http.Request, error) {
-	path, err := url.PathUnescape(r.Path)
+	unescaped, err := url.PathUnescape(r.Path)
 	if err != nil {
 		return nil, fmt.Errorf("request path: %w", err)
 	}
 	u := *c.base
-	u.Path, u.RawPath = c.base.Path+path, c.base.EscapedPath()+r.Path
+	u.Path, u.RawPath = c.base.Path+unescaped, c.base.EscapedPath()+r.Path
 	u.RawQuery = r.Query.Encode()
 	var body io.Reader
 	if r.Body != nil {
@@ -275,7 +276,8 @@ func baseURL(server string) (*url.URL, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("server %s: holds a query or a fragment; remove it", u)
 	}
-	u.Path = strings.TrimRight(u.Path, "/")
-	u.RawPath = strings.TrimRight(u.RawPath, "/")
-	return u, nil
+	// As client-go does it: a server or a proxy may redirect from a path with "//" in it, or not know it.
+	u.RawPath = strings.TrimRight(path.Clean("/"+u.EscapedPath()), "/")
+	u.Path, err = url.PathUnescape(u.RawPath)
+	return u, err
 }

@@ -110,6 +110,8 @@ func TestPluginOutput(t *testing.T) {
 		{"a token", `{` + v1 + `,"status":{"token":"s3cret"}}`, "s3cret", ""},
 		{"a token with a spec", `{` + v1 + `,"spec":{"interactive":false},"status":{"token":"s3cret"}}`, "s3cret", ""},
 		{"YAML", "kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1\nstatus: {token: s3cret}\n", "s3cret", ""},
+		{"a token without a kind", `{"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"s3cret"}}`, "s3cret", ""},
+		{"a token without a kind and a version", `{"status":{"token":"s3cret"}}`, "", "what it printed is no ExecCredential"},
 		{"a token and its end", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":"2199-01-01T00:00:00Z"}}`, "s3cret", ""},
 		{"a token and no end", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":null}}`, "s3cret", ""},
 		{"nothing", " \n", "", "printed nothing"},

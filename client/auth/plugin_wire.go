@@ -105,7 +105,11 @@ func decodeCredential(data []byte, apiVersion string) (*credential, error) {
 		}
 	}
 	var printed execCredential
-	if err := json.Unmarshal(data, &printed); err != nil || printed.Kind != credentialKind {
+	err := json.Unmarshal(data, &printed)
+	if printed.Kind == "" && printed.APIVersion != "" { // which client-go takes
+		printed.Kind = credentialKind
+	}
+	if err != nil || printed.Kind != credentialKind {
 		return nil, errors.New(shape)
 	}
 	switch status := printed.Status; {

@@ -167,7 +167,8 @@ func (d *decoder) list(raw json.RawMessage, into reflect.Value) {
 	into.Set(list)
 }
 
-// scalar leaves text, booleans and plain collections to encoding/json, and words its errors without the value.
+// scalar leaves strings, booleans and collections of them to encoding/json, and words its errors without the value. It
+// names the element of a collection that is wrong.
 func (d *decoder) scalar(raw json.RawMessage, into reflect.Value) {
 	err := json.Unmarshal(raw, into.Addr().Interface())
 	if err == nil {
@@ -178,6 +179,9 @@ func (d *decoder) scalar(raw json.RawMessage, into reflect.Value) {
 		d.add("encode the content of the file with base64", "is not base64")
 		return
 	}
+	if d.elements(raw, into.Type()) {
+		return
+	}
 	remedy := ""
 	if into.Kind() == reflect.String && raw[0] != '{' && raw[0] != '[' {
 		remedy = "put it in quotes"
@@ -185,20 +189,45 @@ func (d *decoder) scalar(raw json.RawMessage, into reflect.Value) {
 	d.add(remedy, "want %s, got %s", wanted(into.Type()), describe(raw))
 }
 
+// elements reports the elements of a collection that are of the wrong type, and whether raw is such a collection at all.
+func (d *decoder) elements(raw json.RawMessage, t reflect.Type) bool {
+	switch {
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		var items []json.RawMessage
+		if json.Unmarshal(raw, &items) != nil {
+			return false
+		}
+		for i, item := range items {
+			d.at(fmt.Sprintf("number %d", i+1), func() { d.scalar(item, reflect.New(t.Elem()).Elem()) })
+		}
+		return true
+	case t.Kind() == reflect.Map:
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) != nil {
+			return false
+		}
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			d.at(strconv.Quote(name), func() { d.scalar(members[name], reflect.New(t.Elem()).Elem()) })
+		}
+		return true
+	}
+	return false
+}
+
 func wanted(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.String:
-		return "text"
+		return "a string"
 	case t.Kind() == reflect.Bool:
-		return "true or false"
+		return "a boolean"
 	case t == reflect.TypeFor[[]byte]():
-		return "text in base64"
+		return "a string in base64"
 	case t.Kind() == reflect.Slice:
-		return "a list of text"
+		return "a list of strings"
 	case t == reflect.TypeFor[map[string][]string]():
-		return "a mapping to lists of text"
+		return "a mapping to lists of strings"
 	}
-	return "a mapping to text"
+	return "a mapping to strings"
 }
 
 // describe names the type of a JSON value that is not null, and never the value.
@@ -209,9 +238,9 @@ func describe(raw json.RawMessage) string {
 	case '[':
 		return "a list"
 	case '"':
-		return "text"
+		return "a string"
 	case 't', 'f':
-		return "true or false"
+		return "a boolean"
 	}
 	return "a number"
 }

@@ -31,7 +31,9 @@
 // Files mean what they mean to kubectl, and these are errors instead of surprises: a key that is there twice, a field
 // whose name is only spelled wrongly (Token, client_key), a context whose cluster or user does not exist, a key without
 // its certificate, a KUBECONFIG of which no file exists, a service account without a readable ca.crt. Further YAML
-// documents in a file are merged, where kubectl ignores them.
+// documents in a file are merged, where kubectl ignores them. A server that is written without a scheme is reached by
+// https when the kubeconfig has a certificate authority, a client certificate or insecure-skip-tls-verify, where kubectl
+// speaks http to it and leaves the credentials out.
 //
 // # Secrets
 //

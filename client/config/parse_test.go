@@ -273,26 +273,26 @@ func TestParseSaysWhereAndWhat(t *testing.T) {
 			"/k:3: x is there twice: remove one",
 		},
 		{"a list", "[1]", "/k: want a mapping, got a list"},
-		{"text, a certificate perhaps", "just text", "/k: want a mapping, got text"},
+		{"text, a certificate perhaps", "just text", "/k: want a mapping, got a string"},
 		{"a number", "12", "/k: want a mapping, got a number"},
 		{"a mapping for a list", "clusters: {}", "/k: clusters: want a list, got a mapping"},
-		{"no mapping in a list", "clusters: [true]", "/k: cluster number 1: want a mapping, got true or false"},
+		{"no mapping in a list", "clusters: [true]", "/k: cluster number 1: want a mapping, got a boolean"},
 		{
 			"a number for a name", "users: [{name: a}, {name: 12}]",
-			"/k: user number 2: name: want text, got a number: put it in quotes",
+			"/k: user number 2: name: want a string, got a number: put it in quotes",
 		},
 		{
 			"a number for text", "users: [{name: a, user: {password: 12}}]",
-			`/k: user "a": password: want text, got a number: put it in quotes`,
+			`/k: user "a": password: want a string, got a number: put it in quotes`,
 		},
 		{
 			"yes for text", "users: [{name: a, user: {username: yes}}]",
-			`/k: user "a": username: want text, got true or false: put it in quotes`,
+			`/k: user "a": username: want a string, got a boolean: put it in quotes`,
 		},
-		{"a list for text", "current-context: [a]", "/k: current-context: want text, got a list"},
+		{"a list for text", "current-context: [a]", "/k: current-context: want a string, got a list"},
 		{
 			"text for true", "clusters: [{name: a, cluster: {insecure-skip-tls-verify: 'true'}}]",
-			`/k: cluster "a": insecure-skip-tls-verify: want true or false, got text`,
+			`/k: cluster "a": insecure-skip-tls-verify: want a boolean, got a string`,
 		},
 		{
 			"no base64", "clusters: [{name: a, cluster: {certificate-authority-data: '-----BEGIN'}}]",
@@ -300,33 +300,42 @@ func TestParseSaysWhereAndWhat(t *testing.T) {
 		},
 		{
 			"a number for base64", "users: [{name: a, user: {client-key-data: 12}}]",
-			`/k: user "a": client-key-data: want text in base64, got a number`,
+			`/k: user "a": client-key-data: want a string in base64, got a number`,
 		},
 		{
 			"text for a list", "users: [{name: a, user: {as-groups: b}}]",
-			`/k: user "a": as-groups: want a list of text, got text`,
+			`/k: user "a": as-groups: want a list of strings, got a string`,
 		},
 		{
 			"text for lists", "users: [{name: a, user: {as-user-extra: {b: c}}}]",
-			`/k: user "a": as-user-extra: want a mapping to lists of text, got a mapping`,
+			`/k: user "a": as-user-extra."b": want a list of strings, got a string`,
 		},
 		{
 			"a number in a nested stanza", "users: [{name: a, user: {exec: {env: [{name: B, value: 1}]}}}]",
-			`/k: user "a": exec.env."B".value: want text, got a number: put it in quotes`,
+			`/k: user "a": exec.env."B".value: want a string, got a number: put it in quotes`,
+		},
+		{
+			"numbers in a list", "users: [{name: a, user: {exec: {args: [a, 1, true]}}}]",
+			`/k: user "a": exec.args.number 2: want a string, got a number: put it in quotes` + "\n" +
+				`/k: user "a": exec.args.number 3: want a string, got a boolean: put it in quotes`,
+		},
+		{
+			"a number in a list in a mapping", "users: [{name: a, user: {as-user-extra: {b: [1]}}}]",
+			`/k: user "a": as-user-extra."b".number 1: want a string, got a number: put it in quotes`,
 		},
 		{
 			"a number in a mapping", "users: [{name: a, user: {auth-provider: {config: {expiry: 1}}}}]",
-			`/k: user "a": auth-provider.config: want a mapping to text, got a mapping`,
+			`/k: user "a": auth-provider.config."expiry": want a string, got a number: put it in quotes`,
 		},
 		{"another kind", "kind: Pod\napiVersion: v1\n", `/k: kind: is "Pod", a kubeconfig has Config`},
 		{"another version", "apiVersion: v2\n", `/k: apiVersion: is "v2", only v1 is known`},
 		{
 			"several mistakes at once",
 			"current-context: 1\nclusters: [{name: a, cluster: {server: 2, proxy-url: 3}}]\ncontexts: 4\n",
-			"/k: cluster \"a\": server: want text, got a number: put it in quotes\n" +
-				"/k: cluster \"a\": proxy-url: want text, got a number: put it in quotes\n" +
+			"/k: cluster \"a\": server: want a string, got a number: put it in quotes\n" +
+				"/k: cluster \"a\": proxy-url: want a string, got a number: put it in quotes\n" +
 				"/k: contexts: want a list, got a number\n" +
-				"/k: current-context: want text, got a number: put it in quotes",
+				"/k: current-context: want a string, got a number: put it in quotes",
 		},
 		{
 			"names that are there twice",

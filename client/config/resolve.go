@@ -105,11 +105,12 @@ func (k *Kubeconfig) checkSpelling() error {
 	return errors.Join(c.errs...)
 }
 
-// stanzas are the ones that were chosen. Those without a name are empty.
+// stanzas are the ones that were chosen. Those without a name are empty, but for a user whose entry has an empty name.
 type stanzas struct {
 	context NamedContext
 	cluster NamedCluster
 	user    NamedUser
+	unnamed bool // whether user is such an entry
 }
 
 func (k *Kubeconfig) choose(o *Options) (*stanzas, error) {
@@ -154,14 +155,13 @@ func (s *stanzas) chooseCluster(k *Kubeconfig, o *Options) error {
 
 func (s *stanzas) chooseUser(k *Kubeconfig, o *Options) error {
 	name := cmp.Or(o.User, s.context.Context.User)
-	if name == "" {
-		return nil // anonymous
-	}
 	found := find(k.Users, name)
 	switch {
-	case found != nil:
-		s.user = *found
+	case found != nil: // also for a context without a user when there is an entry named ""
+		s.user, s.unnamed = *found, name == ""
 		return nil
+	case name == "":
+		return nil // anonymous
 	case o.User != "":
 		return k.place().errorf("", "", "%s", missing("user", name, names(k.Users)))
 	}
@@ -187,11 +187,15 @@ func stanzaPlace(kind, name, file string) place {
 }
 
 func (s *stanzas) places() places {
-	return places{
+	p := places{
 		cluster: stanzaPlace("cluster", s.cluster.Name, s.cluster.Cluster.Origin),
 		user:    stanzaPlace("user", s.user.Name, s.user.User.Origin),
 		context: s.contextPlace(),
 	}
+	if s.unnamed {
+		p.user = place{file: s.user.User.Origin, stanza: `user ""`}
+	}
+	return p
 }
 
 // source words where the configuration came from.
@@ -274,7 +278,8 @@ func resolvePath(origin, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// serverURL completes a server written as HOST or HOST:PORT: https if anything says that TLS is meant, else http.
+// serverURL completes a server written as HOST or HOST:PORT: https if anything says that TLS is meant, else http. client-go
+// speaks http then, without the credentials, since it looks at the rest of the configuration afterwards.
 // What is neither that nor a URL is returned as it is, for validation to report.
 func serverURL(cfg *Config) string {
 	u, err := url.Parse(cfg.Server)

@@ -512,3 +512,24 @@ clusters: [{name: c, cluster: {server: "https://c", certificate-authority: ca.cr
 		t.Errorf("%v is not fs.ErrNotExist", err)
 	}
 }
+
+// TestUserWithoutANameIsUsedByAContextWithoutAUser promises that an entry of the list of users whose name is empty is not
+// dropped, and that a mistake in it is reported with its place.
+func TestUserWithoutANameIsUsedByAContextWithoutAUser(t *testing.T) {
+	resolve := func(user string) (*config.Config, error) {
+		t.Helper()
+		kc, err := config.Parse([]byte("current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n"+
+			"clusters: [{name: k, cluster: {server: 'https://k'}}]\nusers: [{name: '', user: {"+user+"}}]\n"), "/k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kc.Config(t.Context(), nil)
+	}
+	if cfg, err := resolve("token: abc"); err != nil || cfg.BearerToken != "abc" {
+		t.Errorf("Config = %v, %v; want one with the token", cfg, err)
+	}
+	_, err := resolve("token: abc, username: ann")
+	if want := `/k: user "": username: is given, and so is a token: keep one of the two`; err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}

@@ -161,6 +161,12 @@ func userCases() []kubeconfigCase {
 		{
 			name: "a certificate that has expired, and a token", files: map[string]string{"home/.kube/config": simple(server, "client-certificate-data: $OLDCERT, client-key-data: $OLDKEY, token: abc")},
 		},
+		{
+			name: "a user without a name, and a context without a user", files: map[string]string{
+				"home/.kube/config": "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n" +
+					"clusters: [{name: k, cluster: {" + server + "}}]\nusers: [{name: '', user: {token: abc}}]\n",
+			},
+		},
 		one("somebody else", server, "token: abc, as: jane, as-uid: '7', as-groups: [a, b], as-user-extra: {reason: [p, q]}"),
 		one("somebody else over http", "server: 'http://localhost:8001'", "token: abc, as: jane, as-groups: [a]"),
 		one("a plugin", server, "exec: {"+exec+", interactiveMode: IfAvailable, args: [a, b], env: [{name: A, value: b}, {name: C, value: ''}]}"),
@@ -202,6 +208,22 @@ func clusterCases() []kubeconfigCase {
 			because: "client-go decides before it looks at the rest: it speaks http, and sends no credentials",
 			adjust: func(theirs *outcome) {
 				theirs.Host, theirs.Insecure, theirs.Token = "https://k:8443", true, "abc"
+			},
+		},
+		{
+			name:    "a server without a scheme, and an authority",
+			files:   map[string]string{"home/.kube/config": simple("server: 'k:8443', certificate-authority-data: $CERT", "token: abc")},
+			because: "client-go decides before it looks at the rest: it speaks http, and sends no credentials",
+			adjust: func(theirs *outcome) {
+				theirs.Host, theirs.CA, theirs.Token = "https://k:8443", string(validPair().cert), "abc"
+			},
+		},
+		{
+			name:    "a server without a scheme, and a client certificate",
+			files:   map[string]string{"home/.kube/config": simple("server: 'k:8443'", "client-certificate-data: $CERT, client-key-data: $KEY")},
+			because: "client-go decides before it looks at the rest: it speaks http, and sends no credentials",
+			adjust: func(theirs *outcome) {
+				theirs.Host, theirs.Cert, theirs.Key = "https://k:8443", string(validPair().cert), string(validPair().key)
 			},
 		},
 		one("an address of version six", "server: 'https://[::1]:6443'", "token: abc"),
@@ -327,6 +349,8 @@ func mistakeCases() []kubeconfigCase {
 		strict(fails("a provider that nobody knows", `"ldap" is not known`, server, "auth-provider: {name: ldap}"), later),
 		strict(fails("a field whose name is misspelled", `Token: is not a field: write "token"`, server, "Token: abc"), silent),
 		strict(fails("a placeholder", "is the placeholder", server, "token: REDACTED"), later),
-		fails("a field of the wrong type", "insecure-skip-tls-verify: want true or false", server+", insecure-skip-tls-verify: 'yes'", "token: abc"),
+		fails("a number among the arguments of a plugin", `exec.args.number 1: want a string, got a number: put it in quotes`, server,
+			"exec: {"+exec+", args: [1]}"),
+		fails("a field of the wrong type", "insecure-skip-tls-verify: want a boolean", server+", insecure-skip-tls-verify: 'yes'", "token: abc"),
 	}
 }

@@ -584,3 +584,36 @@ func subresourceCases() []requestCase {
 		},
 	}
 }
+
+// TestServerPathsAreCleaned promises that the path of a server is joined with that of a request as client-go does it.
+func TestServerPathsAreCleaned(t *testing.T) {
+	r := newRecorder(t)
+	for _, tc := range []struct{ path, because, ours string }{
+		{path: ""},
+		{path: "/"},
+		{path: "//"},
+		{path: "/a/b"},
+		{path: "/a/b/"},
+		{path: "//a//b//"},
+		{path: "/a/./b/../c"},
+		{path: "/a%2Fb", because: "client-go takes an escaped slash for a slash", ours: "/a%2Fb/api/v1/namespaces/prod/configmaps/web"},
+	} {
+		c := must(client.New(t.Context(), &client.Options{Config: &config.Config{Server: r.URL + tc.path}}))
+		got := r.of(t, func(ctx context.Context) error {
+			_, err := client.Namespaced[corev1.ConfigMap](c, "prod").Get(ctx, "web", nil)
+			return err
+		})
+		c.CloseIdleConnections()
+		theirs := theirClients(t, r.URL+tc.path)
+		want := r.of(t, func(ctx context.Context) error {
+			_, err := theirs.json.CoreV1().ConfigMaps("prod").Get(ctx, "web", metav1.GetOptions{})
+			return err
+		})
+		switch {
+		case tc.because == "" && got.Path != want.Path:
+			t.Errorf("%q: ours %s, theirs %s", tc.path, got.Path, want.Path)
+		case tc.because != "" && (got.Path == want.Path || got.Path != tc.ours):
+			t.Errorf("%q: ours %s, want %s; theirs %s, which differs since %s", tc.path, got.Path, tc.ours, want.Path, tc.because)
+		}
+	}
+}
