@@ -95,12 +95,15 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 	maps := client.Namespaced[leanConfigMap](c, "prod")
 	next := middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) { return nil, io.EOF })
 	for _, v := range []any{
-		cfg, *cfg, withPlugin, withOIDC, exec, config.Secret(secret), config.Kubeconfig{Users: []config.NamedUser{{User: config.User{Token: secret}}}},
+		cfg, *cfg, withPlugin, withOIDC, exec, config.Secret(secret),
+		config.Kubeconfig{Users: []config.NamedUser{{User: config.User{Token: secret}}}},
 		&config.Options{Override: cfg},
-		c, &client.Options{Config: cfg, Share: c}, client.Options{Config: withPlugin, Share: c},
+		c, &client.Options{Config: cfg, Share: c},
+		client.Options{Config: withPlugin, Share: c},
 		newClient(t, &client.Options{Config: withPlugin}), newClient(t, &client.Options{Config: withOIDC}),
 		maps, maps.Feed(), maps.Status(), maps.Metadata(),
-		&client.ServiceAccountToken{Token: secret}, client.ServiceAccountToken{Token: secret},
+		&client.ServiceAccountToken{Token: secret},
+		client.ServiceAccountToken{Token: secret},
 		plugin, &struct{ unexported *auth.Plugin }{plugin}, provider, &struct{ unexported *auth.OIDC }{provider},
 		&struct{ unexported *client.Client }{c},
 		plugin.Layer(next), provider.Layer(next), middleware.Bearer(secret)(next), middleware.Basic("ann", secret)(next),

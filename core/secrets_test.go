@@ -32,8 +32,12 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 	status := &core.StatusError{Status: metav1.Status{Code: 502}, Body: []byte(secret)}
 	for _, v := range []any{
 		r, *r, request.MergePatch(map[string]any{"data": secret}), request.JSONPatch(request.Op{Op: "add", Path: "/a", Value: secret}),
-		packed, &packed, wire.Document{Object: packed}, wire.Event{Object: packed}, wire.RawDocument{JSON: []byte(secret)},
-		admission.Request{Object: packed, OldObject: packed, Options: packed}, conversion.Request{Objects: []wire.Packed{packed}},
+		packed, &packed,
+		wire.Document{Object: packed},
+		wire.Event{Object: packed},
+		wire.RawDocument{JSON: []byte(secret)},
+		admission.Request{Object: packed, OldObject: packed, Options: packed},
+		conversion.Request{Objects: []wire.Packed{packed}},
 		status,
 	} {
 		var b bytes.Buffer

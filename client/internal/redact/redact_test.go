@@ -36,7 +36,8 @@ func TestTextHoldsNoCredentialInAnyForm(t *testing.T) {
 		{"the signature of a JWT", http.Header{"Authorization": {"Bearer aaaa.bbbbbb.cccccc"}}, "signature cccccc of aaaa", "signature [redacted] of aaaa"},
 		{"a pair in base64", http.Header{"Authorization": {"Basic " + basic}}, "credentials " + basic, "credentials [redacted]"},
 		{
-			"a pair in base64 for URLs", http.Header{"Authorization": {"Basic " + basic}},
+			"a pair in base64 for URLs",
+			http.Header{"Authorization": {"Basic " + basic}},
 			base64.RawURLEncoding.EncodeToString(pair), "[redacted]",
 		},
 		{"a pair", http.Header{"Authorization": {"Basic " + basic}}, string(pair), "[redacted]"},
