@@ -48,8 +48,9 @@ type Process struct {
 	conn    *channels.Conn
 	tty     bool
 	wrap    func(error) error
-	done    chan struct{} // closed when outcome is known
+	done    chan struct{} // closed when outcome and cut are set
 	outcome error
+	cut     error // the context's cause, if the context ended the stream after the exit status had arrived
 }
 
 // streams says which streams a process shall have.
@@ -150,8 +151,7 @@ func refusedProtocol(err error) bool {
 // farewell is how long a server may be silent after it has said how a process has ended, before the stream is ended here.
 const farewell = 5 * time.Second
 
-// conclude waits for the end of the process or of the stream, and says what it means. When the context ends first, it ends
-// the stream.
+// conclude waits until the process or the stream ends, and sets the outcome. When the context ends, it ends the stream.
 func (p *Process) conclude(ctx context.Context) {
 	defer close(p.done)
 	told := make(chan []byte, 1)
@@ -159,7 +159,7 @@ func (p *Process) conclude(ctx context.Context) {
 	var said []byte
 	select {
 	case said = <-told:
-		p.conn.Finish(farewell)
+		p.cut = p.conn.Finish(ctx, farewell)
 	case <-ctx.Done():
 		p.conn.Abort(context.Cause(ctx))
 		said = <-told
@@ -167,9 +167,12 @@ func (p *Process) conclude(ctx context.Context) {
 	p.outcome = p.wrap(outcomeOf(said, p.conn.Err()))
 }
 
-// Wait waits for the end of the process, and returns nil when its exit status is 0, an [*ExitError] when it is another,
-// and what went wrong when it is not known, such as the context's cause or a connection that broke. Output that was not
-// read can still be.
+// Wait waits until the stream has ended. It returns nil when the exit status is 0, an [*ExitError] when it is another
+// number, and an error that says why the exit status is unknown otherwise: the context's cause, or a connection that broke.
+// Output that has arrived can still be read.
+//
+// The stream does not end while unread output holds it up. When the context ends then, Wait returns the exit status if it
+// has arrived, and the outputs end with the context's cause.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.outcome

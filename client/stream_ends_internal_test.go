@@ -118,6 +118,48 @@ func TestTheWordOfTheEndIsTheEnd(t *testing.T) {
 	}
 }
 
+// TestAContextEndsAStreamWhoseOutputIsUnread promises that Wait returns when the context ends, although unread output keeps
+// the server from closing the stream after the exit status has arrived.
+func TestAContextEndsAStreamWhoseOutputIsUnread(t *testing.T) {
+	cause := errors.New("enough")
+	for _, tc := range []struct {
+		name, status string
+		code         int
+	}{
+		{"success", `{"status":"Success"}`, 0},
+		{"a failure", `{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}`, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			play := func(k kubelet) {
+				k.send(3, tc.status)
+				for range 4 {
+					k.send(1, "output")
+				}
+				k.drain()
+			}
+			inBubble(t, play, func(t *testing.T, pods *API[podFacts]) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				start := time.Now()
+				time.AfterFunc(time.Minute, func() { cancel(cause) })
+				p, err := pods.Exec(ctx, "web", &ExecOptions{Command: []string{"sh"}, BufferBytes: 1, StallTimeout: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				exit := &ExitError{}
+				if err := p.Wait(); errors.As(err, &exit) != (tc.code != 0) || exit.Code != tc.code {
+					t.Errorf("Wait() = %v, want exit status %d", err, tc.code)
+				}
+				if took := time.Since(start); took != time.Minute {
+					t.Errorf("Wait() took %v, want a minute", took)
+				}
+				if out, err := io.ReadAll(p.Stdout); string(out) != "output" || !errors.Is(err, cause) {
+					t.Errorf("the output is %q, %v; want what has arrived, and the cause", out, err)
+				}
+			})
+		})
+	}
+}
+
 // endless returns an input without an end.
 func endless() io.Reader { return zeros{} }
 
@@ -147,10 +189,10 @@ func TestAStreamIsCanceledAtAnyPoint(t *testing.T) {
 		}, nil, false},
 		{"while the process leaves its input", func(k kubelet) { <-k.gone.Done() }, endless, false},
 		{"while the input is awaited", kubelet.drain, silent, false},
-		{"when the end was told", func(k kubelet) {
+		{"while more output may come after the exit status", func(k kubelet) {
 			k.send(3, `{"status":"Success"}`)
 			<-k.gone.Done()
-		}, endless, true},
+		}, endless, false},
 		{"after the end", func(k kubelet) {
 			k.send(3, `{"status":"Success"}`)
 			_ = k.Close(websocket.StatusNormalClosure, "")

@@ -257,19 +257,23 @@ func (c *Conn) Close() {
 	c.running.Wait()
 }
 
-// Finish ends a connection whose peer has nothing more to say. It leaves that to the peer, until that has been silent for
-// so long. What has come can still be read.
-func (c *Conn) Finish(silent time.Duration) {
+// Finish waits until the peer, which has nothing more to say, closes the connection. It closes the connection itself when
+// the peer has been silent for that long, or when the context ends, whose cause it then returns. What has arrived can still
+// be read.
+func (c *Conn) Finish(ctx context.Context, silent time.Duration) error {
 	for {
 		left := silent - time.Since(c.spoke())
 		if left <= 0 {
 			c.Abort(io.EOF)
-			return
+			return nil
 		}
 		select {
 		case <-time.After(left):
 		case <-c.done:
-			return
+			return nil
+		case <-ctx.Done():
+			c.Abort(context.Cause(ctx))
+			return context.Cause(ctx)
 		}
 	}
 }
