@@ -83,7 +83,7 @@ func (a *API[K]) awaitGone(ctx context.Context, name string, uid types.UID) erro
 			return nil
 		case ctx.Err() != nil:
 			return w.unfinished(context.Cause(ctx))
-		case err != nil && !errors.Is(err, core.ErrExpired) && !core.IsRetryable(err):
+		case err != nil && !core.IsRetryable(err):
 			return w.unfinished(err)
 		case time.Since(began) > time.Minute:
 			n = 1
@@ -121,6 +121,9 @@ func (w *goneWaiter) follow(ctx context.Context) (gone bool, err error) {
 		gone = err == nil && (!same || ev.Type == core.Deleted)
 		return err == nil && !gone
 	})
+	if outdated(err) {
+		err = nil // list again
+	}
 	return gone, errors.Join(err, unread)
 }
 

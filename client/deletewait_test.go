@@ -125,6 +125,24 @@ func TestDeleteAndWait(t *testing.T) {
 			"",
 		},
 		{
+			"a version that is gone",
+			[]string{"200 " + goingObject, goingItems, strings.Replace(expired, "Expired", "Gone", 1), noItems},
+			[]string{del, list, watch, list},
+			"",
+		},
+		{
+			"an event that says that the version is gone",
+			[]string{"200 " + goingObject, goingItems, `200 {"type":"ERROR","object":` + strings.Replace(expired[4:], "Expired", "Gone", 1) + "}", noItems},
+			[]string{del, list, watch, list},
+			"",
+		},
+		{
+			"a list that is gone",
+			[]string{"200 " + goingObject, strings.Replace(expired, "Expired", "Gone", 1)},
+			[]string{del, list},
+			"delete configmaps prod/web: it is not gone yet: gone: server said: old",
+		},
+		{
 			"a client that may not look",
 			[]string{"200 " + goingObject, forbidden},
 			[]string{del, list},

@@ -135,7 +135,7 @@ func (c *logCollector) find(ctx context.Context) error {
 				return nil
 			}
 			err = c.watch(ctx, list.ResourceVersion)
-			fatal = err != nil && !core.IsRetryable(err) && !errors.Is(err, core.ErrExpired)
+			fatal = err != nil && !core.IsRetryable(err) && !outdated(err)
 		}
 		switch {
 		case ctx.Err() != nil:

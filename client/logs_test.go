@@ -157,6 +157,10 @@ func (l *logServer) watch(w http.ResponseWriter, r *http.Request) {
 	for {
 		select {
 		case pod := <-l.changed:
+			if pod.Name == "outdated" {
+				_, _ = io.WriteString(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Gone"}}`)
+				return
+			}
 			pod.APIVersion, pod.Kind = "v1", "Pod"
 			_ = json.NewEncoder(w).Encode(map[string]any{"type": "MODIFIED", "object": pod})
 			w.(http.Flusher).Flush()
@@ -235,6 +239,7 @@ func TestAllLogsFollow(t *testing.T) {
 	s.Config.ErrorLog = discard()
 	go func() {
 		l.changed <- running("breaks", "main") // the watch, too
+		l.changed <- running("outdated")       // the watch ends
 		l.changed <- running("later", "main")
 	}()
 	ctx, cancel := context.WithCancelCause(t.Context())

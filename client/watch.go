@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/kube-go/sdk/core"
@@ -15,7 +16,8 @@ import (
 // server ends the watch, which it does after WatchOptions.Timeout; a watch that goes on for ever is runtime/watcher's.
 // Ranging over the sequence again sends the request again.
 //
-// Errors: [core.ErrExpired] when the resource version is too old: list again.
+// Errors: [core.ErrExpired] when the resource version is too old: list again. Kubernetes before 1.18 and some aggregated
+// servers use the reason Gone for that, which is [core.ErrGone].
 func (a *API[K]) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[core.WatchEvent[K], error] {
 	events := a.Feed().events(ctx, o)
 	return func(yield func(core.WatchEvent[K], error) bool) {
@@ -34,4 +36,9 @@ func (a *API[K]) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[c
 			}
 		}
 	}
+}
+
+// outdated reports whether a watch failed because its resource version is too old, so that a new list is needed.
+func outdated(err error) bool {
+	return errors.Is(err, core.ErrExpired) || errors.Is(err, core.ErrGone)
 }

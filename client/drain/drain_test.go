@@ -246,6 +246,10 @@ func TestNodeWatches(t *testing.T) {
 				time.Sleep(time.Minute)
 				c.cut(cause)
 			}
+			for _, reason := range []string{"Expired", "Gone"} {
+				time.Sleep(time.Minute)
+				c.expire(reason)
+			}
 		})
 		began := time.Now()
 		_, _, err := run(t, c, drain.Options{}, time.Hour)

@@ -267,14 +267,26 @@ func (c *cluster) end(name string) {
 	delete(c.pods, name)
 	c.version++
 	obj["metadata"].(object)["resourceVersion"] = strconv.Itoa(c.version)
-	event, err := json.Marshal(object{"type": "DELETED", "object": obj})
+	c.history = append(c.history, c.send("DELETED", obj))
+}
+
+// send sends an event to all watches and returns its bytes. The caller holds the mutex.
+func (c *cluster) send(eventType string, obj object) []byte {
+	event, err := json.Marshal(object{"type": eventType, "object": obj})
 	if err != nil {
 		c.t.Error(err)
 	}
-	c.history = append(c.history, event)
 	for w := range c.watches {
 		go func() { _, _ = w.Write(event) }()
 	}
+	return event
+}
+
+// expire ends all watches with an event that says that their resource version is too old.
+func (c *cluster) expire(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.send("ERROR", object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410, "reason": reason})
 }
 
 // cut ends all watches.

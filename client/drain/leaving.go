@@ -86,7 +86,7 @@ func (d *drain) watch(ctx context.Context, l *leaving) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && !errors.Is(err, core.ErrExpired) && !core.IsRetryable(err):
+		case err != nil && !core.IsRetryable(err):
 			return err
 		case time.Since(began) > time.Minute:
 			n = 1
@@ -118,7 +118,10 @@ func (d *drain) follow(ctx context.Context, feed *client.Feed, l *leaving) error
 	l.goneWhere(func(uid types.UID) bool { return !there[uid] })
 	watch := &request.WatchOptions{FieldSelector: opts.FieldSelector, ResourceVersion: meta.ResourceVersion, NoBookmarks: true}
 	for ev, err := range feed.Watch(ctx, watch) {
-		if err != nil {
+		switch {
+		case errors.Is(err, core.ErrExpired), errors.Is(err, core.ErrGone): // the resource version is too old: list again
+			return nil
+		case err != nil:
 			return err
 		}
 		m, err := ev.Object.Metadata()
