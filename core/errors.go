@@ -218,21 +218,24 @@ func RetryAfter(err error) (time.Duration, bool) {
 // An API server that is busy asks for a second or some; this leaves room for a proxy that is being worked on.
 const longestRetryAfter = 5 * time.Minute
 
-// IsRetryable reports whether the same request may well succeed when it is sent again later: the server was too busy
-// or not there, or the connection broke. A conflict is not retryable: the object must be read again first. Whether
-// sending twice does harm is for the caller to know.
+// IsRetryable reports whether the same request may succeed when it is sent again later. That is so when the connection
+// broke, and for these responses:
+//
+//   - [ErrTooManyRequests], [ErrInternal], [ErrServerTimeout], [ErrTimeout] and [ErrUnavailable];
+//   - of those that match no sentinel, code 408 and the codes from 500 on except 501.
+//
+// All other responses, such as 401, 403, 404, 409, 413 and 422, repeat until the request, the object or the rights change.
+// They are not retryable even when they carry a Retry-After; see [RetryAfter] for its value. After a conflict, read the
+// object again first. IsRetryable does not know whether sending the request twice does harm.
 func IsRetryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	if se, ok := errors.AsType[*StatusError](err); ok {
-		if _, asked := RetryAfter(err); asked {
-			return true
-		}
 		switch se.sentinel() {
 		case ErrTooManyRequests, ErrInternal, ErrServerTimeout, ErrTimeout, ErrUnavailable:
 			return true
-		case nil: // mostly a proxy's answer, such as 502, or 408 when it lost patience with the request
+		case nil: // mostly from a proxy, such as 502, or 408 when the request took too long to arrive
 			return se.Status.Code >= 500 && se.Status.Code != 501 || se.Status.Code == 408
 		}
 		return false

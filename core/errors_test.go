@@ -161,8 +161,30 @@ func TestRetryAfter(t *testing.T) {
 			}
 		})
 	}
-	if forbidden := (&core.StatusError{Status: metav1.Status{Code: 403}, RetryAfter: time.Second}); !core.IsRetryable(forbidden) {
-		t.Error("an answer that asks to come back later is not retryable")
+}
+
+// A proxy may put a Retry-After on any response, and some servers put one on all of theirs.
+func TestRetryAfterMakesNoResponseRetryable(t *testing.T) {
+	for code := int32(300); code < 600; code++ {
+		want := code == 408 || code == 429 || code >= 500 && code != 501
+		for _, err := range []*core.StatusError{
+			{Status: metav1.Status{Code: code}},
+			{Status: metav1.Status{Code: code}, RetryAfter: time.Second},
+			{Status: metav1.Status{Code: code, Details: &metav1.StatusDetails{RetryAfterSeconds: 1}}},
+		} {
+			if got := core.IsRetryable(err); got != want {
+				t.Errorf("IsRetryable of code %d with RetryAfter %v and details %v = %t, want %t", code, err.RetryAfter, err.Status.Details, got, want)
+			}
+		}
+	}
+	for _, reason := range []metav1.StatusReason{
+		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
+		metav1.StatusReasonConflict, metav1.StatusReasonGone, metav1.StatusReasonExpired, metav1.StatusReasonInvalid,
+		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonStoreReadError,
+	} {
+		if err := (&core.StatusError{Status: metav1.Status{Reason: reason, Code: 500}, RetryAfter: time.Second}); core.IsRetryable(err) {
+			t.Errorf("IsRetryable of reason %s with a Retry-After = true", reason)
+		}
 	}
 }
 
