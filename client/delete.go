@@ -22,8 +22,12 @@ func (a *API[K]) Delete(ctx context.Context, name string, o *request.DeleteOptio
 }
 
 // DeleteCollection deletes every object that the list options select, in one namespace or, for a cluster-scoped kind,
-// in the cluster.
+// in the cluster. When ListOptions.Timeout ends it, some of them may be deleted already.
+//
+// Errors: [core.ErrTimeout] after ListOptions.Timeout.
 func (a *API[K]) DeleteCollection(ctx context.Context, o *request.DeleteOptions, l *request.ListOptions) error {
+	ctx, cancel := limited(ctx, l)
+	defer cancel()
 	return a.drop(ctx, "deletecollection", a.target, encoded(a.target, func(t request.Target) (*request.Request, error) {
 		return request.DeleteCollection(t, o, l)
 	}))

@@ -51,6 +51,8 @@ func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.
 	if o != nil && o.ShardSelector != "" {
 		each = within(o.ShardSelector, each)
 	}
+	ctx, cancel := limited(ctx, o)
+	defer cancel()
 	resp, err := f.client.send(ctx, f.target, encoded(f.target, func(t request.Target) (*request.Request, error) {
 		return request.List(t, o)
 	}))

@@ -6,7 +6,9 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"time"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -18,7 +20,7 @@ const defaultPage = 500
 
 // List reads one page of the collection. Without a limit, that is all of it; [API.All] reads page by page.
 //
-// Errors: [core.ErrExpired] when the continue token is too old.
+// Errors: [core.ErrExpired] when the continue token is too old; [core.ErrTimeout] after ListOptions.Timeout.
 func (a *API[K]) List(ctx context.Context, o *request.ListOptions) (*core.List[K], error) {
 	list := &core.List[K]{}
 	meta, err := a.Feed().page(ctx, o, func(p wire.Packed) error {
@@ -98,6 +100,29 @@ func remainder(err error) string {
 		return ""
 	}
 	return se.Status.Continue
+}
+
+// timeoutError is the cause of a context that ended because ListOptions.Timeout had passed.
+type timeoutError struct{ after time.Duration }
+
+// Error names the bound.
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("no complete response within ListOptions.Timeout of %v; raise it, or list in smaller pages", e.after)
+}
+
+// Is makes the error match core.ErrTimeout, as the server's response after the same time does.
+func (*timeoutError) Is(target error) bool { return target == core.ErrTimeout }
+
+// Timeout and Temporary make the error a net.Error, which core.IsRetryable knows.
+func (*timeoutError) Timeout() bool   { return true }
+func (*timeoutError) Temporary() bool { return true }
+
+// limited returns a context that ends after ListOptions.Timeout. Retries end with it.
+func limited(ctx context.Context, o *request.ListOptions) (context.Context, context.CancelFunc) {
+	if o == nil || o.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, o.Timeout, &timeoutError{o.Timeout})
 }
 
 // OnItemError returns the same API, whose lists and watches go on without an object that can't be decoded, after telling

@@ -34,6 +34,8 @@ func (a *API[K]) table(ctx context.Context, t request.Target, o *request.ListOpt
 			Field: "ListOptions.IncludeObject", Detail: "None goes with no ShardSelector: which shard a row is of could not be told",
 		}
 	}
+	ctx, cancel := limited(ctx, o)
+	defer cancel()
 	resp, err := a.client.send(ctx, t, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.List(t, o)
 	}))

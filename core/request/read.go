@@ -39,7 +39,9 @@ type ListOptions struct {
 	ResourceVersion      string
 	ResourceVersionMatch VersionMatch
 
-	// Timeout is how long the server may take, in whole seconds. Default: the server's.
+	// Timeout bounds the request, in whole seconds: the server ends it with [core.ErrTimeout], and the client ends it too,
+	// retries and reading the response included. Iterators over pages apply it to each page. Default: the server's, which
+	// is also the longest; Kubernetes uses one minute.
 	Timeout time.Duration
 
 	// ShardSelector asks for a part of the objects, so that several programs can share them: the text of a [core.Shard].
@@ -186,7 +188,7 @@ func (o *ListOptions) encode(q url.Values) {
 		q.Set("limit", strconv.FormatInt(o.Limit, 10))
 	}
 	if o.Timeout > 0 {
-		q.Set("timeoutSeconds", seconds(o.Timeout))
+		q.Set("timeout", o.Timeout.String()) // timeoutSeconds is for watches
 	}
 }
 
