@@ -110,6 +110,46 @@ func TestOpErrorText(t *testing.T) {
 	}
 }
 
+// TestAConflictOfACreate promises that a 409 to a create means that the object exists, unless the server says otherwise.
+func TestAConflictOfACreate(t *testing.T) {
+	status := func(reason string) string {
+		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","code":409}`
+	}
+	create := func(a *client.API[corev1.Pod]) error {
+		_, err := a.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, nil)
+		return err
+	}
+	update := func(a *client.API[corev1.Pod]) error {
+		_, err := a.Update(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: "1"}}, nil)
+		return err
+	}
+	bind := func(a *client.API[corev1.Pod]) error { return a.Bind(t.Context(), "web", "n1", nil) }
+	for _, tc := range []struct {
+		name        string
+		contentType string
+		body        string
+		call        func(*client.API[corev1.Pod]) error
+		want        error
+	}{
+		{"a create without a Status", "text/plain", "conflict", create, core.ErrAlreadyExists},
+		{"a create without a body", "", "", create, core.ErrAlreadyExists},
+		{"a create whose object exists", jsonType, status("AlreadyExists"), create, core.ErrAlreadyExists},
+		{"a create with another conflict", jsonType, status("Conflict"), create, core.ErrConflict},
+		{"a create that a webhook refuses", jsonType, status(""), create, core.ErrConflict},
+		{"a create of a subresource", "text/plain", "conflict", bind, core.ErrConflict},
+		{"an update without a Status", "text/plain", "conflict", update, core.ErrConflict},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := tc.call(client.Namespaced[corev1.Pod](cannedClient(t, 409, tc.contentType, tc.body), "prod"))
+			for _, sentinel := range []error{core.ErrAlreadyExists, core.ErrConflict} {
+				if got := errors.Is(err, sentinel); got != (sentinel == tc.want) {
+					t.Errorf("errors.Is(%v, %v) = %t", err, sentinel, got)
+				}
+			}
+		})
+	}
+}
+
 // TestNotServed promises that a kind that is not there is told from an object that is not there.
 func TestNotServed(t *testing.T) {
 	const unknownPath = "404 page not found\n"

@@ -31,7 +31,7 @@ func statusError(resp *http.Response, sent *redact.Secrets) *core.StatusError {
 	var kept []byte
 	if status == nil {
 		text := sent.Text(string(body))
-		status = &metav1.Status{Message: plainMessage(resp, text)}
+		status = &metav1.Status{Message: plainMessage(resp, text), Reason: plainReason(resp)}
 		kept = []byte(text[:min(len(text), keptBytes)])
 	}
 	sent.Strings(status)
@@ -40,6 +40,18 @@ func statusError(resp *http.Response, sent *redact.Secrets) *core.StatusError {
 	}
 	wait, _ := middleware.RetryAfter(resp.Header)
 	return &core.StatusError{Status: *status, Body: kept, RetryAfter: wait}
+}
+
+// plainReason returns what a status code means that came without a Status. Only 409 means two things: to a create, that the
+// object exists. A Status without a reason is left alone: an admission webhook may have chosen its code.
+func plainReason(resp *http.Response) metav1.StatusReason {
+	if resp.StatusCode != http.StatusConflict || resp.Request == nil {
+		return ""
+	}
+	if call, _ := middleware.CallOf(resp.Request.Context()); call.Verb == "create" && call.Subresource == "" {
+		return metav1.StatusReasonAlreadyExists
+	}
+	return ""
 }
 
 // plainMessage makes one line of an answer that was not written by an API server's own code.

@@ -45,8 +45,8 @@ var (
 // StatusError is an answer of the server that is not a success. It says what the server said; whatever the client adds
 // (the verb, the object) is wrapped around it.
 type StatusError struct {
-	// Status is the server's answer. For an answer that was not a Status object, Code is the HTTP status code and
-	// Message the start of the body, in one line.
+	// Status is the server's response. For a response that is not a Status object, Code is the HTTP status code and
+	// Message the start of the body, in one line; Reason is AlreadyExists for a 409 to a create, and empty otherwise.
 	Status metav1.Status
 
 	// Body is an answer that was not a Status object, or its start: such as a report on health, or what a pod answers
