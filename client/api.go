@@ -156,16 +156,29 @@ func copyOf[K any](obj *K) (core.Object, error) {
 	return asObject(&c), nil
 }
 
-// complete fills in the TypeMeta that the server leaves out of list items and protobuf messages. What shows but the
-// metadata of an object says that it is of the object's kind.
-func (a *API[K]) complete(obj *K) {
+// complete checks the kind of an object that the server sent, and fills in the TypeMeta that servers leave out of list items
+// and protobuf messages. The metadata of an object gets the kind of the object.
+func (a *API[K]) complete(obj *K, t request.Target) error {
 	kind := asObject(obj).GetObjectKind()
-	if a.target.View == request.ViewMetadata || kind.GroupVersionKind().Empty() {
-		kind.SetGroupVersionKind(kindOf(a.target))
+	got := kind.GroupVersionKind()
+	if err := wire.CheckKind(got, sentKind(t)); err != nil {
+		return err
 	}
+	if t.View == request.ViewMetadata || got.Empty() {
+		kind.SetGroupVersionKind(kindOf(t))
+	}
+	return nil
 }
 
-// kindOf returns the kind of what is sent to a target and answered by it.
+// sentKind returns the kind that responses about a target name.
+func sentKind(t request.Target) schema.GroupVersionKind {
+	if t.View == request.ViewMetadata {
+		return partialMetadata()
+	}
+	return kindOf(t)
+}
+
+// kindOf returns the kind of the objects of a target, in requests and responses.
 func kindOf(t request.Target) schema.GroupVersionKind {
 	if t.Kind.Kind != "" {
 		return t.Kind
@@ -222,17 +235,7 @@ func (a *API[K]) exchange(ctx context.Context, verb string, t request.Target, b 
 	if err := wire.Unmarshal(body, contentType, asObject(obj)); err != nil {
 		return nil, err
 	}
-	want := kindOf(t)
-	if t.View == request.ViewMetadata {
-		want = partialMetadata()
-	}
-	kind := asObject(obj).GetObjectKind()
-	if got := kind.GroupVersionKind(); !got.Empty() && got != want {
-		return nil, fmt.Errorf("the server answered with a %q of %q, not with a %s of %s",
-			got.Kind, got.GroupVersion().String(), want.Kind, want.GroupVersion())
-	}
-	a.complete(obj)
-	return obj, nil
+	return obj, a.complete(obj, t)
 }
 
 // send sends a request in the encoding that suits its target. A server that refuses a body because of its encoding is

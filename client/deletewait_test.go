@@ -58,16 +58,16 @@ type brokenReader struct{}
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("connection reset by peer") }
 
 const (
-	goingObject  = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"web","namespace":"prod","uid":"u-1","finalizers":["x/guard","x/mop"]}}`
-	otherObject  = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"web","namespace":"prod","uid":"u-2"}}`
+	goingObject  = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","namespace":"prod","uid":"u-1","finalizers":["x/guard","x/mop"]}}`
+	otherObject  = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","namespace":"prod","uid":"u-2"}}`
 	goneStatus   = `200 {"kind":"Status","apiVersion":"v1","status":"Success","details":{"name":"web","uid":"u-1"}}`
-	noItems      = `200 {"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[]}`
-	goingItems   = `200 {"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[` + goingObject + `]}`
-	otherItems   = `200 {"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[` + otherObject + `]}`
+	noItems      = `200 {"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"items":[]}`
+	goingItems   = `200 {"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"items":[` + goingObject + `]}`
+	otherItems   = `200 {"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"items":[` + otherObject + `]}`
 	modified     = `{"type":"MODIFIED","object":` + goingObject + `}`
 	deletedEvent = `{"type":"DELETED","object":` + goingObject + `}`
 	addedOther   = `{"type":"ADDED","object":` + otherObject + `}`
-	bookmark     = `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"11"}}}`
+	bookmark     = `{"type":"BOOKMARK","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"11"}}}`
 	busy         = `503 {"kind":"Status","apiVersion":"v1","status":"Failure","code":503,"reason":"ServiceUnavailable","message":"busy"}`
 	expired      = `410 {"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","message":"old"}`
 	forbidden    = `403 {"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"not you"}`

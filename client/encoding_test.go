@@ -117,7 +117,11 @@ func TestAShardThatIsNoneIsAnError(t *testing.T) {
 		case strings.Contains(r.Header.Get("Accept"), "as=Table"):
 			reply(w, 200, jsonType, []byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"cells":["web"],"object":`+item+`}]}`))
 		default:
-			reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[`+item+`]}`))
+			kind := `"kind":"ConfigMapList","apiVersion":"v1"`
+			if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
+				kind = `"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1"`
+			}
+			reply(w, 200, jsonType, []byte(`{`+kind+`,"metadata":{},"items":[`+item+`]}`))
 		}
 	})
 	maps := client.Of[leanConfigMap](s.client(t), configMaps, "prod")

@@ -292,7 +292,7 @@ func TestSuccessThatIsNone(t *testing.T) {
 		{"the page of a login", "text/html", "<html>", "is this the address of a Kubernetes API server?"},
 		{
 			"another kind", jsonType, `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
-			`get nodes n1: the server answered with a "Status" of "v1", not with a Node of v1`,
+			`get nodes n1: the server sent "Status" of "v1" instead of Node of v1`,
 		},
 		{"broken JSON", jsonType, `{"kind":"Node"`, "get nodes n1: decode json: "},
 		{"nothing", jsonType, "", "get nodes n1: decode json: "},

@@ -130,7 +130,7 @@ func ExampleAPI_Entry() {
 }
 
 func ExampleAPI_DeleteAndWait() {
-	gone := `{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`
+	gone := `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`
 	err := client.Namespaced[corev1.ConfigMap](answering(settings, gone), "prod").DeleteAndWait(context.Background(), "settings", nil)
 	fmt.Println(err)
 	// Output:

@@ -60,7 +60,12 @@ func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.
 		return metav1.ListMeta{}, err
 	}
 	defer resp.Body.Close()
-	return wire.ReadList(resp.Body, resp.Header.Get("Content-Type"), f.client.limits, each)
+	return wire.ReadList(resp.Body, resp.Header.Get("Content-Type"), f.reading(), each)
+}
+
+// reading returns the options for reading responses.
+func (f *Feed) reading() *wire.ReadOptions {
+	return &wire.ReadOptions{Kind: sentKind(f.target), Limits: f.client.limits}
 }
 
 // errNoShards is what becomes of a request for a shard when an object that is not in it is sent.
@@ -121,7 +126,7 @@ func (f *Feed) watch(ctx context.Context, o *request.WatchOptions, yield func(wi
 	if o.ShardSelector != "" {
 		check = within(o.ShardSelector, check)
 	}
-	for ev, err := range wire.Events(resp.Body, resp.Header.Get("Content-Type"), f.client.limits) {
+	for ev, err := range wire.Events(resp.Body, resp.Header.Get("Content-Type"), f.reading()) {
 		switch {
 		case err != nil:
 		case ctx.Err() != nil:

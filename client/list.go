@@ -138,9 +138,11 @@ func (a *API[K]) OnItemError(report func(*wire.ItemError)) *API[K] {
 func (a *API[K]) decode(p wire.Packed) (*K, error) {
 	obj := new(K)
 	err := p.Decode(asObject(obj))
+	if err == nil {
+		err = a.complete(obj, a.target)
+	}
 	switch {
 	case err == nil:
-		a.complete(obj)
 		return obj, nil
 	case a.onItemError == nil:
 		return nil, p.ItemError(err)

@@ -268,7 +268,7 @@ func TestListErrors(t *testing.T) {
 		}, "a", nil, `list configmaps in prod: n/b: decode json: `},
 		{"an object instead of a list", func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, 200, jsonType, configMapJSON(t, "a", "blue"))
-		}, "", nil, `list configmaps in prod: read list: the server's answer is not a list but of kind "ConfigMap"`},
+		}, "", nil, `list configmaps in prod: read list: the server's response is not a list but of kind "ConfigMap"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.answer)

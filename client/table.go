@@ -51,8 +51,8 @@ func (a *API[K]) table(ctx context.Context, t request.Target, o *request.ListOpt
 	if err := wire.UnmarshalJSON(body, table); err != nil {
 		return nil, fmt.Errorf("decode table: %w", err)
 	}
-	if table.Kind != "Table" {
-		return nil, fmt.Errorf("the server answered with a %q, not with a Table", table.Kind)
+	if got, want := table.GroupVersionKind(), metav1.SchemeGroupVersion.WithKind("Table"); got != want {
+		return nil, &wire.KindError{Got: got, Want: want}
 	}
 	return table, checkRows(table, o)
 }

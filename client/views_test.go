@@ -131,7 +131,7 @@ func testMetadata(t *testing.T, s *fakeServer, meta *client.API[metav1.PartialOb
 		})
 	}
 	_, err := meta.Get(ctx, "whole", nil)
-	const whole = `get configmaps prod/whole: the server answered with a "ConfigMap" of "v1", not with a PartialObjectMetadata of meta.k8s.io/v1`
+	const whole = `get configmaps prod/whole: the server sent "ConfigMap" of "v1" instead of PartialObjectMetadata of meta.k8s.io/v1`
 	if text(err) != whole {
 		t.Errorf("error = %v, want %s", err, whole)
 	}
@@ -175,7 +175,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("request %s, Accept %s", ask.URI, ask.Header.Get("Accept"))
 	}
 	for ns, want := range map[string]string{
-		"list":   `list configmaps in list: the server answered with a "ConfigMapList", not with a Table`,
+		"list":   `list configmaps in list: the server sent "ConfigMapList" of "v1" instead of Table of meta.k8s.io/v1`,
 		"broken": "list configmaps in broken: decode table: ",
 		"":       "list configmaps: request not sent: namespace: is empty; name one, or use ClusterWide",
 	} {
@@ -234,7 +234,7 @@ func TestSubresourceOf(t *testing.T) {
 		t.Errorf("Create = %v, %v", got, err)
 	}
 	answer = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0"}}`
-	const want = `create pods/binding prod/web-0: the server answered with a "Pod" of "v1", not with a Binding of v1`
+	const want = `create pods/binding prod/web-0: the server sent "Pod" of "v1" instead of Binding of v1`
 	if _, err = bindings.Create(t.Context(), "web-0", binding, nil); text(err) != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}

@@ -142,6 +142,7 @@ type cborList struct {
 	cborReader
 	each   func(Packed) error
 	meta   metav1.ListMeta
+	kind   listKind
 	isList bool // its kind or its items were seen
 }
 
@@ -175,6 +176,9 @@ func (l *cborList) read() error {
 	if !l.isList {
 		return errNotList
 	}
+	if err := l.kind.check(); err != nil {
+		return err
+	}
 	if _, err := l.r.ReadByte(); err != io.EOF {
 		return cmp.Or(err, errors.New("cbor: more after the end of the list"))
 	}
@@ -199,7 +203,9 @@ func (l *cborList) member(name string) error {
 		l.isList = true
 	case "kind":
 		l.isList = true
-		return checkListKind(cborString(l.buf))
+		return l.kind.setKind(cborString(l.buf))
+	case "apiVersion":
+		l.kind.apiVersion = cborString(l.buf)
 	}
 	return nil
 }
@@ -210,6 +216,9 @@ func (l *cborList) items(h cborHead) error {
 	}
 	l.isList = true
 	n, err := h.elements()
+	if err == nil {
+		err = l.kind.check()
+	}
 	for ; n != 0 && err == nil; n-- {
 		var item cborHead
 		if item, err = l.untagged(); err != nil {
@@ -221,9 +230,13 @@ func (l *cborList) items(h cborHead) error {
 		if item.major != cborMap {
 			return errors.New("cbor: want a map as list item")
 		}
-		if err = l.rest(item, maxDepth); err == nil {
-			err = l.each(Packed{encoding: CBOR, data: l.buf})
+		if err = l.rest(item, maxDepth); err != nil {
+			return err
 		}
+		if err = l.kind.checkItem(Packed{encoding: CBOR, data: l.buf}); err != nil {
+			return err
+		}
+		err = l.each(Packed{encoding: CBOR, data: l.buf})
 	}
 	return err
 }

@@ -50,7 +50,7 @@
 //
 // A body that ends early, as when the connection breaks, is an error that matches io.ErrUnexpectedEOF; it never looks like
 // a shorter list or the end of a watch. What is larger than [Limits] allow is a [*TooLargeError]. An ERROR event of a watch
-// is a core.StatusError.
+// is a core.StatusError. A list or an event of another kind than the wanted one is a [*KindError].
 //
 // # Concurrency
 //

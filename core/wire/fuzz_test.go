@@ -110,7 +110,7 @@ func FuzzReadList(f *testing.F) {
 		encoding := encodingOf(n)
 		limits := &wire.Limits{ObjectBytes: 1 << 16}
 		read := func(r io.Reader) (items []string, meta metav1.ListMeta, failed bool) {
-			meta, err := wire.ReadList(r, encoding.MediaType(), limits, func(p wire.Packed) error {
+			meta, err := wire.ReadList(r, encoding.MediaType(), &wire.ReadOptions{Limits: limits}, func(p wire.Packed) error {
 				items = append(items, string(p.Bytes()))
 				return nil
 			})
@@ -142,7 +142,7 @@ func FuzzEvents(f *testing.F) {
 		encoding := encodingOf(n)
 		limits := &wire.Limits{ObjectBytes: 1 << 16}
 		read := func(r io.Reader) (events []change, failed bool) {
-			for ev, err := range wire.Events(r, encoding.MediaType(), limits) {
+			for ev, err := range wire.Events(r, encoding.MediaType(), &wire.ReadOptions{Limits: limits}) {
 				if err != nil {
 					return events, true
 				}

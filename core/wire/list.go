@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,14 +18,16 @@ import (
 
 // ReadList reads the body of a list response and calls each with one item after the other as they arrive. The item's
 // bytes live until each returns. It returns the list's metadata, complete only when the error is nil. An error of each
-// ends the reading and is returned as it is. A body that ends early is an error that matches io.ErrUnexpectedEOF.
+// ends the reading and is returned unchanged. A body that ends early is an error that matches io.ErrUnexpectedEOF.
 //
-// Errors: [*TooLargeError].
-func ReadList(r io.Reader, contentType string, limits *Limits, each func(Packed) error) (metav1.ListMeta, error) {
+// Errors: [*TooLargeError]; [*KindError] for a list of other objects than ReadOptions.Kind, which may come after the items.
+func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed) error) (metav1.ListMeta, error) {
 	encoding, err := EncodingOf(contentType)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
+	opts := o.orDefaults()
+	limits, kind := opts.Limits, listKind{want: opts.Kind}
 	var meta metav1.ListMeta
 	var stopped error // what each returned
 	visit := func(p Packed) error {
@@ -36,15 +37,15 @@ func ReadList(r io.Reader, contentType string, limits *Limits, each func(Packed)
 	switch encoding {
 	case Protobuf:
 		messages := messageReader{r: bufio.NewReaderSize(r, 64<<10), limit: limits.objectBytes(), what: "list item"}
-		l := protobufList{messageReader: messages, each: visit}
+		l := protobufList{messageReader: messages, each: visit, kind: kind}
 		err = l.read()
 		meta = l.meta
 	case CBOR:
-		l := cborList{cborReader: newCBORReader(r, "list item", limits), each: visit}
+		l := cborList{cborReader: newCBORReader(r, "list item", limits), each: visit, kind: kind}
 		err = l.read()
 		meta = l.meta
 	default:
-		l := jsonList{meter: newMeter(r, "list item", limits), each: visit}
+		l := jsonList{meter: newMeter(r, "list item", limits), each: visit, kind: kind}
 		err = l.read()
 		meta = l.meta
 	}
@@ -58,6 +59,7 @@ type jsonList struct {
 	meter  *meter
 	each   func(Packed) error
 	meta   metav1.ListMeta
+	kind   listKind
 	isList bool // its kind or its items were seen
 }
 
@@ -86,6 +88,9 @@ func (l *jsonList) read() error {
 	if !l.isList {
 		return errNotList
 	}
+	if err := l.kind.check(); err != nil {
+		return err
+	}
 	l.meter.reset()
 	if _, err := dec.ReadToken(); err != io.EOF {
 		return cmp.Or(err, errors.New("json: more after the end of the list"))
@@ -105,7 +110,9 @@ func (l *jsonList) member(name string, dec *jsontext.Decoder) error {
 		l.isList = true
 	case "kind":
 		l.isList = true
-		return checkListKind(text(value))
+		return l.kind.setKind(text(value))
+	case "apiVersion":
+		l.kind.apiVersion = text(value)
 	}
 	return nil
 }
@@ -115,6 +122,9 @@ func (l *jsonList) items(dec *jsontext.Decoder) error {
 		return err
 	}
 	l.isList = true
+	if err := l.kind.check(); err != nil {
+		return err
+	}
 	l.meter.reset()
 	for dec.PeekKind() != ']' {
 		raw, err := dec.ReadValue()
@@ -127,7 +137,11 @@ func (l *jsonList) items(dec *jsontext.Decoder) error {
 		if err := l.meter.check(raw); err != nil {
 			return err
 		}
-		if err := l.each(Packed{encoding: JSON, data: raw}); err != nil {
+		item := Packed{encoding: JSON, data: raw}
+		if err := l.kind.checkItem(item); err != nil {
+			return err
+		}
+		if err := l.each(item); err != nil {
 			return err
 		}
 		l.meter.reset()
@@ -146,21 +160,12 @@ func expect(dec *jsontext.Decoder, want jsontext.Kind) error {
 	return nil
 }
 
-var errNotList = errors.New("the server's answer is not a list")
-
-// checkListKind refuses an answer that is not a list, which would otherwise look like an empty one.
-func checkListKind(kind string) error {
-	if !strings.HasSuffix(kind, "List") {
-		return fmt.Errorf("%w but of kind %q", errNotList, kind)
-	}
-	return nil
-}
-
 // protobufList walks the envelope and the list message in it as they arrive; only one item is in memory at a time.
 type protobufList struct {
 	messageReader
 	each func(Packed) error
 	meta metav1.ListMeta
+	kind listKind
 }
 
 func (l *protobufList) read() error {
@@ -176,7 +181,7 @@ func (l *protobufList) read() error {
 		switch num {
 		case unknownTypeMeta:
 			hasKind = true
-			return l.kind(size)
+			return l.typeMeta(size)
 		case unknownRaw:
 			if !hasKind {
 				return errNotList
@@ -193,7 +198,7 @@ func (l *protobufList) read() error {
 	return err
 }
 
-func (l *protobufList) kind(size uint64) error {
+func (l *protobufList) typeMeta(size uint64) error {
 	value, err := l.take(size)
 	if err != nil {
 		return err
@@ -202,7 +207,8 @@ func (l *protobufList) kind(size uint64) error {
 	if err != nil {
 		return err
 	}
-	return checkListKind(tm.kind)
+	l.kind.apiVersion = tm.apiVersion
+	return cmp.Or(l.kind.setKind(tm.kind), l.kind.check())
 }
 
 func (l *protobufList) list(size uint64) error {

@@ -42,7 +42,7 @@ func smallList() *corev1.PodList {
 // readPods decodes a body with ReadList.
 func readPods(r io.Reader, contentType string, limits *wire.Limits) (*corev1.PodList, error) {
 	list := new(corev1.PodList)
-	meta, err := wire.ReadList(r, contentType, limits, func(p wire.Packed) error {
+	meta, err := wire.ReadList(r, contentType, &wire.ReadOptions{Limits: limits}, func(p wire.Packed) error {
 		var pod corev1.Pod
 		err := p.Decode(&pod)
 		list.Items = append(list.Items, pod)

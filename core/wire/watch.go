@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
 )
@@ -23,6 +24,8 @@ import (
 type Event struct {
 	Type   core.EventType
 	Object Packed
+
+	kind schema.GroupVersionKind // of the envelope in protobuf
 }
 
 // errorEvent is the type of the event that carries a Status instead of an object.
@@ -33,22 +36,26 @@ const errorEvent core.EventType = "ERROR"
 // two events, which it does when the watch's time is over; in the middle of one, with an error that matches
 // io.ErrUnexpectedEOF. It can be ranged over once.
 //
-// Errors: [*core.StatusError], [*TooLargeError].
-func Events(r io.Reader, contentType string, limits *Limits) iter.Seq2[Event, error] {
+// Errors: [*core.StatusError], [*TooLargeError]; [*KindError] for an event about another kind than ReadOptions.Kind.
+func Events(r io.Reader, contentType string, o *ReadOptions) iter.Seq2[Event, error] {
+	opts := o.orDefaults()
 	return func(yield func(Event, error) bool) {
 		encoding, err := EncodingOf(contentType)
 		if err != nil {
 			yield(Event{}, err)
 			return
 		}
-		next := eventReader(encoding)(r, limits)
+		next := eventReader(encoding)(r, opts.Limits)
 		for {
 			ev, err := next()
-			if err == io.EOF {
+			switch {
+			case err == io.EOF:
 				return
-			}
-			if err == nil && ev.Type == errorEvent {
+			case err != nil:
+			case ev.Type == errorEvent:
 				err = eventError(ev.Object)
+			default:
+				err = ev.checkKind(opts.Kind)
 			}
 			if err != nil {
 				yield(Event{}, err)
@@ -59,6 +66,24 @@ func Events(r io.Reader, contentType string, limits *Limits) iter.Seq2[Event, er
 			}
 		}
 	}
+}
+
+// checkKind refuses an event whose object is of another kind than the wanted one.
+func (ev *Event) checkKind(want schema.GroupVersionKind) error {
+	if want.Empty() {
+		return nil
+	}
+	got := ev.kind
+	if ev.Object.encoding != Protobuf {
+		var err error
+		if got, err = ev.Object.kind(); err != nil {
+			return fmt.Errorf("watch event: %w", err)
+		}
+	}
+	if err := CheckKind(got, want); err != nil {
+		return fmt.Errorf("watch event: %w", err)
+	}
+	return nil
 }
 
 func eventReader(encoding Encoding) func(io.Reader, *Limits) func() (Event, error) {
@@ -198,7 +223,7 @@ func parseEvent(frame []byte) (Event, error) {
 		case eventType:
 			ev.Type = core.EventType(value)
 		case eventObject:
-			ev.Object.data, err = parseRawExtension(value)
+			ev.Object.data, ev.kind, err = parseRawExtension(value)
 		default: // nothing we know
 		}
 		return err
@@ -206,13 +231,15 @@ func parseEvent(frame []byte) (Event, error) {
 	return ev, err
 }
 
-// parseRawExtension returns the message in the envelope in a RawExtension, nil when there is none.
-func parseRawExtension(data []byte) (msg []byte, err error) {
-	err = eachField(data, func(num protowire.Number, value []byte) (err error) {
-		if num == rawExtensionRaw {
-			_, msg, err = parseEnvelope(value)
+// parseRawExtension returns the message in the envelope in a RawExtension, nil when there is none, and its kind.
+func parseRawExtension(data []byte) (msg []byte, kind schema.GroupVersionKind, err error) {
+	err = eachField(data, func(num protowire.Number, value []byte) error {
+		if num != rawExtensionRaw {
+			return nil
 		}
+		tm, inner, err := parseEnvelope(value)
+		msg, kind = inner, schema.FromAPIVersionAndKind(tm.apiVersion, tm.kind)
 		return err
 	})
-	return msg, err
+	return msg, kind, err
 }

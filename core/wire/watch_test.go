@@ -85,7 +85,7 @@ func podEvent(t testing.TB, encoding wire.Encoding, c change) []byte {
 // readEvents returns the changes of a watch body up to its end.
 func readEvents(r io.Reader, contentType string, limits *wire.Limits) ([]change, error) {
 	var changes []change
-	for ev, err := range wire.Events(r, contentType, limits) {
+	for ev, err := range wire.Events(r, contentType, &wire.ReadOptions{Limits: limits}) {
 		if err != nil {
 			return changes, err
 		}

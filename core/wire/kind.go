@@ -1,0 +1,131 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ReadOptions are the options of [ReadList] and [Events]; nil means defaults.
+type ReadOptions struct {
+	// Kind is the kind of the objects. Default: any.
+	Kind schema.GroupVersionKind
+
+	// Limits bound what is read. Default: those of [Limits].
+	Limits *Limits
+}
+
+func (o *ReadOptions) orDefaults() ReadOptions {
+	if o == nil {
+		return ReadOptions{}
+	}
+	return *o
+}
+
+// KindError is returned when the server sends objects of another kind or version than the request was for.
+type KindError struct {
+	Got, Want schema.GroupVersionKind
+}
+
+// Error names both kinds.
+func (e *KindError) Error() string {
+	got := "object"
+	if e.Got.Kind != "" {
+		got = fmt.Sprintf("%q", e.Got.Kind)
+	}
+	if version := e.Got.GroupVersion().String(); version != "" {
+		got += fmt.Sprintf(" of %q", version)
+	}
+	return fmt.Sprintf("the server sent %s instead of %s of %s", got, e.Want.Kind, e.Want.GroupVersion())
+}
+
+// CheckKind returns a [*KindError] when an object or a body is of another kind than the wanted one. An object that does not
+// name its kind, as most list items do not, is taken as wanted.
+func CheckKind(got, want schema.GroupVersionKind) error {
+	if got.Empty() || want.Empty() || got == want {
+		return nil
+	}
+	return &KindError{Got: got, Want: want}
+}
+
+var errNotList = errors.New("the server's response is not a list")
+
+// listKind is what a list says about its kind, as far as it has arrived.
+type listKind struct {
+	want schema.GroupVersionKind // of the items; empty for any
+
+	kind, apiVersion string
+	unnamed          bool // an item did not name its kind
+}
+
+// setKind refuses a response that is not a list, which would otherwise look like an empty one.
+func (l *listKind) setKind(kind string) error {
+	if !strings.HasSuffix(kind, "List") {
+		return fmt.Errorf("%w but of kind %q", errNotList, kind)
+	}
+	l.kind = kind
+	return nil
+}
+
+// check refuses a list of other objects. It is called before the items and at the end of the list: API servers send some
+// lists with the kind or the apiVersion behind the items.
+func (l *listKind) check() error {
+	want := l.want.GroupVersion().WithKind(l.want.Kind + "List")
+	got := schema.FromAPIVersionAndKind(l.apiVersion, l.kind)
+	otherName := l.kind != "" && l.kind != want.Kind
+	switch {
+	case l.want.Empty():
+		return nil
+	case l.apiVersion != "" && got.GroupVersion() != want.GroupVersion(), otherName && (!l.custom() || l.unnamed):
+		return &KindError{Got: got, Want: want}
+	}
+	return nil
+}
+
+// custom reports whether the kind may be of a CustomResourceDefinition, which may give lists a kind that is not derived from
+// that of the items. The items have to name their kind then.
+func (l *listKind) custom() bool {
+	return strings.Contains(l.want.Group, ".") && !strings.HasSuffix(l.want.Group, ".k8s.io")
+}
+
+// checkItem refuses an item of another kind where the kind of the list may say nothing about its items.
+func (l *listKind) checkItem(p Packed) error {
+	if !l.custom() {
+		return nil
+	}
+	got, err := p.kind()
+	if err != nil {
+		return err
+	}
+	l.unnamed = l.unnamed || got.Empty()
+	return CheckKind(got, l.want)
+}
+
+// kind returns the kind that an object in JSON or CBOR names. A protobuf message names none.
+func (p Packed) kind() (schema.GroupVersionKind, error) {
+	var kind, apiVersion string
+	if p.encoding == Protobuf {
+		return schema.GroupVersionKind{}, nil
+	}
+	err := p.encoding.eachMember(p.data, func(m member) error {
+		switch string(m.name) {
+		case "kind":
+			kind = p.text(m.value)
+		case "apiVersion":
+			apiVersion = p.text(m.value)
+		}
+		if kind != "" && apiVersion != "" {
+			return errStop
+		}
+		return nil
+	})
+	if err == errStop {
+		err = nil
+	}
+	return schema.FromAPIVersionAndKind(apiVersion, kind), err
+}

@@ -1,0 +1,134 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+func kindOf(apiVersion, kind string) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(apiVersion, kind)
+}
+
+// kindListBody is a list that says what kind it is, with one item that says so or not.
+func kindListBody(t testing.TB, encoding wire.Encoding, list, item schema.GroupVersionKind) []byte {
+	t.Helper()
+	if encoding == wire.Protobuf {
+		pods := corev1.PodList{Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
+		data, err := pods.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := envelope(list.GroupVersion().String(), list.Kind, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	object := map[string]any{"metadata": map[string]any{"name": "a"}}
+	if !item.Empty() {
+		object["kind"], object["apiVersion"] = item.Kind, item.GroupVersion().String()
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"kind": list.Kind, "apiVersion": list.GroupVersion().String(), "metadata": map[string]any{}, "items": []any{object},
+	}}
+	body, err := wire.Pack(u, encoding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body.Bytes()
+}
+
+func TestReadListRefusesOtherKinds(t *testing.T) {
+	none := schema.GroupVersionKind{}
+	pod, widget := kindOf("v1", "Pod"), kindOf("example.com/v1", "Widget")
+	for _, tt := range []struct {
+		name       string
+		want       schema.GroupVersionKind
+		list, item schema.GroupVersionKind
+		text       string // of the error; empty for none
+		items      string // encodings whose items name no kind are left out
+	}{
+		{name: "the kind itself", want: pod, list: kindOf("v1", "PodList")},
+		{name: "any kind", list: kindOf("v1", "SecretList")},
+		{name: "another kind", want: pod, list: kindOf("v1", "SecretList"), text: `"SecretList"`},
+		{name: "another version", want: pod, list: kindOf("v2", "PodList"), text: `of "v2" instead of PodList of v1`},
+		{name: "another group", want: pod, list: kindOf("x.k8s.io/v1", "PodList"), text: `of "x.k8s.io/v1" instead of`},
+		{name: "metadata of the kind", want: pod, list: kindOf("meta.k8s.io/v1", "PartialObjectMetadataList"), text: `instead of PodList of v1`},
+		{name: "a list of anything", want: pod, list: kindOf("v1", "List"), text: `"List"`},
+		{name: "a custom resource", want: widget, list: kindOf("example.com/v1", "WidgetList"), item: widget},
+		{name: "a name of its own", want: widget, list: kindOf("example.com/v1", "AllWidgetsList"), item: widget, items: "named"},
+		{
+			name: "a name of its own with other items", want: widget, list: kindOf("example.com/v1", "GadgetList"), item: kindOf("example.com/v1", "Gadget"),
+			text: `"Gadget" of "example.com/v1" instead of Widget of example.com/v1`, items: "named",
+		},
+		{
+			name: "a name of its own with items that name no kind", want: widget, list: kindOf("example.com/v1", "GadgetList"), item: none,
+			text: `"GadgetList" of "example.com/v1" instead of WidgetList of example.com/v1`, items: "named",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for encoding := range allEncodings() {
+				if encoding == wire.Protobuf && tt.items == "named" {
+					continue
+				}
+				body := kindListBody(t, encoding, tt.list, tt.item)
+				o := &wire.ReadOptions{Kind: tt.want}
+				_, err := wire.ReadList(bytes.NewReader(body), encoding.MediaType(), o, func(wire.Packed) error { return nil })
+				kind, ok := errors.AsType[*wire.KindError](err)
+				if ok != (tt.text != "") || ok && !strings.Contains(kind.Error(), tt.text) || !ok && err != nil {
+					t.Errorf("%s: ReadList = %v, want %q", encoding, err, tt.text)
+				}
+			}
+		})
+	}
+}
+
+func TestEventsRefuseOtherKinds(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		want schema.GroupVersionKind
+		ok   bool
+	}{
+		{"the kind itself", kindOf("v1", "Pod"), true},
+		{"any kind", schema.GroupVersionKind{}, true},
+		{"another kind", kindOf("v1", "Secret"), false},
+		{"another version", kindOf("v2", "Pod"), false},
+		{"another group", kindOf("x.k8s.io/v1", "Pod"), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for encoding := range allEncodings() {
+				for _, event := range someChanges() {
+					body := podEvent(t, encoding, event)
+					var last error
+					for _, err := range wire.Events(bytes.NewReader(body), encoding.MediaType(), &wire.ReadOptions{Kind: tt.want}) {
+						last = err
+					}
+					want := fmt.Sprintf(`watch event: the server sent "Pod" of "v1" instead of %s of %s`, tt.want.Kind, tt.want.GroupVersion())
+					if tt.ok && last != nil || !tt.ok && (last == nil || last.Error() != want) {
+						t.Errorf("%s %s: Events = %v, want %q: %t", encoding, event.Type, last, want, !tt.ok)
+					}
+				}
+			}
+		})
+	}
+	status := `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"reason":"Expired"}}`
+	for _, err := range wire.Events(strings.NewReader(status), "", &wire.ReadOptions{Kind: kindOf("v1", "Pod")}) {
+		if !errors.Is(err, core.ErrExpired) {
+			t.Errorf("an ERROR event = %v, want ErrExpired", err)
+		}
+	}
+}
