@@ -20,9 +20,12 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
 )
 
 const node = `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`
@@ -265,6 +268,77 @@ func TestHostileServer(t *testing.T) {
 			}
 			eventuallyDescriptors(t, before+1, c) // the server's listener
 		})
+	}
+}
+
+// TestEndlessLists promises that a list without an end is an error, at the cost of bounded memory.
+func TestEndlessLists(t *testing.T) {
+	server := rawServer(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"+`{"kind":"PodList","apiVersion":"v1","items":[{}`)
+		for items := strings.Repeat(",{}", 10_000); ; {
+			if _, err := io.WriteString(conn, items); err != nil {
+				return
+			}
+		}
+	})
+	for _, tc := range []struct {
+		name   string
+		limits *wire.Limits
+		most   uint64 // of memory
+	}{
+		{"by default", nil, 2 << 30},
+		{"by items", &wire.Limits{ListItems: 1000}, 64 << 20},
+		{"by bytes", &wire.Limits{ListBytes: 10_000}, 64 << 20},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newClient(t, &client.Options{Config: newConfig(server), Retry: once(), Limits: tc.limits})
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			list, err := client.Namespaced[corev1.Pod](c, "prod").List(t.Context(), nil)
+			runtime.ReadMemStats(&after)
+			if _, ok := errors.AsType[*wire.TooLargeError](err); !ok || list != nil {
+				t.Errorf("List = %v, want a TooLargeError", err)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > tc.most {
+				t.Errorf("List allocated %d MiB", used>>20)
+			} else {
+				t.Logf("List allocated %d MiB", used>>20)
+			}
+		})
+	}
+}
+
+// TestBoundsOfHeadersAndErrors promises that the bounds of a header and of the body of an error are options.
+func TestBoundsOfHeadersAndErrors(t *testing.T) {
+	header := rawServer(t, func(conn net.Conn) {
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nX-Long: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			strings.Repeat("x", 20_000), len(node), node)
+	})
+	body := rawServer(t, func(conn net.Conn) {
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 403 Forbidden\r\nContent-Length: 20000\r\n\r\n%s", strings.Repeat("x", 20_000))
+	})
+	get := func(server string, limits *wire.Limits) error {
+		c := newClient(t, &client.Options{Config: newConfig(server), Retry: once(), Limits: limits})
+		_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+		return err
+	}
+	if err := get(header, &wire.Limits{HeaderBytes: 10_000}); err == nil || !strings.Contains(err.Error(), "exceeded 10000 bytes") {
+		t.Errorf("with HeaderBytes: %v, want that 10000 bytes were exceeded", err)
+	}
+	if err := get(header, nil); err != nil {
+		t.Errorf("without HeaderBytes: %v", err)
+	}
+	for limit, want := range map[int64]int{0: 20_000, 100: 100} {
+		refused, ok := errors.AsType[*core.StatusError](get(body, &wire.Limits{ErrorBytes: limit}))
+		if !ok || len(refused.Body) != want {
+			t.Errorf("with ErrorBytes %d, the error keeps %d bytes, want %d", limit, len(refused.Body), want)
+		}
+	}
+	_, err := client.New(t.Context(), &client.Options{
+		Config: newConfig("https://cluster.test"), Transport: http.DefaultTransport, Limits: &wire.Limits{HeaderBytes: 1},
+	})
+	if err == nil || !strings.Contains(err.Error(), "HeaderBytes") {
+		t.Errorf("HeaderBytes with a Transport = %v, want an error", err)
 	}
 }
 

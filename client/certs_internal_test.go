@@ -39,7 +39,7 @@ func TestCertSource(t *testing.T) {
 		return cert, failure
 	}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	requests, upgrades, err := newTransports(&config.Config{Server: server.URL, CAData: ca}, source)
+	requests, upgrades, err := newTransports(&config.Config{Server: server.URL, CAData: ca}, source, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,8 @@ type Options struct {
 	// Default: none.
 	Logger *slog.Logger
 
-	// Limits bound what is read from the server. Default: those of [wire.Limits].
+	// Limits bound what is read from the server. HeaderBytes is an error with Share and with Transport, which give the
+	// connection. Default: those of [wire.Limits].
 	Limits *wire.Limits
 }
 

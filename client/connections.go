@@ -23,6 +23,9 @@ type connections struct {
 
 // connect returns the connections for a configuration: new ones, or those that the options give.
 func connect(cfg *config.Config, o *Options) (connections, error) {
+	if o.Limits != nil && o.Limits.HeaderBytes != 0 && (o.Share != nil || o.Transport != nil) {
+		return connections{}, errors.New("Options.Limits.HeaderBytes is a matter of the connection, which Share or Transport gives: set it there")
+	}
 	if o.Share != nil {
 		return o.Share.shared(cfg, o)
 	}
@@ -34,7 +37,7 @@ func connect(cfg *config.Config, o *Options) (connections, error) {
 		return connections{requests: o.Transport, upgrades: o.Transport, auth: auth}, checkOwnTransport(cfg)
 	}
 	c := connections{auth: auth, own: true}
-	c.requests, c.upgrades, err = newTransports(cfg, certs)
+	c.requests, c.upgrades, err = newTransports(cfg, certs, o.Limits)
 	return c, err
 }
 

@@ -18,7 +18,8 @@ import (
 // defaultPage is how many objects a page holds when the caller does not say; client-go's pager uses the same.
 const defaultPage = 500
 
-// List reads one page of the collection. Without a limit, that is all of it; [API.All] reads page by page.
+// List reads one page of the collection. Without a limit, that is all of it, as far as ListBytes and ListItems of
+// [wire.Limits] allow; [API.All] reads page by page.
 //
 // Errors: [core.ErrExpired] when the continue token is too old; [core.ErrTimeout] after ListOptions.Timeout.
 func (a *API[K]) List(ctx context.Context, o *request.ListOptions) (*core.List[K], error) {

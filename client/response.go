@@ -16,17 +16,21 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Bounds of what is read of the body of an answer that is not a success, and of what is kept of it when it is no Status.
+// Bounds of what is read of the body of a response that is not a success, and of what is kept of a body that is not a Status.
 const (
-	statusBytes  = 1 << 20
+	errorBytes   = 1 << 20 // by default, see wire.Limits
 	keptBytes    = 64 << 10
 	messageBytes = 2 << 10
 )
 
 // statusError makes an error of a response that is not a success. It removes what was sent from the text before anything
 // is cut, so that no half of a token is left.
-func statusError(resp *http.Response, sent *redact.Secrets) *core.StatusError {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, statusBytes)) // the start says most of it, even if the rest is lost
+func statusError(resp *http.Response, sent *redact.Secrets, limits *wire.Limits) *core.StatusError {
+	limit := int64(errorBytes)
+	if limits != nil && limits.ErrorBytes > 0 {
+		limit = limits.ErrorBytes
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit)) // the start says most of it, even if the rest is lost
 	status := wire.UnmarshalStatus(body, resp.Header.Get("Content-Type"))
 	var kept []byte
 	if status == nil {

@@ -87,7 +87,7 @@ func TestSilence(t *testing.T) {
 		defer func() { _ = server.Close() }()
 		defer close(s.done)
 
-		rt, err := newHTTP(&config.Config{InsecureSkipTLSVerify: true}, protocols(true), nil)
+		rt, err := newHTTP(&config.Config{InsecureSkipTLSVerify: true}, protocols(true), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 
 // Table returns objects as the server would have people see them: columns with names, and a row of cells for each object,
 // with the object's metadata. It is one page, as [API.List] reads it; a field selector metadata.name=… selects one object.
-// The answer as a whole is bounded by [wire.Limits].
+// The response as a whole is bounded by ObjectBytes of [wire.Limits].
 //
 // Errors: [core.ErrExpired] when the continue token is too old; [core.ErrNotAcceptable] of a server that makes no tables.
 func (a *API[K]) Table(ctx context.Context, o *request.ListOptions) (*metav1.Table, error) {

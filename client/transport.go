@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core/wire"
 )
 
 // Timeouts of a connection. A connection that is silent for pingAfter is pinged, and given up when the ping is not
@@ -40,7 +41,7 @@ const rereadTime = 10 * time.Second
 // fileBytes is how large a file of certificates may be.
 const fileBytes = 16 << 20
 
-// headerBytes is how long the header of an answer may be.
+// headerBytes is how long the header of a response may be by default, see wire.Limits.
 const headerBytes = 1 << 20
 
 // certSource returns the client certificate to present, nil for none. A pointer that it has returned before means that
@@ -53,6 +54,7 @@ type certSource = func(context.Context) (*tls.Certificate, error)
 type transport struct {
 	cfg       *config.Config
 	protocols *http.Protocols
+	limits    *wire.Limits
 	files     []string
 	certs     certSource // nil for none
 
@@ -74,14 +76,14 @@ type retired struct {
 
 // newTransports returns the transports of a configuration: for requests, and for those that are upgraded to streams.
 // Certs, which may be nil, is asked for a client certificate before each request.
-func newTransports(cfg *config.Config, certs certSource) (requests, upgrades http.RoundTripper, err error) {
+func newTransports(cfg *config.Config, certs certSource, limits *wire.Limits) (requests, upgrades http.RoundTripper, err error) {
 	if err := checkPlain(cfg); err != nil {
 		return nil, nil, err
 	}
-	if requests, err = newTransport(cfg, protocols(true), certs); err != nil {
+	if requests, err = newTransport(cfg, protocols(true), certs, limits); err != nil {
 		return nil, nil, err
 	}
-	upgrades, err = newTransport(cfg, protocols(false), certs)
+	upgrades, err = newTransport(cfg, protocols(false), certs, limits)
 	return requests, upgrades, err
 }
 
@@ -93,8 +95,11 @@ func protocols(http2 bool) *http.Protocols {
 	return p
 }
 
-func newTransport(cfg *config.Config, protocols *http.Protocols, certs certSource) (*transport, error) {
+func newTransport(cfg *config.Config, protocols *http.Protocols, certs certSource, limits *wire.Limits) (*transport, error) {
 	t := &transport{cfg: cfg, protocols: protocols, certs: certs}
+	if limits != nil {
+		t.limits = new(*limits) // the caller may go on changing its own
+	}
 	for _, file := range []string{cfg.CAFile, cfg.ClientCertFile, cfg.ClientKeyFile} {
 		if file != "" {
 			t.files = append(t.files, file)
@@ -105,7 +110,7 @@ func newTransport(cfg *config.Config, protocols *http.Protocols, certs certSourc
 	if t.loaded, err = loadFiles(cfg); err != nil {
 		return nil, err
 	}
-	t.current, err = newHTTP(t.loaded, protocols, nil)
+	t.current, err = newHTTP(t.loaded, protocols, nil, t.limits)
 	return t, err
 }
 
@@ -158,7 +163,7 @@ func (t *transport) connection(cert *tls.Certificate) *http.Transport {
 		t.stamp = stamp
 		return t.current
 	}
-	next, err := newHTTP(loaded, t.protocols, cert)
+	next, err := newHTTP(loaded, t.protocols, cert, t.limits)
 	if err != nil {
 		return t.current
 	}
@@ -220,7 +225,7 @@ func checkPlain(cfg *config.Config) error {
 }
 
 // newHTTP returns a transport for a loaded configuration, with another client certificate unless that is nil.
-func newHTTP(cfg *config.Config, protocols *http.Protocols, cert *tls.Certificate) (*http.Transport, error) {
+func newHTTP(cfg *config.Config, protocols *http.Protocols, cert *tls.Certificate, limits *wire.Limits) (*http.Transport, error) {
 	tlsConfig, err := newTLS(cfg)
 	if err != nil {
 		return nil, err
@@ -243,6 +248,9 @@ func newHTTP(cfg *config.Config, protocols *http.Protocols, cert *tls.Certificat
 		MaxIdleConnsPerHost:    25,
 		MaxResponseHeaderBytes: headerBytes,
 		IdleConnTimeout:        idleTimeout,
+	}
+	if limits != nil && limits.HeaderBytes > 0 {
+		t.MaxResponseHeaderBytes = limits.HeaderBytes
 	}
 	return t, useProxy(t, cfg, dialer)
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
 // Limits bound what is read from a server. The zero value of a field is its default; nil means all defaults.
@@ -14,6 +16,34 @@ type Limits struct {
 	// ObjectBytes bounds one object: a whole body, a list item or a watch event. Default 64 MiB. (etcd takes 1.5 MiB
 	// by default; objects of aggregated servers may be larger.)
 	ObjectBytes int64
+
+	// ListBytes and ListItems bound one list response: a page, or the whole list when no limit was asked for. Default
+	// 1 GiB and 500,000. What lies behind them is read page by page.
+	ListBytes int64
+	ListItems int64
+
+	// HeaderBytes bounds the header of a response, and ErrorBytes the body of a response that is not a success; the rest of
+	// such a body is ignored. Only package client uses them. Default 1 MiB each.
+	HeaderBytes int64
+	ErrorBytes  int64
+}
+
+// maxValues is how many values one object may hold when it is decoded: strings, numbers, objects and so on. An empty struct
+// takes two or three bytes in a message and up to a KiB in memory. An object that fits into etcd has fewer values.
+const maxValues = 1 << 18
+
+func (l *Limits) listBytes() int64 {
+	if l == nil || l.ListBytes <= 0 {
+		return 1 << 30
+	}
+	return l.ListBytes
+}
+
+func (l *Limits) listItems() int64 {
+	if l == nil || l.ListItems <= 0 {
+		return 500_000
+	}
+	return l.ListItems
 }
 
 func (l *Limits) objectBytes() int64 {
@@ -23,15 +53,103 @@ func (l *Limits) objectBytes() int64 {
 	return min(l.ObjectBytes, math.MaxInt64-slackBytes)
 }
 
-// TooLargeError is returned when the server sends more than [Limits] allow.
+// TooLargeError is returned when the server sends more than [Limits] allow, or an object that holds too many values. One of
+// LimitBytes, LimitItems and LimitValues is set.
 type TooLargeError struct {
-	What       string // what was read, such as "list item"
-	LimitBytes int64
+	What        string // what was read, such as "list item"
+	LimitBytes  int64
+	LimitItems  int64 // of a list
+	LimitValues int64 // of an object
 }
 
 // Error names the bound.
 func (e *TooLargeError) Error() string {
+	switch {
+	case e.LimitItems > 0:
+		return fmt.Sprintf("%s has more than %d items; read it page by page, or raise wire.Limits.ListItems", e.What, e.LimitItems)
+	case e.LimitValues > 0:
+		return fmt.Sprintf("%s holds more than %d values, which no Kubernetes object does", e.What, e.LimitValues)
+	case e.What == whatList:
+		return fmt.Sprintf("%s is larger than the limit of %d bytes; read it page by page, or raise wire.Limits.ListBytes", e.What, e.LimitBytes)
+	}
 	return fmt.Sprintf("%s is larger than the limit of %d bytes; raise wire.Limits.ObjectBytes if it should be", e.What, e.LimitBytes)
+}
+
+const whatList = "list"
+
+// listReader reads at most as many bytes as a list may have.
+type listReader struct {
+	r           io.Reader
+	left, limit int64
+}
+
+func (l *listReader) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, &TooLargeError{What: whatList, LimitBytes: l.limit}
+	}
+	n, err := l.r.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}
+
+// checkValues refuses an object that would take much more memory than its bytes do. A value takes at least one byte, and
+// two in JSON.
+func (p Packed) checkValues(obj any) error {
+	if len(p.data) <= maxValues {
+		return nil
+	}
+	n := 0
+	switch p.encoding {
+	case Protobuf:
+		n = protobuf.Values(p.data, obj)
+	case CBOR:
+		n = countCBOR(p.data)
+	default:
+		n = countJSON(p.data)
+	}
+	if n > maxValues {
+		return &TooLargeError{What: "object", LimitValues: maxValues}
+	}
+	return nil
+}
+
+// countJSON returns how many values an object holds: one for each comma, and one for each object or array that is not empty.
+func countJSON(data []byte) (n int) {
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			end := skipString(data, i)
+			if end == i {
+				return n // malformed, which the decoder reports
+			}
+			i = end - 1
+		case ',':
+			n++
+		case '{', '[':
+			if next := skipSpace(data, i+1); next < len(data) && data[next] != '}' && data[next] != ']' {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// countCBOR returns how many data items an object holds.
+func countCBOR(data []byte) (n int) {
+	for i := 0; i < len(data); n++ {
+		h, end, err := cborHeadAt(data, i)
+		if err != nil {
+			return n
+		}
+		if h.isString() && !h.indefinite() {
+			if h.arg > uint64(len(data)-end) {
+				return n
+			}
+			end += int(h.arg)
+		}
+		i = end
+	}
+	return n
 }
 
 // ReadBody reads a body that holds one object.

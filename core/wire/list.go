@@ -30,10 +30,15 @@ func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed)
 	limits, kind := opts.Limits, listKind{want: opts.Kind}
 	var meta metav1.ListMeta
 	var stopped error // what each returned
+	most, items := limits.listItems(), int64(0)
 	visit := func(p Packed) error {
+		if items++; items > most {
+			return &TooLargeError{What: whatList, LimitItems: most}
+		}
 		stopped = each(p)
 		return stopped
 	}
+	r = &listReader{r: r, left: limits.listBytes(), limit: limits.listBytes()}
 	switch encoding {
 	case Protobuf:
 		messages := messageReader{r: bufio.NewReaderSize(r, 64<<10), limit: limits.objectBytes(), what: "list item"}

@@ -84,7 +84,7 @@ func (p Packed) Len() int { return len(p.data) }
 // left alone; an unstructured object becomes exactly what the bytes say.
 func (p Packed) Decode(obj core.Object) error {
 	if p.encoding == Protobuf {
-		err := protobuf.Unmarshal(p.data, obj)
+		err := p.decodeAny(obj)
 		switch {
 		case err == nil:
 			return nil
@@ -105,6 +105,9 @@ func (p Packed) Decode(obj core.Object) error {
 
 // decodeAny decodes what the bytes say into v, a pointer.
 func (p Packed) decodeAny(v any) error {
+	if err := p.checkValues(v); err != nil {
+		return err
+	}
 	switch p.encoding {
 	case Protobuf:
 		return protobuf.Unmarshal(p.data, v)

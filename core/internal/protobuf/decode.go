@@ -103,6 +103,43 @@ func (p *plan) decode(data []byte, obj address, depth int) error {
 	return nil
 }
 
+// Values returns how many values a message holds that Unmarshal would decode into obj. Of a malformed message, it counts
+// those before the mistake.
+func Values(data []byte, obj any) int {
+	p, err := planOfValue(reflect.ValueOf(obj))
+	if err != nil {
+		return 0
+	}
+	return p.count(data, maxDepth)
+}
+
+// count is Values for a message within.
+func (p *plan) count(data []byte, depth int) (n int) {
+	for pos := 0; pos < len(data) && depth > 0; n++ {
+		tag, next, err := varint(data, pos)
+		if err != nil {
+			return n
+		}
+		f := p.field(tag >> 3)
+		if f == nil || tag&7 != uint64(protowire.BytesType) {
+			if next, err = skip(data, next, tag); err != nil {
+				return n
+			}
+			pos = next
+			continue
+		}
+		value, next, err := bytes(data, next)
+		if err != nil {
+			return n
+		}
+		if f.kind == message && f.shape != dict {
+			n += f.elem.count(value, depth-1)
+		}
+		pos = next
+	}
+	return n
+}
+
 // ensure gives the nullable or optional field at p a value if it has none, and returns where that is.
 func (f *field) ensure(p address) address {
 	if f.shape == nullable {

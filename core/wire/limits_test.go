@@ -1,0 +1,130 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// hollowPod is a pod of n containers that say nothing.
+func hollowPod(encoding wire.Encoding, n int) []byte {
+	switch encoding {
+	case wire.Protobuf: // field 2 of the pod is its spec, field 2 of that its containers
+		spec := strings.Repeat("\x12\x00", n)
+		size := len(spec)
+		return append([]byte{0x12, byte(size) | 0x80, byte(size>>7) | 0x80, byte(size>>14) | 0x80, byte(size>>21) | 0x80, byte(size >> 28)}, spec...)
+	case wire.CBOR:
+		return []byte("\xa1\x64spec\xa1\x6acontainers\x9f" + strings.Repeat("\xa0", n) + "\xff")
+	default:
+		return []byte(`{"spec":{"containers":[{}` + strings.Repeat(",{}", n-1) + `]}}`)
+	}
+}
+
+func TestAnObjectOfEmptyStructsIsRefused(t *testing.T) {
+	for encoding := range allEncodings() {
+		body := hollowPod(encoding, 4<<20)
+		targets := []core.Object{&corev1.Pod{}, &unstructured.Unstructured{}}
+		if encoding == wire.Protobuf {
+			targets = targets[:1]
+		}
+		for _, obj := range targets {
+			t.Run(fmt.Sprintf("%s/%T", encoding, obj), func(t *testing.T) {
+				before := allocated()
+				err := wire.NewPacked(encoding, body).Decode(obj)
+				used := allocated() - before
+				if large, ok := errors.AsType[*wire.TooLargeError](err); !ok || large.LimitValues == 0 {
+					t.Errorf("Decode of %d bytes = %v, want a TooLargeError with LimitValues", len(body), err)
+				}
+				if used > 1<<20 {
+					t.Errorf("refusing the object took %d bytes", used)
+				}
+			})
+		}
+		pod := &corev1.Pod{}
+		if err := wire.NewPacked(encoding, hollowPod(encoding, 1<<17)).Decode(pod); err != nil || len(pod.Spec.Containers) != 1<<17 {
+			t.Errorf("%s: Decode of 131072 containers = %v, %d containers", encoding, err, len(pod.Spec.Containers))
+		}
+	}
+}
+
+func TestALargeObjectOfFewValuesIsDecoded(t *testing.T) {
+	text := strings.Repeat(`,{"[\`, 1<<20)
+	for encoding := range allEncodings() {
+		packed, err := wire.Pack(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"a": text}, BinaryData: map[string][]byte{"b": make([]byte, 1<<20)},
+		}, encoding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &corev1.ConfigMap{}
+		if err := packed.Decode(got); err != nil || got.Data["a"] != text {
+			t.Errorf("%s: Decode of %d bytes of text = %v", encoding, packed.Len(), err)
+		}
+	}
+}
+
+// endlessList is a list that goes on and on.
+type endlessList struct {
+	start, item string
+	rest        []byte
+}
+
+func (e *endlessList) Read(p []byte) (int, error) {
+	if len(e.rest) == 0 {
+		e.rest, e.start = []byte(e.start+e.item), ""
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+func TestAListIsBounded(t *testing.T) {
+	items := strings.Repeat(",{}", 1000)
+	lists := map[wire.Encoding]*endlessList{
+		wire.JSON:     {start: `{"kind":"PodList","items":[{}`, item: items},
+		wire.CBOR:     {start: "\xbf\x64kind\x67PodList\x65items\x9f", item: strings.Repeat("\xa0", 1000)},
+		wire.Protobuf: {start: "k8s\x00\x0a\x0d\x0a\x02v1\x12\x07PodList\x12\xff\xff\xff\xff\x7f", item: strings.Repeat("\x12\x00", 1000)},
+	}
+	for encoding, list := range lists {
+		for _, tt := range []struct {
+			name   string
+			limits *wire.Limits
+			want   wire.TooLargeError
+		}{
+			{"by its items", &wire.Limits{ListItems: 10_000}, wire.TooLargeError{What: "list", LimitItems: 10_000}},
+			{"by its items, by default", nil, wire.TooLargeError{What: "list", LimitItems: 500_000}},
+			{"by its bytes", &wire.Limits{ListBytes: 100_000}, wire.TooLargeError{What: "list", LimitBytes: 100_000}},
+		} {
+			t.Run(encoding.String()+"/"+tt.name, func(t *testing.T) {
+				body := *list
+				n := int64(0)
+				_, err := wire.ReadList(&body, encoding.MediaType(), &wire.ReadOptions{Limits: tt.limits}, func(wire.Packed) error { n++; return nil })
+				large, ok := errors.AsType[*wire.TooLargeError](err)
+				if !ok || *large != tt.want {
+					t.Fatalf("ReadList = %v, want %v", err, &tt.want)
+				}
+				if tt.want.LimitItems > 0 && n != tt.want.LimitItems {
+					t.Errorf("ReadList yielded %d items, want %d", n, tt.want.LimitItems)
+				}
+			})
+		}
+	}
+	body := `{"kind":"PodList","items":[{},{}]}`
+	exact := &wire.ReadOptions{Limits: &wire.Limits{ListItems: 2, ListBytes: int64(len(body)) + 1}}
+	if _, err := wire.ReadList(io.MultiReader(bytes.NewReader([]byte(body))), "", exact, func(wire.Packed) error { return nil }); err != nil {
+		t.Errorf("ReadList of as many items as allowed = %v", err)
+	}
+}
