@@ -156,8 +156,8 @@ func copyOf[K any](obj *K) (core.Object, error) {
 	return asObject(&c), nil
 }
 
-// complete checks the kind of an object that the server sent, and fills in the TypeMeta that servers leave out of list items
-// and protobuf messages. The metadata of an object gets the kind of the object.
+// complete checks the kind of an object that the server sent, and fills in the TypeMeta that servers leave out of
+// list items and protobuf messages. The metadata of an object gets the kind of the object.
 func (a *API[K]) complete(obj *K, t request.Target) error {
 	kind := asObject(obj).GetObjectKind()
 	got := kind.GroupVersionKind()

@@ -24,7 +24,8 @@ type connections struct {
 // connect returns the connections for a configuration: new ones, or those that the options give.
 func connect(cfg *config.Config, o *Options) (connections, error) {
 	if o.Limits != nil && o.Limits.HeaderBytes != 0 && (o.Share != nil || o.Transport != nil) {
-		return connections{}, errors.New("Options.Limits.HeaderBytes is a matter of the connection, which Share or Transport gives: set it there")
+		return connections{}, errors.New("Options.Limits.HeaderBytes: belongs to the connection, which Share or " +
+			"Transport gives; set it there")
 	}
 	if o.Share != nil {
 		return o.Share.shared(cfg, o)

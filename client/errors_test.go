@@ -110,7 +110,8 @@ func TestOpErrorText(t *testing.T) {
 	}
 }
 
-// TestAConflictOfACreate promises that a 409 to a create means that the object exists, unless the server says otherwise.
+// TestAConflictOfACreate promises that a 409 to a create means that the object exists, unless the server says
+// otherwise.
 func TestAConflictOfACreate(t *testing.T) {
 	status := func(reason string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","code":409}`

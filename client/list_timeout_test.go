@@ -22,8 +22,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// TestListTimeoutBoundsTheRequest promises that a list and a deletion of a collection end after ListOptions.Timeout, whatever
-// the server does, and that retries end with them.
+// TestListTimeoutBoundsTheRequest promises that a list and a deletion of a collection end after ListOptions.Timeout,
+// whatever the server does, and that retries end with them.
 func TestListTimeoutBoundsTheRequest(t *testing.T) {
 	const bound = 10 * time.Second
 	answer := func(r *http.Request, code int, body io.Reader) (*http.Response, error) {

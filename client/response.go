@@ -16,7 +16,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Bounds of what is read of the body of a response that is not a success, and of what is kept of a body that is not a Status.
+// Bounds of what is read of the body of a response that is not a success, and of what is kept of a body that is not a
+// Status.
 const (
 	errorBytes   = 1 << 20 // by default, see wire.Limits
 	keptBytes    = 64 << 10
@@ -46,8 +47,8 @@ func statusError(resp *http.Response, sent *redact.Secrets, limits *wire.Limits)
 	return &core.StatusError{Status: *status, Body: kept, RetryAfter: wait}
 }
 
-// plainReason returns what a status code means that came without a Status. Only 409 means two things: to a create, that the
-// object exists. A Status without a reason is left alone: an admission webhook may have chosen its code.
+// plainReason returns what a status code means that came without a Status. Only 409 means two things: to a create,
+// that the object exists. A Status without a reason is left alone: an admission webhook may have chosen its code.
 func plainReason(resp *http.Response) metav1.StatusReason {
 	if resp.StatusCode != http.StatusConflict || resp.Request == nil {
 		return ""

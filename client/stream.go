@@ -168,11 +168,11 @@ func (p *Process) conclude(ctx context.Context) {
 }
 
 // Wait waits until the stream has ended. It returns nil when the exit status is 0, an [*ExitError] when it is another
-// number, and an error that says why the exit status is unknown otherwise: the context's cause, or a connection that broke.
-// Output that has arrived can still be read.
+// number, and an error that says why the exit status is unknown otherwise: the context's cause, or a connection that
+// broke. Output that has arrived can still be read.
 //
-// The stream does not end while unread output holds it up. When the context ends then, Wait returns the exit status if it
-// has arrived, and the outputs end with the context's cause.
+// The stream does not end while unread output holds it up. When the context ends then, Wait returns the exit status
+// if it has arrived, and the outputs end with the context's cause.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.outcome

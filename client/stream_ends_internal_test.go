@@ -118,8 +118,8 @@ func TestTheWordOfTheEndIsTheEnd(t *testing.T) {
 	}
 }
 
-// TestAContextEndsAStreamWhoseOutputIsUnread promises that Wait returns when the context ends, although unread output keeps
-// the server from closing the stream after the exit status has arrived.
+// TestAContextEndsAStreamWhoseOutputIsUnread promises that Wait returns when the context ends, although unread output
+// keeps the server from closing the stream after the exit status has arrived.
 func TestAContextEndsAStreamWhoseOutputIsUnread(t *testing.T) {
 	cause := errors.New("enough")
 	for _, tc := range []struct {

@@ -20,10 +20,10 @@ const (
 	stderrBytes = 16 << 10
 )
 
-// Run connects the streams with a reader and two writers, and waits for the end of the process, as [Process.Wait] does.
-// The input ends when in does. A nil writer discards the output; a nil reader is an empty input. When a writer fails, Run
-// closes the stream and returns the writer's error. When the context ends before all output has arrived, Run returns the
-// context's cause, even if the exit status is 0.
+// Run connects the streams with a reader and two writers, and waits for the end of the process, as [Process.Wait]
+// does. The input ends when in does. A nil writer discards the output; a nil reader is an empty input. When a writer
+// fails, Run closes the stream and returns the writer's error. When the context ends before all output has arrived,
+// Run returns the context's cause, even if the exit status is 0.
 //
 // Run does not wait for a Read of in that waits when the process ends, unless in has a SetReadDeadline that works: nothing
 // else can stop it. It ends by itself when in has something to read, which is lost.

@@ -16,8 +16,8 @@ import (
 // server ends the watch, which it does after WatchOptions.Timeout; a watch that goes on for ever is runtime/watcher's.
 // Ranging over the sequence again sends the request again.
 //
-// Errors: [core.ErrExpired] when the resource version is too old: list again. Kubernetes before 1.18 and some aggregated
-// servers use the reason Gone for that, which is [core.ErrGone].
+// Errors: [core.ErrExpired] when the resource version is too old: list again. Kubernetes before 1.18 and some
+// aggregated servers use the reason Gone for that, which is [core.ErrGone].
 func (a *API[K]) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[core.WatchEvent[K], error] {
 	events := a.Feed().events(ctx, o)
 	return func(yield func(core.WatchEvent[K], error) bool) {

@@ -224,9 +224,9 @@ const longestRetryAfter = 5 * time.Minute
 //   - [ErrTooManyRequests], [ErrInternal], [ErrServerTimeout], [ErrTimeout] and [ErrUnavailable];
 //   - of those that match no sentinel, code 408 and the codes from 500 on except 501.
 //
-// All other responses, such as 401, 403, 404, 409, 413 and 422, repeat until the request, the object or the rights change.
-// They are not retryable even when they carry a Retry-After; see [RetryAfter] for its value. After a conflict, read the
-// object again first. IsRetryable does not know whether sending the request twice does harm.
+// All other responses, such as 401, 403, 404, 409, 413 and 422, repeat until the request, the object or the rights
+// change. They are not retryable even when they carry a Retry-After; see [RetryAfter] for its value. After a
+// conflict, read the object again first. IsRetryable does not know whether sending the request twice does harm.
 func IsRetryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false

@@ -44,8 +44,8 @@ func (e *KindError) Error() string {
 	return fmt.Sprintf("the server sent %s instead of %s of %s", got, e.Want.Kind, e.Want.GroupVersion())
 }
 
-// CheckKind returns a [*KindError] when an object or a body is of another kind than the wanted one. An object that does not
-// name its kind, as most list items do not, is taken as wanted.
+// CheckKind returns a [*KindError] when an object or a body is of another kind than the wanted one. An object that
+// does not name its kind, as most list items do not, is taken as wanted.
 func CheckKind(got, want schema.GroupVersionKind) error {
 	if got.Empty() || want.Empty() || got == want {
 		return nil
@@ -72,8 +72,8 @@ func (l *listKind) setKind(kind string) error {
 	return nil
 }
 
-// check refuses a list of other objects. It is called before the items and at the end of the list: API servers send some
-// lists with the kind or the apiVersion behind the items.
+// check refuses a list of other objects. It is called before the items and at the end of the list: API servers send
+// some lists with the kind or the apiVersion behind the items.
 func (l *listKind) check() error {
 	want := l.want.GroupVersion().WithKind(l.want.Kind + "List")
 	got := schema.FromAPIVersionAndKind(l.apiVersion, l.kind)
@@ -87,8 +87,8 @@ func (l *listKind) check() error {
 	return nil
 }
 
-// custom reports whether the kind may be of a CustomResourceDefinition, which may give lists a kind that is not derived from
-// that of the items. The items have to name their kind then.
+// custom reports whether the kind may be of a CustomResourceDefinition, which may give lists a kind that is not
+// derived from that of the items. The items have to name their kind then.
 func (l *listKind) custom() bool {
 	return strings.Contains(l.want.Group, ".") && !strings.HasSuffix(l.want.Group, ".k8s.io")
 }

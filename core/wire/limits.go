@@ -22,14 +22,15 @@ type Limits struct {
 	ListBytes int64
 	ListItems int64
 
-	// HeaderBytes bounds the header of a response, and ErrorBytes the body of a response that is not a success; the rest of
-	// such a body is ignored. Only package client uses them. Default 1 MiB each.
+	// HeaderBytes bounds the header of a response, and ErrorBytes the body of a response that is not a success; the
+	// rest of such a body is ignored. Only package client uses them. Default 1 MiB each.
 	HeaderBytes int64
 	ErrorBytes  int64
 }
 
-// maxValues is how many values one object may hold when it is decoded: strings, numbers, objects and so on. An empty struct
-// takes two or three bytes in a message and up to a KiB in memory. An object that fits into etcd has fewer values.
+// maxValues is how many values one object may hold when it is decoded: strings, numbers, objects and so on. An empty
+// struct takes two or three bytes in a message and up to a KiB in memory. An object that fits into etcd has fewer
+// values.
 const maxValues = 1 << 18
 
 func (l *Limits) listBytes() int64 {
@@ -53,8 +54,8 @@ func (l *Limits) objectBytes() int64 {
 	return min(l.ObjectBytes, math.MaxInt64-slackBytes)
 }
 
-// TooLargeError is returned when the server sends more than [Limits] allow, or an object that holds too many values. One of
-// LimitBytes, LimitItems and LimitValues is set.
+// TooLargeError is returned when the server sends more than [Limits] allow, or an object that holds too many values.
+// One of LimitBytes, LimitItems and LimitValues is set.
 type TooLargeError struct {
 	What        string // what was read, such as "list item"
 	LimitBytes  int64
@@ -92,8 +93,8 @@ func (l *listReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkValues refuses an object that would take much more memory than its bytes do. A value takes at least one byte, and
-// two in JSON.
+// checkValues refuses an object that would take much more memory than its bytes do. A value takes at least one byte,
+// and two in JSON.
 func (p Packed) checkValues(obj any) error {
 	if len(p.data) <= maxValues {
 		return nil
@@ -113,7 +114,8 @@ func (p Packed) checkValues(obj any) error {
 	return nil
 }
 
-// countJSON returns how many values an object holds: one for each comma, and one for each object or array that is not empty.
+// countJSON returns how many values an object holds: one for each comma, and one for each object or array that is not
+// empty.
 func countJSON(data []byte) (n int) {
 	for i := 0; i < len(data); i++ {
 		switch data[i] {

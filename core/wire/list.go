@@ -20,7 +20,8 @@ import (
 // bytes live until each returns. It returns the list's metadata, complete only when the error is nil. An error of each
 // ends the reading and is returned unchanged. A body that ends early is an error that matches io.ErrUnexpectedEOF.
 //
-// Errors: [*TooLargeError]; [*KindError] for a list of other objects than ReadOptions.Kind, which may come after the items.
+// Errors: [*TooLargeError]; [*KindError] for a list of other objects than ReadOptions.Kind, which may come after the
+// items.
 func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed) error) (metav1.ListMeta, error) {
 	encoding, err := EncodingOf(contentType)
 	if err != nil {

@@ -257,9 +257,9 @@ func (c *Conn) Close() {
 	c.running.Wait()
 }
 
-// Finish waits until the peer, which has nothing more to say, closes the connection. It closes the connection itself when
-// the peer has been silent for that long, or when the context ends, whose cause it then returns. What has arrived can still
-// be read.
+// Finish waits until the peer, which has nothing more to say, closes the connection. It closes the connection itself
+// when the peer has been silent for that long, or when the context ends, whose cause it then returns. What has
+// arrived can still be read.
 func (c *Conn) Finish(ctx context.Context, silent time.Duration) error {
 	for {
 		left := silent - time.Since(c.spoke())

@@ -103,8 +103,8 @@ func (p *plan) decode(data []byte, obj address, depth int) error {
 	return nil
 }
 
-// Values returns how many values a message holds that Unmarshal would decode into obj. Of a malformed message, it counts
-// those before the mistake.
+// Values returns how many values a message holds that Unmarshal would decode into obj. Of a malformed message, it
+// counts those before the mistake.
 func Values(data []byte, obj any) int {
 	p, err := planOfValue(reflect.ValueOf(obj))
 	if err != nil {
