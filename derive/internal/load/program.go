@@ -6,6 +6,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -41,7 +42,8 @@ type Program struct {
 
 	generated string // the name of the file that is written anew
 
-	overlay map[string][]byte // files that are not really there
+	standIns map[string][]byte // generated files with the imports that they will have, by path
+	overlay  string            // the file that lists the stand-ins for the go command, "" for none
 }
 
 // Package is one package of a program.
@@ -102,9 +104,8 @@ func Load(ctx context.Context, cfg *Config) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.overlay = p.missingImports(roots); p.overlay != nil {
-		p.fset = token.NewFileSet()
-		if roots, err = p.load(ctx, cfg); err != nil {
+	if missing := p.missingImports(roots); missing != nil {
+		if roots, err = p.loadWith(ctx, cfg, missing); err != nil {
 			return nil, err
 		}
 	}
@@ -125,8 +126,12 @@ func (p *Program) load(ctx context.Context, cfg *Config) ([]*packages.Package, e
 		Mode:    need,
 		Dir:     cfg.Dir,
 		Fset:    p.fset,
-		Overlay: p.overlay,
+
+		BuildFlags: p.buildFlags(),
 		ParseFile: func(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+			if text, ok := p.standIns[name]; ok {
+				src = text
+			}
 			return parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments|parser.SkipObjectResolution)
 		},
 	}, cfg.Patterns...)
@@ -137,6 +142,44 @@ func (p *Program) load(ctx context.Context, cfg *Config) ([]*packages.Package, e
 		p.parseAll(roots)
 	}
 	return roots, nil
+}
+
+// loadWith loads the packages again, with stand-ins for files that do not exist or are out of date. The go command finds the
+// imports of these files and compiles them. The field Overlay of packages.Config would show them to the loader too, which then
+// parses and type-checks all dependencies from source, since it does not trust their export data any more.
+func (p *Program) loadWith(ctx context.Context, cfg *Config, files map[string][]byte) (roots []*packages.Package, err error) {
+	dir, err := os.MkdirTemp("", "kube-derive-load-")
+	if err != nil {
+		return nil, fmt.Errorf("load packages: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	var overlay struct{ Replace map[string]string }
+	overlay.Replace = map[string]string{}
+	for path, text := range files {
+		standIn := filepath.Join(dir, fmt.Sprintf("%d.go", len(overlay.Replace)))
+		overlay.Replace[path] = standIn
+		if err := os.WriteFile(standIn, text, 0o600); err != nil {
+			return nil, fmt.Errorf("load packages: %w", err)
+		}
+	}
+	list, err := json.Marshal(overlay)
+	if err != nil {
+		return nil, fmt.Errorf("load packages: %w", err)
+	}
+	p.overlay = filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(p.overlay, list, 0o600); err != nil {
+		return nil, fmt.Errorf("load packages: %w", err)
+	}
+	p.fset, p.standIns = token.NewFileSet(), files
+	return p.load(ctx, cfg)
+}
+
+// buildFlags returns what the go command is told besides the patterns.
+func (p *Program) buildFlags() []string {
+	if p.overlay == "" {
+		return nil
+	}
+	return []string{"-overlay=" + p.overlay}
 }
 
 // missingImports makes a file that imports what a generated one needs, for each package with our markers that does not
