@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// reserved reports whether CEL keeps a name for itself.
+// reserved reports whether a name is one of the symbols that CEL reserves. Servers escape each of them, see
+// https://kubernetes.io/docs/reference/using-api/cel/#escaping.
 func reserved(name string) bool {
 	switch name {
 	case "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
@@ -18,8 +19,7 @@ func reserved(name string) bool {
 	return false
 }
 
-// Escape returns how a rule writes the name of a property, or false when it can't. See
-// https://kubernetes.io/docs/reference/using-api/cel/#escaping.
+// Escape returns how a rule writes the name of a property, or false when it can't.
 func Escape(name string) (string, bool) {
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		return "", false

@@ -14,6 +14,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/kube-go/sdk/derive/internal/cel"
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/load"
 	"github.com/kube-go/sdk/derive/internal/marker"
@@ -202,15 +203,13 @@ func (t *target) checkFieldPath(m *load.Marker) {
 	})
 }
 
-// celName escapes the name of a field as CEL rules of servers spell it, see
-// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules.
+// celName returns how a rule spells the name of a field. A name that no rule can spell is returned unchanged, and the check
+// of the rule reports it.
 func celName(name string) string {
-	switch name {
-	case "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-		"loop", "package", "namespace", "return":
-		return "__" + name + "__"
+	if escaped, ok := cel.Escape(name); ok {
+		return escaped
 	}
-	return strings.NewReplacer("__", "__underscores__", ".", "__dot__", "-", "__dash__", "/", "__slash__").Replace(name)
+	return name
 }
 
 // oneOfFields checks that alternatives are fields that may be left out.
