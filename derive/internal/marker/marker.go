@@ -120,7 +120,7 @@ func (s *Set) Parse(comment string) (*Marker, error) {
 		m, err = s.parseOurs(trimmed)
 	case strings.HasPrefix(trimmed, "+kube:") && s.byName[firstWord(trimmed[1:])] != nil:
 		return nil, errorAt(offset, "markers of kube-derive have no plus: write //%s", firstWord(trimmed[1:]))
-	case strings.HasPrefix(trimmed, "+") && !strings.HasPrefix(trimmed, "+ "):
+	case strings.HasPrefix(trimmed, "+") && !strings.HasPrefix(trimmed, "+ ") && !strings.HasPrefix(trimmed, "+\t"):
 		m, err = s.parseTheirs(trimmed)
 	default:
 		err = s.withoutPlus(trimmed)

@@ -248,6 +248,13 @@ func TestParseRefuses(t *testing.T) {
 			"unknown marker +kubebuilder:printcolum:name; did you mean +kubebuilder:printcolumn?",
 		},
 		{"a space behind the plus", "// + kubebuilder:object:root=true", "+ kube", "write +kubebuilder:object:root with a plus right before the name"},
+		{"a space behind the plus of a flag", "// + optional", "+ opt", "write +optional with a plus right before the name"},
+		{"a space behind the plus of a value", "//+ listType=set", "+ list", "write +listType with a plus right before the name"},
+		{"a tab behind the plus", "// +\tnullable", "+\tnull", "write +nullable with a plus right before the name"},
+		{"a space before a default", "// + default=3", "+ default", "write +default with a plus right before the name"},
+		{"a space before a default of kubebuilder", "// +  kubebuilder:default=3", "+  kube", "write +kubebuilder:default with a plus right before the name"},
+		{"a space before one of Kubernetes", "// + k8s:subfield(name)=+k8s:optional", "+ k8s", "write +k8s:subfield with a plus right before the name"},
+		{"a space before a misspelling", "// + kubebuilder:validation:MaxLenght=3", "+ kube", "unknown marker +kubebuilder:validation:MaxLenght; did you mean +kubebuilder:validation:MaxLength?"},
 		{"no plus", "// kubebuilder:validation:Pattern=a", "kube", "write +kubebuilder:validation:Pattern with a plus right before the name"},
 		{"an at sign for the plus", "//@kubebuilder:printcolumn:name=a", "@kube", "write +kubebuilder:printcolumn with a plus right before the name"},
 		{"a dot for the colon", "// +kubebuilder.object:root=true", "+kube", "unknown marker +kubebuilder.object:root; did you mean +kubebuilder:object:root?"},
@@ -320,6 +327,25 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+func TestMarkersOfOtherGeneratorsAreLeftAlone(t *testing.T) {
+	for _, in := range []string{
+		"// +genclient", "// +genclient:nonNamespaced", "// +genclient:method=GetScale,verb=get", "// +groupGoName=Gateway", // client-gen
+		"// +k8s:defaulter-gen=TypeMeta", "// +k8s:conversion-gen=k8s.io/api/core/v1", "// +k8s:conversion-gen:explicit-from=net/url.Values",
+		"// +k8s:openapi-gen=true", "// +k8s:register-gen=package", "// +k8s:protobuf-gen=package", "// +k8s:validation-gen=TypeMeta",
+		"// +k8s:prerelease-lifecycle-gen:introduced=1.9", "// +k8s:openapi-model-package=io.k8s.api.core.v1",
+		"// +protobuf=true", "// +protobuf.options.(gogoproto.goproto_stringer)=false", "// +protobuf.nullable=true",
+		"// +patchStrategy=merge", "// +patchMergeKey=name", "// +union", "// +unionDiscriminator", "// +enum", "// +featureGate=X",
+		"// +crossplane:generate:reference:type=Role", "// +crossbuilder:generate:methods", "// +upjet:crd:field:TFTag=-",
+		"// +operator-sdk:csv:customresourcedefinitions:type=spec", "// +openshift:compatibility-gen:level=1", "// +deepequal-gen=true",
+		"// +genduck", "// +genreconciler", "// +gencrdrefdocs:force", "// +notImplementedHide", "// +build linux", "// +domain=example.com",
+		"// + a sentence in a list", "// + optional fields come first", "// + default: what is used otherwise", "// + 3 is more", "// +",
+	} {
+		if m, err := marker.NewSet().Parse(in); m != nil || err != nil {
+			t.Errorf("Parse(%q) = %v, %v; want nothing", in, m, err)
+		}
+	}
+}
+
 func TestAllowedSaysWhereAMarkerBelongs(t *testing.T) {
 	for _, tt := range []struct {
 		in   string
@@ -359,6 +385,8 @@ func FuzzParse(f *testing.F) {
 		"// +kubebuilder:printcolumn:name=\"Ready\",type=string,JSONPath=`.a[?(@.b==\"c,d\")]`",
 		"/* +kubebuilder:validation:MaxLength=3 */", "// +listType=map", "// +kubebuilder:", "// +",
 		`// +k8s:subfield(name)=+k8s:eachVal=+k8s:neq="x" # note`, `// +k8s:unionMember(union: "a", memberName: b)`,
+		"// + optional", "//+ listType=set", "// +\tnullable", "// +  default={\"a\": 1}", "// + kubebuilder:default={a, b}", "// + k8s:subfield(a)=+k8s:optional",
+		"//  +listMapKey = name", "// + +optional", "// +kubebuilder: validation:Enum=a; b", "// + default: prose", "//\t+ optional",
 		"// +kubebuilder:rbac:groups=core;apps,resources={a,b/status},verbs=*", "//kube:output rbac=config/rbac docs=none",
 	} {
 		f.Add(seed)

@@ -42,6 +42,8 @@ func (s *Set) unknownTheirs(text string) error {
 	}
 	namespace, rest, nested := strings.Cut(name, ":")
 	switch {
+	case foreign(name):
+		return nil
 	case namespace == "kubebuilder", strings.HasPrefix(namespace, "kubebuilder."), nested && suggest.Distance(namespace, "kubebuilder") <= 2:
 		return s.unknown(name, "+", theirs, declaratives)
 	case nested && headless(namespace):
@@ -64,6 +66,13 @@ func (s *Set) unknownTheirs(text string) error {
 	return nil
 }
 
+// foreign reports whether a name belongs to another generator although it looks like a misspelling of one of ours. Other
+// markers of that generator do not, and neither do those of namespaces such as genclient: and crossplane:, so that no list of
+// them is needed.
+func foreign(name string) bool {
+	return name == "groupGoName" // of client-gen
+}
+
 // headless reports whether a name begins with the second part of kubebuilder's, as its first versions had it.
 func headless(namespace string) bool {
 	switch namespace {
@@ -83,18 +92,24 @@ func foreignToCRDs(name string) bool {
 	return strings.Contains(generator, "-gen")
 }
 
-// withoutPlus recognises one of kubebuilder's markers that lacks its plus, has another sign instead, or a space behind it.
-// It would be taken for text. The error says how it is written.
+// withoutPlus recognizes a marker that lacks its plus, has another sign instead, or has a space behind the plus. Other
+// generators ignore such a line without a word. The error says how the marker is written.
 func (s *Set) withoutPlus(text string) error {
-	name := strings.TrimLeft(text, "+@ ")
-	if !strings.HasPrefix(name, "kubebuilder:") {
+	name := strings.TrimLeft(text, "+@ \t")
+	plus, namespaced := strings.HasPrefix(text, "+"), strings.HasPrefix(name, "kubebuilder:")
+	if !plus && !namespaced { // prose
 		return nil
 	}
 	d, _, end := s.lookup("+" + name)
 	if d == nil {
+		if plus && namespaced {
+			return s.unknownTheirs("+" + name)
+		}
 		return nil
 	}
-	if rest := ("+" + name)[end:]; rest != "" && rest[0] != '=' && rest[0] != ':' { // a sentence that begins with a name
+	switch rest := ("+" + name)[end:]; {
+	case rest == "", rest[0] == '=', rest[0] == '(', rest[0] == ':' && !strings.HasPrefix(rest, ": "):
+	default: // a sentence that begins with a name
 		return nil
 	}
 	return errorAt(0, "write %s with a plus right before the name", d.spelling(false))
