@@ -5,6 +5,7 @@ package generate_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/derive/generate"
+	"github.com/kube-go/sdk/derive/internal/scaffold"
 )
 
 // gadgets is a module that knows nothing of this one: two versions of a kind, written out for other generators, whose
@@ -197,5 +199,47 @@ func TestCRDsRefuseMistakes(t *testing.T) {
 	const want = "api/v1/types.go:30:5: unknown marker +kubebuilder:validation:MaxLenght; did you mean +kubebuilder:validation:MaxLength?"
 	if err == nil || err.Error() != want {
 		t.Errorf("CRDs = %v, want %s", err, want)
+	}
+}
+
+func TestVersionIsThePackageName(t *testing.T) {
+	const kind = "\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n// +kubebuilder:object:root=true\n" +
+		"type Thing struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n}\n"
+	dir := newModule(t, txtar.Parse([]byte("-- apis/a.go --\n// +groupName=a.example.com\npackage v1alpha3\n"+kind+
+		"-- v1/b.go --\n// +groupName=b.example.com\n// +versionName=v2\npackage v1alpha3\n"+kind)))
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"  - name: v1alpha3\n", "  - name: v2\n"} {
+		if text := string(files.Files[i].Content); !strings.Contains(text, strings.ReplaceAll(want, "  - ", "  ")) && !strings.Contains(text, want) {
+			t.Errorf("%s has no %q:\n%s", files.Files[i].Path, want, text)
+		}
+	}
+}
+
+// The comments of the first project are for its author, and not for those who run kubectl explain.
+func TestDescriptionsOfANewProjectAreAboutTheKind(t *testing.T) {
+	project := &scaffold.Project{Module: "example.com/test", Group: "shop.example.com", Kind: "Order", Version: "v1.2.3"}
+	written, err := project.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := &txtar.Archive{}
+	for _, f := range written {
+		if strings.HasPrefix(f.Path, "api/") {
+			archive.Files = append(archive.Files, txtar.File{Name: f.Path, Data: f.Content})
+		}
+	}
+	files := run(t, newModule(t, archive), "./...")
+	i := slices.IndexFunc(files.Files, func(f generate.File) bool { return strings.HasSuffix(f.Path, ".yaml") })
+	text := string(files.Files[i].Content)
+	for _, word := range []string{"make generate", "kube-derive", "CustomResourceDefinition", "wire", "CRD"} {
+		if _, schema, _ := strings.Cut(text, "openAPIV3Schema"); strings.Contains(schema, word) {
+			t.Errorf("a description speaks of %q:\n%s", word, text)
+		}
+	}
+	if want := "description: OrderSpec is the desired state of the Order."; !strings.Contains(text, want) {
+		t.Errorf("there is no %q:\n%s", want, text)
 	}
 }

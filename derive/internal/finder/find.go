@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
-	"path"
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/kind"
@@ -218,7 +217,7 @@ func (f *finder) root(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	}
 	k := &kind.Kind{
 		Group:       group.Args.String(""),
-		Version:     path.Base(f.pkg.Path),
+		Version:     f.pkg.Name,
 		Name:        obj.Name(),
 		Description: decl.Doc,
 		Served:      !decl.Has("kubebuilder:unservedversion"),

@@ -7,8 +7,10 @@ import (
 // ConditionReady is the type of the condition that says whether the object is as its spec asks.
 const ConditionReady = "Ready"
 
-// WidgetSpec is what the author of the object writes. From it, `make generate` makes the kind Widget with its deep copies,
-// what it is called on the wire, and its CustomResourceDefinition.
+// From WidgetSpec and its markers, `make generate` makes the kind Widget with its deep copies, and its CRD. The comments of
+// types and fields become descriptions in the CRD, which kubectl explain prints. This one does not: an empty line follows.
+
+// WidgetSpec is the desired state of the Widget.
 //
 //kube:resource group=group.example.com version=v1 kind=Widget plural=widgets
 //kube:description Each Widget is a message that is published in a ConfigMap.
@@ -23,7 +25,7 @@ type WidgetSpec struct {
 	Message string `json:"message"`
 }
 
-// WidgetStatus is what the controller knows of the object.
+// WidgetStatus is the observed state of the Widget.
 type WidgetStatus struct {
 	// ObservedGeneration is the generation of the object that the rest of the status is about.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
