@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,10 +18,11 @@ import (
 	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/definition"
 	"github.com/kube-go/sdk/derive/internal/kind"
+	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// accepted checks that servers accept definitions. What they refuse is reported at the field that it is about, as far as
-// that can be told. Those who need the CRDs of other modules can't mend them, but may do so in the YAML: they are warned.
+// accepted checks that servers accept definitions, and reports each problem at the field that it is about, if that can be
+// found. For packages of other modules, it is a warning: their users can't change the sources, but they can change the YAML.
 func (r *run) accepted(list []assembled) {
 	env := cel.NewEnvironment()
 	checked := sideBySide(list, func(a assembled) ([]definition.Problem, error) {
@@ -28,27 +30,92 @@ func (r *run) accepted(list []assembled) {
 		if err != nil {
 			return nil, err
 		}
-		_, problems := definition.Read(body, env)
-		return problems, nil
+		return definition.Problems(body, env), nil
 	})
 	for i, c := range checked {
 		if c.err != nil {
 			r.problems.add(list[i].versions[0].Pos, c.err.Error())
 		}
 		for _, p := range c.value {
-			r.refused(p, list[i].versions)
+			r.refused(p, list[i])
 		}
 	}
 }
 
-// refused reports what servers say of a definition.
-func (r *run) refused(p definition.Problem, versions []crd.Version) {
-	if strings.Contains(p.Field, "api-approved.kubernetes.io") { // told when the kind was found
+// refused reports a problem that servers find in a definition, unless it follows from a mistake that has been reported.
+func (r *run) refused(p definition.Problem, a assembled) {
+	if strings.Contains(p.Field, "api-approved.kubernetes.io") { // reported when the kind was found
 		return
 	}
-	v, path := versionOf(p.Field, versions)
-	pos, label := r.declaredAt(v.Kind, path)
+	v, path := versionOf(p.Field, a.versions)
+	pos, label, about := r.declaredAt(v.Kind, path)
+	if r.follows(p, about) || path == "" && a.mistaken {
+		return
+	}
 	r.program.Mistake(r.program.Package(v.Package), pos, fmt.Sprintf("%s: servers refuse this: %s", label, cmp.Or(p.Message, "it is wrong")))
+}
+
+// follows reports whether a problem may be there only because of other mistakes. A marker or a field that is mistaken is left
+// out of the schema, so the rest may lack what it relies on. The problem is about a field, which may be nil, and its type.
+func (r *run) follows(p definition.Problem, about declared) bool {
+	switch {
+	case r.problems.none():
+		return false
+	case strings.Contains(p.Message, "rule cost"), // it depends on the bounds of all values
+		strings.Contains(p.Message, "this property is in "+structural.KeyListMapKeys) && r.keys: // reported in other words
+		return true
+	case strings.Contains(p.Message, "undefined field") && r.incomplete:
+		return true
+	case strings.Contains(p.Field, structural.KeyValidations) && !strings.HasSuffix(p.Field, ".fieldPath"):
+		return r.mistakenFields(about.typ)
+	}
+	return about.field != nil && r.mistakenAt(about.field) || r.mistakenType(about.typ)
+}
+
+// declared is what the sources have for a place in a schema. Each may be nil.
+type declared struct {
+	field *types.Var
+	typ   types.Type
+}
+
+// mistakenAt reports whether there are mistakes in the declaration of a field or type, or in the comments that belong to it.
+func (r *run) mistakenAt(obj types.Object) bool {
+	decl := r.program.Decl(obj)
+	pos := r.problems.relative(decl.Pos)
+	return slices.ContainsFunc(r.problems.list, func(p Problem) bool {
+		return p.Position.Filename == pos.Filename && p.Position.Line <= pos.Line && p.Position.Line >= min(decl.Start.Line, pos.Line)
+	})
+}
+
+// mistakenFields is mistakenAt for the fields of a struct, which its rules are about.
+func (r *run) mistakenFields(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Pointer:
+		return r.mistakenFields(u.Elem())
+	case *types.Struct:
+		for f := range u.Fields() {
+			if r.mistakenAt(f) || f.Embedded() && r.mistakenFields(f.Type()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mistakenType is mistakenAt for the declaration of a type, and of those that it is a pointer to, or a list or map of.
+func (r *run) mistakenType(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Named:
+		return t.Obj().Pkg() != nil && r.mistakenAt(t.Obj())
+	case *types.Alias:
+		return t.Obj().Pkg() != nil && (r.mistakenAt(t.Obj()) || r.mistakenType(t.Rhs()))
+	case interface{ Elem() types.Type }:
+		return r.mistakenType(t.Elem())
+	}
+	return false
 }
 
 // versionOf tells which version a path is in, and what is left of it inside of the schema.
@@ -74,10 +141,10 @@ func versionOf(path string, versions []crd.Version) (crd.Version, string) {
 // step matches one step of a path that leads to another schema.
 var step = regexp.MustCompile(`^(?:properties\[([^\]]+)\]|(items)|(additionalProperties))(?:\.|$)`)
 
-// declaredAt returns the place of the last field on a path that the module's own sources declare, and the path up to where
-// it could be followed, as one writes it about objects.
-func (r *run) declaredAt(k *kind.Kind, path string) (token.Position, string) {
-	pos, label := k.Pos, k.Name
+// declaredAt returns the position of the last field on a path that the module's own sources declare, the part of the path
+// that could be followed in the notation for objects, and what is declared there.
+func (r *run) declaredAt(k *kind.Kind, path string) (pos token.Position, label string, about declared) {
+	pos, label = k.Pos, k.Name
 	var at types.Type
 	if k.Root != nil {
 		at = k.Root.Type()
@@ -85,7 +152,8 @@ func (r *run) declaredAt(k *kind.Kind, path string) (token.Position, string) {
 	for first := true; ; first = false {
 		m := step.FindStringSubmatch(path)
 		if m == nil {
-			return pos, label
+			about.typ = at
+			return pos, label, about
 		}
 		path = path[len(m[0]):]
 		switch {
@@ -105,6 +173,7 @@ func (r *run) declaredAt(k *kind.Kind, path string) (token.Position, string) {
 		if field == nil || field.Pkg() == nil {
 			continue
 		}
+		about.field = field
 		if pkg := r.program.Package(field.Pkg().Path()); pkg != nil && pkg.Strict {
 			pos = r.program.Decl(field).Pos
 		}

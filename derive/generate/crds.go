@@ -39,25 +39,24 @@ func (r *run) assemble() {
 		v.Schema = v.Schema.Clone() // whose descriptions may be shortened
 		versions[v.CRDName()] = append(versions[v.CRDName()], v)
 	}
-	var sound []assembled
+	var all []assembled
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
 		list := versions[name]
 		slices.SortStableFunc(list, func(a, b crd.Version) int { return cmp.Compare(a.Version, b.Version) })
 		before := r.problems.count()
 		c := crd.Assemble(list, r.problems.add)
 		r.limit(c, list)
-		if r.problems.count() == before {
-			sound = append(sound, assembled{c, list})
-		}
+		all = append(all, assembled{c, list, r.problems.count() > before})
 		r.crds[name] = c
 	}
-	r.accepted(sound)
+	r.accepted(all)
 }
 
 // assembled is a definition with the versions that it is made of.
 type assembled struct {
 	crd      *crd.CRD
 	versions []crd.Version
+	mistaken bool // there are mistakes in what is not a schema, and they have been reported
 }
 
 // versions describes all kinds with their rules, in the order of the sources, once.
@@ -132,19 +131,21 @@ func (r *run) measure(c *crd.CRD, path string) {
 		len(body), maxAnnotation))
 }
 
-// schema makes the structural schema of a kind.
+// schema makes the structural schema of a kind. Mistakes are left out of it, so that all of them are found in one run.
 func (r *run) schema(builder *schema.Builder, k *kind.Kind) *structural.Schema {
 	before := r.problems.count()
 	doc := builder.Describe(k)
-	if r.problems.count() > before {
-		return nil
-	}
 	s, err := structural.Rewrite(doc)
+	r.incomplete = r.incomplete || builder.Refused() > 0
 	if err != nil {
-		r.problems.add(k.Pos, err.Error())
+		if r.problems.count() == before || r.opts.Lenient { // otherwise it may follow from the mistakes before
+			r.problems.add(k.Pos, err.Error())
+		}
+		r.incomplete = true
 		return nil
 	}
-	if err := s.CheckKeys(); err != nil {
+	if err := s.CheckKeys(); err != nil && r.problems.count() == before {
+		r.keys = true
 		r.program.Mistake(r.program.Package(k.Package), k.Pos, k.Name+err.Error())
 	}
 	return s

@@ -40,9 +40,7 @@ func DeepCopies(ctx context.Context, patterns []string, o *Options) (*Files, err
 			generated[p.pkg.Path] = src
 		}
 	}
-	if r.problems.none() && r.needsCheck(generated) {
-		r.program.Check(generated)
-	}
+	r.check(generated)
 	return r.outcome()
 }
 

@@ -19,7 +19,8 @@
 //
 // # Errors
 //
-// Mistakes in the sources are a [*SourceError], which has all of them. No files are returned with an error.
+// Mistakes in the sources are a [*SourceError], which has all of them, except for those that may follow from another. No files
+// are returned with an error. With [Options.Lenient], mistakes are warnings: each is left out, and the files have the rest.
 //
 // # Concurrency
 //

@@ -22,8 +22,8 @@ type File struct {
 type Files struct {
 	Files []File // ordered by path
 
-	// Warnings name the markers that mean nothing in packages of other modules, which were ignored. In packages of the
-	// main module, they would be mistakes.
+	// Warnings are mistakes that were left out of the files: those in packages of other modules, and with [Options.Lenient]
+	// all. They also name the CRDs that servers refuse until somebody adds an annotation.
 	Warnings []Problem
 
 	// Notes say what is worth knowing of the files, such as that one is too large for a plain kubectl apply.

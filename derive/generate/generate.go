@@ -43,6 +43,13 @@ type Options struct {
 	// limit. Servers store a megabyte and a half; kubectl apply without --server-side wants at most 262000.
 	MaxSize int
 
+	// Lenient turns mistakes in the sources into warnings, see [Files.Warnings]. What is mistaken is left out, and the rest is
+	// made. Nothing is removed in a run that has mistakes. The default is to return a [*SourceError] and no files.
+	//
+	// Use it for the sources of others that controller-gen reads: it ignores markers that it does not know, or that stand
+	// where they have no effect.
+	Lenient bool
+
 	// RoleName is the name of the role that gets the rules of +kubebuilder:rbac markers that name none; default:
 	// "manager-role".
 	RoleName string
@@ -101,6 +108,10 @@ type run struct {
 	described []crd.Version            // all kinds, see versions
 	crds      map[string]*crd.CRD      // by the name of the CRD, see assemble
 	planned   map[*types.TypeName]bool // types that are given deep copies
+
+	incomplete bool // a type or a kind could not be described, so rules may refer to what is not there
+	unmade     bool // a kind or a deep copy could not be made, so Go code may refer to what is not there
+	keys       bool // keys of lists that items may lack have been reported
 }
 
 // plan is what is to be generated for one package.
@@ -125,16 +136,36 @@ func (r *run) run() (*Files, error) {
 		}
 	}
 	r.applies()
-	if r.problems.none() && r.needsCheck(generated) {
-		r.program.Check(generated)
-	}
+	r.check(generated)
 	return r.outcome()
 }
 
-// outcome returns the files, unless there were mistakes.
+// check type-checks the packages with their new Go files. When one of these could not be made, code that uses it would get
+// errors that only follow from that.
+func (r *run) check(generated map[string][]byte) {
+	if r.unmade || len(generated) < len(r.plans) || !r.needsCheck(generated) {
+		return
+	}
+	before := r.problems
+	r.problems.list = nil
+	r.program.Check(generated)
+	for _, p := range r.problems.list {
+		follows := !before.none() && (strings.Contains(p.Message, "undefined") || filepath.Base(p.Position.Filename) == r.generated)
+		if !follows && !before.onLine(p.Position) { // otherwise it is the same mistake
+			before.list = append(before.list, p)
+		}
+	}
+	r.problems = before
+}
+
+// outcome returns the files, unless there were mistakes that are no warnings.
 func (r *run) outcome() (*Files, error) {
-	if err := r.problems.err(); err != nil {
+	if err := r.problems.err(); err != nil && !r.opts.Lenient {
 		return nil, err
+	}
+	if !r.problems.none() { // the files that are missing may be those with mistakes
+		r.files = slices.DeleteFunc(r.files, func(f File) bool { return f.Content == nil })
+		r.warnings.list = append(r.warnings.list, r.problems.list...)
 	}
 	slices.SortFunc(r.files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	files := &Files{Files: r.files, Warnings: r.warnings.sorted(), Notes: r.notes.sorted(), Packages: len(r.program.Roots), dir: r.opts.Dir}
@@ -149,7 +180,9 @@ func (r *run) plan(pkg *load.Package) {
 	if r.program.PackageMarker(pkg, "kubebuilder:skip") != nil {
 		return
 	}
+	before := r.problems.count()
 	p := &plan{pkg: pkg, kinds: finder.Find(r.program, pkg, finder.Marked, r.problems.add)}
+	r.unmade = r.unmade || r.problems.count() > before
 	var from []*types.TypeName
 	for _, k := range p.kinds {
 		for _, obj := range []*types.TypeName{k.Root, k.Spec, k.Status} {
@@ -205,6 +238,7 @@ func (r *run) source(p *plan) []byte {
 	f := r.file(p)
 	for _, k := range p.kinds {
 		if obj := r.declared(p.pkg, k.Name); k.Root == nil && obj != nil {
+			r.unmade = true
 			r.problems.add(k.Pos, fmt.Sprintf("%s is to be generated, but is declared at %s too: remove it there, or mark that type with "+
 				"+kubebuilder:object:root=true instead of using //kube:resource", k.Name, r.problems.relative(r.program.Position(obj.Pos()))))
 		}
@@ -237,7 +271,10 @@ func (r *run) file(p *plan) *emit.File {
 			if e.Field != nil && e.Field.Pkg() == obj.Pkg() {
 				pos, label = e.Field.Pos(), label+": field "+e.Field.Name()
 			}
-			r.problems.add(r.program.Position(pos), label+": no deep copy: "+e.Reason)
+			r.unmade = true
+			if at := r.program.Position(pos); !r.problems.onLine(at) { // where a type is refused, that is enough
+				r.problems.add(at, label+": no deep copy: "+e.Reason)
+			}
 		},
 	}
 }
@@ -246,7 +283,9 @@ func (r *run) file(p *plan) *emit.File {
 func (r *run) render(p *plan, f *emit.File) []byte {
 	src, err := f.Render()
 	if err != nil {
-		r.problems.add(token.Position{Filename: p.pkg.Dir}, err.Error())
+		if r.problems.none() || r.opts.Lenient { // otherwise it follows from types that do not exist
+			r.problems.add(token.Position{Filename: p.pkg.Dir}, err.Error())
+		}
 		return nil
 	}
 	r.files = append(r.files, File{Path: filepath.Join(p.pkg.Dir, r.generated), Content: src})

@@ -61,6 +61,14 @@ func (p *problems) relative(pos token.Position) token.Position {
 	return pos
 }
 
+// onLine reports whether there is a problem on the line of a position.
+func (p *problems) onLine(pos token.Position) bool {
+	pos = p.relative(pos)
+	return slices.ContainsFunc(p.list, func(q Problem) bool {
+		return q.Position.Filename == pos.Filename && q.Position.Line == pos.Line
+	})
+}
+
 func (p *problems) count() int { return len(p.list) }
 func (p *problems) none() bool { return len(p.list) == 0 }
 

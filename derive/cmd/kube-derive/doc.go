@@ -45,8 +45,10 @@
 // roles and webhook configurations whose sources are gone; a run without -verify removes these. The first line of such a
 // file says which packages it is made of: it is left alone unless each of them was read, or is not there any more.
 //
+// With -lenient, mistakes in the sources are warnings, see Mistakes below. By default, a run that finds one writes nothing.
+//
 // Runs that take more than a second say on stderr how far they are, and what they were about; -q leaves all out but
-// mistakes. The exit code is 1 for mistakes and stale files, and 2 for a call that makes no sense.
+// mistakes and warnings. The exit code is 1 for mistakes and stale files, and 2 for a call that makes no sense.
 //
 // # kube-derive crd
 //
@@ -58,7 +60,11 @@
 // Here, as in the other commands, every struct that embeds metav1.TypeMeta and metav1.ObjectMeta in a package with
 // +groupName= is a kind, also without +kubebuilder:object:root=true. Versions of a kind in several packages make one
 // definition, so name all of them in one run. In packages of other modules, which one can't correct, a marker that makes
-// no sense is named and ignored.
+// no sense is a warning.
+//
+// In projects whose CRDs are made by controller-gen, use -lenient to get the CRDs in spite of markers that controller-gen
+// ignores. A CRD in a group of the Kubernetes project that lacks the annotation api-approved.kubernetes.io, which such
+// projects add to the YAML, is a warning in any case.
 //
 // Descriptions can take most of a CRD: -max-description shortens each that is longer, and -max-size those of a CRD that is
 // larger, the innermost first, such as to the 262000 bytes that kubectl apply without --server-side can handle. Runs name the
@@ -204,6 +210,10 @@
 // # Mistakes
 //
 // A marker in one of these namespaces that is unknown, misspelt, in the wrong place or of the wrong type is an error, with
-// its file, line and column. So is a type that no schema can describe. All mistakes are reported at once, and nothing is
-// written when there is one. Markers for other tools, such as +genclient, are left alone.
+// its file, line and column. So is a type that no schema can describe. All mistakes are reported at once, except for those
+// that may follow from another, and nothing is written when there is one. Packages that do not parse are reported alone. With
+// -lenient, all mistakes are warnings: each is left out, and the rest is written.
+//
+// A space behind the plus is a mistake, since the other generators ignore such a line. Markers for other tools, such as
+// +genclient, are left alone.
 package main

@@ -40,6 +40,7 @@ func (g *generator) command() *command {
 			flags.StringVar(&o.Out, "out", "", fmt.Sprintf("write %s into the `directory` (default %s)", g.what, g.out))
 		}
 		flags.BoolVar(&r.verify, "verify", false, "write nothing; exit with 1 and name the files that are out of date")
+		flags.BoolVar(&o.Lenient, "lenient", false, "report mistakes as warnings, and write what can be made without them")
 		flags.BoolVar(&r.quiet, "q", false, "name mistakes and stale files only")
 		if g.flags != nil {
 			g.flags(flags, o)

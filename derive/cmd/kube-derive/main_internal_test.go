@@ -99,13 +99,34 @@ func TestCommandReportsMistakesAndWritesNothing(t *testing.T) {
 	}
 	code, stdout, stderr := call(t, dir)
 	const want = "document.go:14:5: unknown marker +kubebuilder:validation:MaxLenght; did you mean +kubebuilder:validation:MaxLength?\n" +
-		"kube-derive: 1 mistake; nothing was written\n"
+		"kube-derive: 1 mistake; nothing was written (-lenient turns mistakes into warnings and writes the rest)\n"
 	if code != 1 || stdout != "" || stderr != want {
 		t.Errorf("run = %d\nstdout: %s\nstderr: %s\nwant stderr: %s", code, stdout, stderr, want)
 	}
 	files, err := fs.Glob(os.DirFS(dir), "*")
 	if want := []string{"document.go", "go.mod", "go.sum"}; err != nil || !slices.Equal(files, want) {
 		t.Errorf("files = %v, %v, want %v", files, err, want)
+	}
+}
+
+func TestLenientWritesInSpiteOfMistakes(t *testing.T) {
+	dir := newPackage(t)
+	path := filepath.Join(dir, "document.go")
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(src, []byte("MaxLength"), []byte("MaxLenght"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const warning = "document.go:14:5: warning: unknown marker +kubebuilder:validation:MaxLenght; did you mean +kubebuilder:validation:MaxLength?\n"
+	code, stdout, stderr := call(t, dir, "crd", "--lenient")
+	if code != 0 || stdout != "wrote crds/docs.example.com_documents.yaml\nkube-derive: wrote 1 file, 0 already up to date\n" || stderr != warning {
+		t.Errorf("run = %d\nstdout: %s\nstderr: %s\nwant stderr: %s", code, stdout, stderr, warning)
+	}
+	code, stdout, stderr = call(t, dir, "crd", "--lenient", "--verify")
+	if code != 0 || stdout != "kube-derive: 1 file up to date\n" || stderr != warning {
+		t.Errorf("run --verify = %d\nstdout: %s\nstderr: %s", code, stdout, stderr)
 	}
 }
 

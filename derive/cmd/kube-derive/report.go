@@ -34,12 +34,14 @@ func (r *reporter) report(ctx context.Context, generated func(ctx context.Contex
 	if err != nil {
 		fmt.Fprintln(r.std.err, err)
 		if e, ok := errors.AsType[*generate.SourceError](err); ok {
-			fmt.Fprintf(r.std.err, "kube-derive: %s; nothing was written\n", plural(len(e.Problems), "mistake"))
+			fmt.Fprintf(r.std.err, "kube-derive: %s; nothing was written (-lenient turns mistakes into warnings and writes the rest)\n",
+				plural(len(e.Problems), "mistake"))
 		}
 		return exitWrong
 	}
 	for _, w := range files.Warnings {
-		fmt.Fprintf(r.std.err, "%s (ignored: the package is not of this module)\n", w)
+		w.Message = "warning: " + w.Message
+		fmt.Fprintln(r.std.err, w)
 	}
 	p.summary(files)
 	if r.verify {

@@ -19,10 +19,11 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// check says what is wrong in a new definition. It fills in what servers fill in.
-func check(def *openapi.Definition, env *cel.Environment) field.ErrorList {
+// check returns the problems in a new definition. It fills in the defaults of servers. Servers compile no rules of a schema
+// whose defaults are wrong; all asks for that too.
+func check(def *openapi.Definition, env *cel.Environment, all bool) field.ErrorList {
 	complete(def)
-	c := &checker{env: env}
+	c := &checker{env: env, all: all}
 	c.metadata(def)
 	c.spec(&def.Spec, field.NewPath("spec"))
 	c.names(&def.Status.AcceptedNames, field.NewPath("status", "acceptedNames"))
@@ -68,6 +69,7 @@ func (c *checker) stored(versions []openapi.Version, path *field.Path) {
 
 // checker collects what is wrong.
 type checker struct {
+	all  bool // rules are compiled in any case
 	env  *cel.Environment
 	errs field.ErrorList
 }

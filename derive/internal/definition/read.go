@@ -22,9 +22,17 @@ type Problem struct {
 // maxBytes is how many bytes etcd stores in one object, unless it is told otherwise.
 const maxBytes = 3 << 19
 
-// Read reads a definition as JSON without white space, and says what is wrong in it. The definition has what servers fill
-// in; it is nil when it can't be read.
-func Read(body []byte, env *cel.Environment) (*openapi.Definition, []Problem) {
+// Read reads a definition as JSON without white space, and returns the problems that servers report. The definition has the
+// defaults of servers; it is nil when it can't be read.
+func Read(body []byte, env *cel.Environment) (*openapi.Definition, []Problem) { return read(body, env, false) }
+
+// Problems returns all problems in a definition, also those in rules that servers do not get to because a default is wrong.
+func Problems(body []byte, env *cel.Environment) []Problem {
+	_, problems := read(body, env, true)
+	return problems
+}
+
+func read(body []byte, env *cel.Environment, all bool) (*openapi.Definition, []Problem) {
 	def, unknown, err := openapi.Decode(body)
 	if err != nil {
 		return nil, []Problem{{Message: fmt.Sprintf("decode the definition: %v", err)}}
@@ -41,7 +49,7 @@ func Read(body []byte, env *cel.Environment) (*openapi.Definition, []Problem) {
 	for _, text := range unknown {
 		problems = append(problems, Problem{Message: text})
 	}
-	for _, err := range check(def, env) {
+	for _, err := range check(def, env, all) {
 		problems = append(problems, Problem{err.Field, err.Type, err.ErrorBody()})
 	}
 	return def, problems

@@ -31,10 +31,12 @@ func (c *checker) schema(v *openapi.Validation, hasStatus bool, path *field.Path
 	var scope *scope
 	if unread == nil {
 		errs := structural(path, root)
-		if len(errs) == 0 {
+		compiles := len(errs) == 0
+		if compiles {
 			errs = c.defaults(path, root)
+			compiles = c.all || len(errs) == 0
 		}
-		if c.add(errs...); len(errs) == 0 {
+		if c.add(errs...); compiles {
 			scope = rootScope(root)
 		}
 	}

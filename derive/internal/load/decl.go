@@ -19,6 +19,7 @@ type Decl struct {
 	Doc     string // without the markers
 	Markers []*Marker
 	Pos     token.Position
+	Start   token.Position // of the comments that belong to the declaration
 
 	of base // of a type
 }

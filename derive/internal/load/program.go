@@ -86,7 +86,8 @@ type Config struct {
 	// Sources says that only comments are wanted. Nothing is compiled, and no package has types.
 	Sources bool
 
-	// Report is called for every mistake in a marker, Warn for those in roots of other modules.
+	// Report is called for every mistake in a marker. Warn is called for those in roots of other modules, and for what is no
+	// mistake.
 	Report func(token.Position, string)
 	Warn   func(token.Position, string)
 }
@@ -347,6 +348,9 @@ func (p *Program) Mistake(pkg *Package, pos token.Position, msg string) {
 		p.warn(pos, msg)
 	}
 }
+
+// Warn reports something that is worth knowing and is no mistake.
+func (p *Program) Warn(pos token.Position, msg string) { p.warn(pos, msg) }
 
 // Package finds a package by its path, nil when nothing imports it.
 func (p *Program) Package(path string) *Package { return p.byPath[path] }

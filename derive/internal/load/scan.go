@@ -219,6 +219,7 @@ func (s *scan) declare(name *ast.Ident, doc *ast.CommentGroup, start, end token.
 	}
 	if before := s.commentBefore(start, end); before != nil {
 		s.claimed[before] = true
+		start = before.Pos()
 		for _, m := range s.parse(before) {
 			// A package's marker that happens to stand above a type is the package's.
 			if allowed := s.program.set.On(m.Marker); allowed&on == 0 && allowed&marker.Package != 0 {
@@ -234,6 +235,7 @@ func (s *scan) declare(name *ast.Ident, doc *ast.CommentGroup, start, end token.
 			s.add(d, m, on)
 		}
 	}
+	d.Start = s.program.fset.Position(start)
 	s.conflicts(d.Markers)
 	return d
 }

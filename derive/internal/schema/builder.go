@@ -41,7 +41,15 @@ func New(program *load.Program, report func(token.Position, string)) *Builder {
 	return &Builder{program: program, report: report, defs: jsonschema.Definitions{}}
 }
 
-// Describe makes the document of a kind.
+// Refused returns how many types and fields could not be described so far. Any value stands for each of them.
+func (b *Builder) Refused() int { return b.refused }
+
+// anything stands for what can't be described.
+func anything() *jsonschema.Schema {
+	return &jsonschema.Schema{Extras: map[string]any{structural.KeyPreserveUnknownFields: true}}
+}
+
+// Describe makes the document of a kind. What can't be described is reported, and the document goes on without it.
 func (b *Builder) Describe(k *kind.Kind) *jsonschema.Schema {
 	if k.Root != nil {
 		return b.document(b.schema(k.Root.Type()))
@@ -124,8 +132,9 @@ func (b *Builder) basic(t *types.Basic) *jsonschema.Schema {
 func (b *Builder) undefined() *jsonschema.Schema {
 	f := b.stack[len(b.stack)-1]
 	if msg := b.program.TypeErrorAt(f.pos); msg != "" {
+		b.refused++
 		b.report(f.pos, f.label+": "+msg)
-		return &jsonschema.Schema{}
+		return anything()
 	}
 	return b.refuse("the type is not defined", "see what the compiler says")
 }
@@ -193,7 +202,7 @@ func (b *Builder) named(t types.Type, obj *types.TypeName, describe func() *json
 	b.apply(s, decl, obj)
 	b.stack = b.stack[:len(b.stack)-1]
 	if !strict && b.refused > refused {
-		return &jsonschema.Schema{} // whoever else uses the type is told, too
+		return anything() // each user of the type gets the report
 	}
 	b.defs[name] = s
 	return ref
@@ -239,11 +248,11 @@ func (b *Builder) refuse(what, remedy string) *jsonschema.Schema {
 			label = " (in " + inner.label + ")"
 		}
 		b.report(f.pos, fmt.Sprintf("%s: %s%s: %s", f.label, what, label, remedy))
-		return &jsonschema.Schema{}
+		return anything()
 	}
 	f := b.stack[0]
 	b.report(f.pos, fmt.Sprintf("%s: %s (in %s): %s", f.label, what, b.stack[len(b.stack)-1].label, remedy))
-	return &jsonschema.Schema{}
+	return anything()
 }
 
 // defName names the definition of a type: its package path, a dot, its name.

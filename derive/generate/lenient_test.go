@@ -1,0 +1,126 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/kube-go/sdk/derive/generate"
+)
+
+// careless is a module with markers that controller-gen ignores, and a field that nothing can describe.
+const careless = `
+-- api/v1/types.go --
+// +groupName=careless.k8s.io
+// +groupGoName=Careless
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Item is a thing.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:oneOf=a
+type Item struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	// +kubebuilder:validation:not=x
+	Spec ItemSpec ` + "`json:\"spec\"`" + `
+}
+
+// ItemSpec is the spec.
+// +optional
+// +kubebuilder:default={}
+type ItemSpec struct {
+	// +kubebuilder:validation:MaxLength=9
+	// +kubebuilder:validation:XValidation:rule="self.nonsense"
+	Text string ` + "`json:\"text\"`" + `
+
+	// +listType=map
+	List []string ` + "`json:\"list\"`" + `
+
+	Wire chan int ` + "`json:\"wire\"`" + `
+}
+-- api/v1beta1/types.go --
+// +groupName=careful.example.com
+package v1beta1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Care has no mistakes.
+// +kubebuilder:object:root=true
+type Care struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+}
+`
+
+func TestLenientMakesMistakesWarnings(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(careless)))
+	_, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+	e, ok := errors.AsType[*generate.SourceError](err)
+	if !ok {
+		t.Fatalf("CRDs = %v, want a SourceError", err)
+	}
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range e.Problems {
+		if !slices.Contains(files.Warnings, p) {
+			t.Errorf("there is no warning %s", p)
+		}
+	}
+	if i := slices.IndexFunc(files.Warnings, func(p generate.Problem) bool { return strings.Contains(p.Message, "api-approved.kubernetes.io") }); i < 0 {
+		t.Errorf("Warnings = %v, want one of the annotation that servers ask for", files.Warnings)
+	}
+	if got, want := write(t, files), []string{"crds/careful.example.com_cares.yaml", "crds/careless.k8s.io_items.yaml"}; !slices.Equal(got, want) {
+		t.Errorf("Write() = %v, want %v", got, want)
+	}
+	text := readFile(t, filepath.Join(dir, "crds/careless.k8s.io_items.yaml"))
+	for _, part := range []string{"maxLength: 9", "rule: self.nonsense", "x-kubernetes-list-type: map", "wire:\n"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the CRD has no %q:\n%s", part, text)
+		}
+	}
+}
+
+// A file that can't be made any more stays, since the mistake may be about to be corrected.
+func TestLenientRemovesNothing(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(things)))
+	made := write(t, run(t, dir, "./api"))
+	types := filepath.Join(dir, "api/types.go")
+	writeFile(t, types, strings.Replace(readFile(t, types), "kind=Thing", "kimd=Thing", 1))
+	files, err := generate.Run(t.Context(), []string{"./api"}, &generate.Options{Dir: dir, Out: "config/crd", Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stale, err := files.Stale(); err != nil || len(stale) > 0 || len(files.Warnings) == 0 {
+		t.Errorf("Stale() = %v, %v with the warnings %v; want nothing stale, and warnings", stale, err, files.Warnings)
+	}
+	for _, name := range made {
+		readFile(t, filepath.Join(dir, name))
+	}
+}
+
+func TestApprovalIsAWarning(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(strings.ReplaceAll(things, "things.example.com", "things.k8s.io"))))
+	files := run(t, dir, "./api")
+	var got []string
+	for _, w := range files.Warnings {
+		got = append(got, w.String())
+	}
+	want := []string{`api/types.go:6:3: group "things.k8s.io" belongs to the Kubernetes project: ` +
+		"servers refuse its CRDs without the annotation api-approved.kubernetes.io"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Warnings (-want +got):\n%s", diff)
+	}
+}
