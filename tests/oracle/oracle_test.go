@@ -154,7 +154,7 @@ func TestCRDsAreThoseOfControllerGen(t *testing.T) {
 			}
 			if kinds += len(ours); a.name != "names" { // which is about names alone
 				for _, crd := range ours {
-					schemas += versions(crd)
+					schemas += len(versionsOf(crd))
 				}
 			}
 			for _, d := range differMaps("", theirs, ours) {
@@ -177,12 +177,12 @@ func TestCRDsAreThoseOfControllerGen(t *testing.T) {
 	}
 }
 
-// versions returns how many versions a CRD has.
-func versions(crd any) int {
+// versionsOf returns the versions that a CRD has.
+func versionsOf(crd any) []any {
 	object, _ := crd.(map[string]any)
 	spec, _ := object["spec"].(map[string]any)
 	list, _ := spec["versions"].([]any)
-	return len(list)
+	return list
 }
 
 // find returns the exception that a difference is, -1 when it is none.
@@ -214,6 +214,12 @@ func controllerGen(t testing.TB, packages []string) map[string]any {
 	t.Helper()
 	dir := t.TempDir()
 	writeTheirs(t, packages, dir)
+	return readCRDs(t, dir)
+}
+
+// readCRDs returns the YAML files in a directory, by file name.
+func readCRDs(t testing.TB, dir string) map[string]any {
+	t.Helper()
 	crds := map[string]any{}
 	names, err := fs.Glob(os.DirFS(dir), "*.yaml")
 	if err != nil {

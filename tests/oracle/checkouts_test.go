@@ -1,0 +1,231 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// checkout is a project as its authors have it: its module is the main one, with the dependencies that it requires itself.
+type checkout struct {
+	module   string
+	packages []string
+	kinds    int
+	refused  []string // what a run reports that is not lenient; none when there are no mistakes
+	warned   string   // what any run reports
+	shipped  string   // the directory of the CRDs that the project publishes as an older controller-gen wrote them, "" for none
+}
+
+func checkouts() []checkout {
+	return []checkout{
+		{
+			module:   "sigs.k8s.io/gateway-api",
+			packages: []string{"./apis/v1", "./apis/v1alpha2", "./apis/v1beta1", "./apisx/v1alpha1"},
+			kinds:    10,
+			warned:   "without the annotation api-approved.kubernetes.io",
+		},
+		{
+			module:   "github.com/cert-manager/cert-manager",
+			packages: []string{"./pkg/apis/acme/v1", "./pkg/apis/certmanager/v1"},
+			kinds:    6,
+			shipped:  "deploy/crds",
+		},
+		{
+			module:   "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring",
+			packages: []string{"./v1", "./v1alpha1", "./v1beta1"},
+			kinds:    10,
+			refused:  []string{"OneOf"},
+		},
+		{
+			module:   "github.com/kubernetes-csi/external-snapshotter/client/v8",
+			packages: []string{"./apis/volumegroupsnapshot/v1", "./apis/volumesnapshot/v1"},
+			kinds:    6,
+			refused:  []string{"+optional."},
+			warned:   "without the annotation api-approved.kubernetes.io",
+			shipped:  "config/crd",
+		},
+	}
+}
+
+// TestLenientWritesTheCRDsOfCheckouts promises that kube-derive crd --lenient, run in the checkouts of public projects, writes all
+// of their CRDs as controller-gen does, and that the line in which a run refuses names the flag.
+func TestLenientWritesTheCRDsOfCheckouts(t *testing.T) {
+	command := filepath.Join(t.TempDir(), "kube-derive")
+	output(t, ".", "go", "build", "-o", command, "github.com/kube-go/sdk/derive/cmd/kube-derive")
+	for _, c := range checkouts() {
+		t.Run(c.module, func(t *testing.T) {
+			source := strings.TrimSpace(output(t, ".", "go", "list", "-m", "-f", "{{.Dir}}", c.module))
+			dir := t.TempDir()
+			copySources(t, source, dir)
+			t.Setenv("GOWORK", "off")
+			t.Setenv("GOFLAGS", "-mod=mod")
+			out := t.TempDir()
+			arguments := append([]string{"crd", "--lenient", "--out", out}, c.packages...)
+			_, problems := execute(t, dir, command, arguments...)
+			if !strings.Contains(problems, c.warned) {
+				t.Errorf("kube-derive --lenient has no warning %q:\n%s", c.warned, problems)
+			}
+			ours := readCRDs(t, out)
+			if len(ours) < c.kinds {
+				t.Errorf("%d kinds, want at least %d", len(ours), c.kinds)
+			}
+			t.Chdir(dir) // controller-gen has no other way
+			for _, d := range differMaps("", controllerGen(t, c.packages), ours) {
+				if find(exceptions(), d) < 0 {
+					t.Error(d)
+				}
+			}
+			c.compareStrict(t, command, dir)
+			c.compareShipped(t, source, ours)
+		})
+	}
+}
+
+// compareStrict runs the command as it is by default.
+func (c checkout) compareStrict(t *testing.T, command, dir string) {
+	t.Helper()
+	out := t.TempDir()
+	ok, problems := execute(t, dir, command, append([]string{"crd", "--out", out}, c.packages...)...)
+	if ok != (len(c.refused) == 0) {
+		t.Errorf("kube-derive succeeds: %t, want %t\n%s", ok, len(c.refused) == 0, problems)
+	}
+	for _, part := range c.refused {
+		if !strings.Contains(problems, part) {
+			t.Errorf("kube-derive has no mistake about %s:\n%s", part, problems)
+		}
+	}
+	if !ok {
+		if written := readCRDs(t, out); len(written) > 0 {
+			t.Errorf("kube-derive writes %d files in spite of mistakes", len(written))
+		}
+		if last := problems[strings.LastIndexByte(strings.TrimSpace(problems), '\n')+1:]; !strings.Contains(last, "nothing was written (-lenient ") {
+			t.Errorf("kube-derive ends with %q, want the flag -lenient in it", last)
+		}
+	}
+}
+
+// compareShipped compares CRDs with those that the project publishes, in the versions that both have.
+func (c checkout) compareShipped(t *testing.T, source string, ours map[string]any) {
+	t.Helper()
+	if c.shipped == "" {
+		return
+	}
+	shipped := map[string]any{}
+	for name, crd := range readCRDs(t, filepath.Join(source, c.shipped)) {
+		object, _ := crd.(map[string]any)
+		if object["kind"] == "CustomResourceDefinition" && ours[name] != nil {
+			keepVersions(object, ours[name])
+			shipped[name] = object
+		}
+	}
+	if len(shipped) < c.kinds {
+		t.Errorf("the project publishes %d CRDs, want at least %d", len(shipped), c.kinds)
+	}
+	known := append(exceptions(), shippedExceptions()...)
+	for _, d := range differMaps("", shipped, ours) {
+		if find(known, d) < 0 {
+			t.Errorf("published by the project: %v", d)
+		}
+	}
+}
+
+// keepVersions removes the versions of a CRD that another does not have.
+func keepVersions(crd, other any) {
+	names := map[any]bool{}
+	for _, v := range versionsOf(other) {
+		names[v.(map[string]any)["name"]] = true
+	}
+	spec, _ := crd.(map[string]any)["spec"].(map[string]any)
+	spec["versions"] = slices.DeleteFunc(versionsOf(crd), func(v any) bool { return !names[v.(map[string]any)["name"]] })
+}
+
+// shippedExceptions are the differences that come from the tools of the projects, or from older versions of controller-gen.
+func shippedExceptions() []exception {
+	re := regexp.MustCompile
+	return []exception{
+		{
+			reason: "controller-gen writes its version, and projects add annotations of their own",
+			file:   re(`.`), path: re(`\.metadata\.(annotations|labels|creationTimestamp)`),
+		},
+		{
+			reason: "older versions of controller-gen write an empty status",
+			file:   re(`.`), path: re(`yaml\.status$`),
+			fits: func(d difference) bool { return d.got == "" },
+		},
+		{
+			reason: "the stored version is one that is left out here",
+			file:   re(`^groupsnapshot`), path: re(`\.versions\[\d+\]\.storage$`),
+		},
+		{
+			reason: "older versions of controller-gen keep the lines of a comment that begin with TODO",
+			file:   re(`snapshotcontents`), path: re(`\.fieldPath\.description$`),
+			fits: func(d difference) bool { return strings.Contains(d.want, `\nTODO: `) },
+		},
+		{
+			reason: "the project makes a quantity a string by hand",
+			file:   re(`_volumesnapshots`), path: re(`\.restoreSize\.(anyOf|type)$`),
+		},
+	}
+}
+
+// copySources copies the files of a module that the go command reads.
+func copySources(t *testing.T, from, to string) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if ext := filepath.Ext(path); ext != ".go" && ext != ".mod" && ext != ".sum" {
+			return nil
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, rel)), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), text, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// output runs a command that must succeed, and returns what it prints.
+func output(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, &problems)
+	}
+	return string(out)
+}
+
+// execute runs a command, and returns whether it succeeds and what it prints to stderr.
+func execute(t *testing.T, dir, name string, args ...string) (ok bool, problems string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	err := cmd.Run()
+	return err == nil, errs.String()
+}
