@@ -24,7 +24,9 @@ const maxBytes = 3 << 19
 
 // Read reads a definition as JSON without white space, and returns the problems that servers report. The definition has the
 // defaults of servers; it is nil when it can't be read.
-func Read(body []byte, env *cel.Environment) (*openapi.Definition, []Problem) { return read(body, env, false) }
+func Read(body []byte, env *cel.Environment) (*openapi.Definition, []Problem) {
+	return read(body, env, false)
+}
 
 // Problems returns all problems in a definition, also those in rules that servers do not get to because a default is wrong.
 func Problems(body []byte, env *cel.Environment) []Problem {
