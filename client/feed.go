@@ -135,7 +135,7 @@ func (f *Feed) watch(ctx context.Context, o *request.WatchOptions, yield func(wi
 			err = check(ev.Object)
 		}
 		if err != nil {
-			return f.client.withoutSent(resp, err)
+			return withoutSent(f.client.sentFor(resp), err)
 		}
 		if !yield(ev, nil) {
 			return nil

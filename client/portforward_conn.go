@@ -59,6 +59,8 @@ func (f *PortForwarder) connect(ctx context.Context, pod string, port uint16) (*
 	if err != nil {
 		return nil, err
 	}
+	ctx = rememberSent(ctx)
+	sent := f.client.sent(ctx)
 	conn, err := f.client.dial(ctx, r, []string{channels.V4}, []channels.Channel{
 		{ID: portData, BufferBytes: f.bufferBytes, StallTimeout: -1},
 		{ID: portProblem, BufferBytes: messageBytes},
@@ -67,7 +69,7 @@ func (f *PortForwarder) connect(ctx context.Context, pod string, port uint16) (*
 		return nil, notServed(r.Target, err)
 	}
 	c := &portConn{
-		conn: conn, wrap: f.wrap,
+		conn: conn, wrap: func(err error) error { return f.wrap(withoutSent(sent, err)) },
 		remote: portAddr{core.ObjectRef{Namespace: target.Namespace, Name: pod}, port},
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Abort(context.Cause(ctx)) })

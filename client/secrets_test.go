@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
@@ -143,6 +144,49 @@ func echoCredentials(w http.ResponseWriter, r *http.Request) {
 	default:
 		reply(w, 500, "text/plain", []byte("you sent: "+said))
 	}
+}
+
+// TestErrorsOfStreamsHoldNoSentCredential promises the same of what a server sends in the error channel of a stream.
+func TestErrorsOfStreamsHoldNoSentCredential(t *testing.T) {
+	const token = "s3cret-token+/="
+	connect := func(h http.HandlerFunc) *client.API[corev1.Pod] {
+		o := &client.Options{Config: serve(t, h).config()}
+		o.Config.BearerToken = token
+		c := newClient(t, o)
+		t.Cleanup(c.CloseIdleConnections)
+		return client.Namespaced[corev1.Pod](c, "prod")
+	}
+	pods := connect(upgrades(t, v4, func(s *socket) {
+		s.end(`{"status":"Failure","message":"no runtime for ` + s.request.Header.Get("Authorization") + `"}`)
+	}))
+	p, err := pods.Exec(t.Context(), "web-0", &client.ExecOptions{Command: []string{"ls"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.Run(nil, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "no runtime") {
+		t.Errorf("Run = %v, want the server's message", err)
+	}
+	checkHidden(t, "exec", fmt.Sprint(err), token)
+
+	pods = connect(forwards(t, func(s *socket, _ string) {
+		s.send(1, "no way for "+s.request.Header.Get("Authorization"))
+		s.receive()
+	}))
+	f, err := pods.PortForward(t.Context(), "web-0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := f.Dial(t.Context(), "80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Read(make([]byte, 1))
+	if err == nil || !strings.Contains(err.Error(), "no way") {
+		t.Errorf("Read = %v, want the server's message", err)
+	}
+	checkHidden(t, "port-forward", fmt.Sprint(err), token)
+	_ = conn.Close()
 }
 
 // TestErrorsAndLogsHoldNoSentCredential promises that a server which writes the request's own credentials into its

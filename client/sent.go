@@ -16,7 +16,11 @@ import (
 // all that set a header, notes them; whatever makes an error or a log line of a response removes them.
 type sentKey struct{}
 
+// rememberSent returns a context that collects what is sent under it. A stream collects it for as long as it runs.
 func rememberSent(ctx context.Context) context.Context {
+	if _, ok := ctx.Value(sentKey{}).(*redact.Secrets); ok {
+		return ctx
+	}
 	return context.WithValue(ctx, sentKey{}, new(redact.Secrets))
 }
 
@@ -48,9 +52,8 @@ func (c *Client) sentFor(resp *http.Response) *redact.Secrets {
 	return c.sent(resp.Request.Context())
 }
 
-// withoutSent returns an error that was read from the body of a response, without the credentials that were sent for it.
-func (c *Client) withoutSent(resp *http.Response, err error) error {
-	sent := c.sentFor(resp)
+// withoutSent returns an error that a server caused, without the credentials that were sent to it.
+func withoutSent(sent *redact.Secrets, err error) error {
 	if status, ok := errors.AsType[*core.StatusError](err); ok {
 		sent.Strings(&status.Status)
 	}

@@ -92,7 +92,9 @@ func (s *streams) incoming() []channels.Channel {
 
 // process connects with a process in a pod.
 func (a *API[K]) process(ctx context.Context, verb, name string, s streams, b func(request.Target) (*request.Request, error)) (*Process, error) {
-	wrapped := func(err error) error { return wrap(verb, a.named(name), err) }
+	ctx = rememberSent(ctx)
+	sent := a.client.sent(ctx)
+	wrapped := func(err error) error { return wrap(verb, a.named(name), withoutSent(sent, err)) }
 	conn, err := a.connectTo(ctx, verb, name, s, b)
 	if err != nil {
 		return nil, wrapped(err)
