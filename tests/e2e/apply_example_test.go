@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -83,6 +84,7 @@ func TestApplyExample(t *testing.T) {
 	m.apply(t, "-applyset", "web", "-prune").says(t, "the first run", 0, []string{
 		crd + " created", widget + " created", config + " created", old + " created", web + " created",
 	})
+	awaitQuiet(t, c, ns, "web")
 	m.apply(t, "-applyset", "web", "-prune").says(t, "a run for nothing", 0, []string{
 		crd + " unchanged", widget + " unchanged", config + " unchanged", old + " unchanged", web + " unchanged",
 	})
@@ -119,6 +121,22 @@ func TestApplyExample(t *testing.T) {
 	got := m.apply(t, "-applyset", "configmap/other")
 	if n := strings.Count(got.stderr, "is part of another apply set, applyset-"); n != 4 || got.code != 1 || got.stdout != "" {
 		t.Errorf("an apply of another set: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// awaitQuiet waits until the controllers have written all that they write to a deployment that is not changed.
+func awaitQuiet(t *testing.T, c *kube.Client, ns, name string) {
+	t.Helper()
+	_, err := kube.Await(limit(t), kube.Namespaced[appsv1.Deployment](c, ns), name, func(d *appsv1.Deployment) error {
+		for _, cond := range d.Status.Conditions {
+			if cond.Type == appsv1.DeploymentProgressing && cond.Reason == "NewReplicaSetAvailable" && d.Status.ObservedGeneration == d.Generation {
+				return nil
+			}
+		}
+		return fmt.Errorf("its conditions are %v", d.Status.Conditions)
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -93,9 +93,7 @@ func TestStuckServer(t *testing.T) {
 		_, err := kube.ClusterWide[corev1.Namespace](c).Get(limit(t), "default", nil)
 		return err
 	}
-	if err := get(); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "the server before it is stuck", func(context.Context) error { return get() })
 	if err := apiserver.Pause(); err != nil {
 		t.Fatal(err)
 	}

@@ -63,37 +63,44 @@ func TestSilentAPIService(t *testing.T) {
 		}
 	})
 	old := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{onlyPlainJSON}})
-	eventually(t, "the API is there", func(ctx context.Context) error {
+
+	there := func(ctx context.Context) error {
 		disc, err := kube.Discover(ctx, old, nil)
 		if err == nil {
 			_, err = disc.Resolve("things." + group)
 		}
 		return err
-	})
-
-	extension.silent.Store(true)
+	}
 	for name, c := range map[string]*kube.Client{"legacy": old, "aggregated": c} {
-		began := time.Now()
-		disc, err := kube.Discover(limit(t), c, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		took := time.Since(began)
-		if took > 4*time.Second { // two for the silent one, and as many for this machine
-			t.Errorf("%s discovery took %v", name, took)
-		}
-		if _, err := disc.Resolve("deployments.apps"); err != nil {
-			t.Errorf("%s discovery: %v", name, err)
-		}
-		failed := ""
-		for _, f := range disc.Failed() {
-			if f.GroupVersion.Group == group {
-				failed = f.Err.Error()
+		// Two seconds are for the silent group. The rest is for this machine, which may be busy once, but not each time; then
+		// the server may also have noticed that the group is silent, and says so itself.
+		eventually(t, name+" discovery", func(ctx context.Context) error {
+			extension.silent.Store(false)
+			eventually(t, "the API is there", there)
+			extension.silent.Store(true)
+			began := time.Now()
+			disc, err := kube.Discover(ctx, c, nil)
+			if err != nil {
+				return err
 			}
-		}
-		if t.Logf("%s discovery in %v: %s", name, took, failed); name == "legacy" && failed != "no answer within 2s" {
-			t.Errorf("legacy discovery says of the silent group %q", failed)
-		}
+			took := time.Since(began)
+			if took > 4*time.Second {
+				return fmt.Errorf("it took %v", took)
+			}
+			if _, err := disc.Resolve("deployments.apps"); err != nil {
+				t.Errorf("%s discovery: %v", name, err)
+			}
+			failed := ""
+			for _, f := range disc.Failed() {
+				if f.GroupVersion.Group == group {
+					failed = f.Err.Error()
+				}
+			}
+			if t.Logf("%s discovery in %v: %s", name, took, failed); name == "legacy" && failed != "no answer within 2s" {
+				return fmt.Errorf("the error of the silent group is %q", failed)
+			}
+			return nil
+		})
 	}
 }
 

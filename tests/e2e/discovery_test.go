@@ -47,18 +47,22 @@ func TestDiscoveryIsCheap(t *testing.T) {
 		t.Errorf("ResolveCategory(all) = %v, %v", all, err)
 	}
 
-	dir := t.TempDir()
-	for _, want := range []int{http.StatusOK, http.StatusNotModified} {
-		answers.set(nil)
-		cache := kube.NewDiscoveryCache(&kube.DiscoveryCacheOptions{Dir: dir, OnError: func(err error) { t.Error(err) }})
-		mapper := kube.NewMapper(c, &kube.MapperOptions{Discover: &kube.DiscoveryOptions{Cache: cache}})
-		if _, err := mapper.Resolve(limit(t), "pods"); err != nil {
-			t.Fatal(err)
+	// The kinds that other tests have deleted leave the server's documents in its own time.
+	eventually(t, "nothing changes between two starts", func(ctx context.Context) error {
+		dir := t.TempDir()
+		for _, want := range []int{http.StatusOK, http.StatusNotModified} {
+			answers.set(nil)
+			cache := kube.NewDiscoveryCache(&kube.DiscoveryCacheOptions{Dir: dir, OnError: func(err error) { t.Error(err) }})
+			mapper := kube.NewMapper(c, &kube.MapperOptions{Discover: &kube.DiscoveryOptions{Cache: cache}})
+			if _, err := mapper.Resolve(ctx, "pods"); err != nil {
+				return err
+			}
+			if diff := cmp.Diff([]int{want, want}, answers.get()); diff != "" {
+				return fmt.Errorf("status codes (-want +got):\n%s", diff)
+			}
 		}
-		if diff := cmp.Diff([]int{want, want}, answers.get()); diff != "" {
-			t.Errorf("status codes (-want +got):\n%s", diff)
-		}
-	}
+		return nil
+	})
 }
 
 // codes is a middleware that notes the status codes of the answers.
@@ -222,8 +226,9 @@ func TestDeadAPIService(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if took := time.Since(began); took > 4*time.Second { // two for the dead one, and as many for this machine
-				t.Errorf("%s discovery took %v", name, took)
+			// Two seconds are for the dead group. The rest is for this machine, which may be busy once, but not each time.
+			if took := time.Since(began); took > 4*time.Second {
+				return fmt.Errorf("%s discovery took %v", name, took)
 			}
 			if _, err := disc.Resolve("deployments.apps"); err != nil {
 				t.Errorf("%s discovery: %v", name, err)

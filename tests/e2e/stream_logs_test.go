@@ -29,7 +29,7 @@ func testLogsOverCuts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) 
 	server.Host = wire.addr
 	cfg.Server = server.String()
 	pods = inSpace(t, pods, connect(t, &kube.ClientOptions{Config: &cfg}))
-	const cutEvery, cuts = 20, 4
+	const cutEvery, cuts = 5, 4
 	n, first := 0, 0
 	for line, err := range pods.AllLogs(limit(t), &kube.AllLogsOptions{
 		LabelSelector: "app=talker", Log: kube.LogOptions{Container: "lines", Follow: true, TailLines: new(int64(1))},

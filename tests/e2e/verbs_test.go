@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -43,7 +42,7 @@ func TestModify(t *testing.T) {
 				n, err := strconv.Atoi(cm.Data["v"])
 				cm.Data["v"] = strconv.Itoa(n + 1)
 				return err
-			}, nil)
+			}, &kube.ModifyOptions{Attempts: 100})
 			if err != nil {
 				t.Error(err)
 			}
@@ -118,9 +117,19 @@ func TestDeleteAndWait(t *testing.T) {
 	if err := maps.DeleteAndWait(limit(t), "free", nil); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("that was long enough"))
-	defer cancel()
-	err := maps.DeleteAndWait(ctx, "held", nil)
+	// The context ends when the wait has begun: the object was listed, and is watched now.
+	ctx, cancel := context.WithCancelCause(limit(t))
+	waits := func(next http.RoundTripper) http.RoundTripper {
+		return kube.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Has("watch") {
+				cancel(errors.New("that was long enough"))
+			}
+			return next.RoundTrip(r)
+		})
+	}
+	watched := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{waits}})
+	impatient := kube.Namespaced[corev1.ConfigMap](watched, maps.Namespace())
+	err := impatient.DeleteAndWait(ctx, "held", nil)
 	if err == nil || !strings.HasSuffix(err.Error(), "it waits for its finalizers example.com/guard: that was long enough") {
 		t.Errorf("error = %v, want the finalizer in it", err)
 	}
@@ -208,7 +217,7 @@ func TestAllGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if builtin != nil { // other servers have forgotten long ago
+	if builtin != nil { // other servers forget in their own time
 		if _, err := builtin.CompactEtcd(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +234,7 @@ func TestAllGoesOn(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
-	if refused != 1 {
+	if refused > 1 || refused == 0 && builtin != nil { // a server that is young may remember everything
 		t.Errorf("the server has refused %d pages, want one", refused)
 	}
 }

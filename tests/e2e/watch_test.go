@@ -106,7 +106,7 @@ func TestWatchTimeout(t *testing.T) {
 	var watches sync.WaitGroup
 	for _, noBookmarks := range []bool{false, true} {
 		watches.Go(func() {
-			o := &kube.WatchOptions{ResourceVersion: before.ResourceVersion, Timeout: 5 * time.Second, NoBookmarks: noBookmarks}
+			o := &kube.WatchOptions{ResourceVersion: before.ResourceVersion, Timeout: 10 * time.Second, NoBookmarks: noBookmarks}
 			var unseen string // a version that only a bookmark can tell of
 			told := false
 			for ev, err := range maps.Watch(limit(t), o) {
