@@ -71,7 +71,7 @@ func TestAuth(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		write("outdated")
+		write(secret(t, "outdated token", "outdated-s3cret"))
 		c := connect(t, &kube.ClientOptions{Config: &cfg})
 		maps := kube.Namespaced[corev1.ConfigMap](c, "default")
 		if _, err := maps.List(t.Context(), nil); !errors.Is(err, kube.ErrUnauthorized) {

@@ -34,6 +34,8 @@ func TestBadInput(t *testing.T) {
 	t.Parallel()
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	expired, key := expiredCertificate(t, 49*time.Hour)
+	secret(t, "client key", string(key))
+	bearer := map[string]any{"token": secret(t, "token", "bearer-s3cret")}
 	pod := []string{"-n", "default"}
 	for _, tc := range []struct {
 		name string
@@ -52,12 +54,12 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "an unknown context",
-			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{"token": "x"}, "production")},
+			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", bearer, "production")},
 			want: []string{`current-context: context "production" does not exist`, `contexts: "here"`},
 		},
 		{
 			name: "a context that is almost right",
-			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{"token": "x"}, "hero")},
+			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", bearer, "hero")},
 			want: []string{`did you mean "here"?`},
 		},
 		{
@@ -69,7 +71,7 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "a server that is down",
-			call: call{program: "list-pods", args: pod, env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{"token": "x"}, "here")},
+			call: call{program: "list-pods", args: pod, env: kubeconfig(t, "https://127.0.0.1:1", bearer, "here")},
 			want: []string{
 				"list pods in default: reach https://127.0.0.1:1", `context "here" of `,
 				"connection refused", "nothing listens there: start the server, or correct the address",
@@ -77,7 +79,7 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "a server of which nothing vouches",
-			call: call{program: "list-pods", args: pod, env: kubeconfig(t, loadConfig(t, "").Server, map[string]any{"token": "x"}, "here")},
+			call: call{program: "list-pods", args: pod, env: kubeconfig(t, loadConfig(t, "").Server, bearer, "here")},
 			want: []string{"not signed by the certificate-authority that is configured", "take the cluster's current one"},
 		},
 		{

@@ -87,7 +87,7 @@ func TestErrorBackoff(t *testing.T) {
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
 	create(t, maps, "flaky", "1")
-	view := kube.ViewOf[corev1.ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: ns})
+	view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns})
 	type run struct {
 		kube.Result
 		began time.Time
@@ -95,6 +95,7 @@ func TestErrorBackoff(t *testing.T) {
 	runs := make(chan run, 100)
 	var began guarded[time.Time] // of the last run of flaky
 	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{
+		Logger:   debugLogger(t),
 		Retry:    &queue.Options{BaseDelay: 20 * time.Millisecond},
 		OnResult: func(r kube.Result) { runs <- run{r, began.get()} },
 	})
@@ -190,9 +191,9 @@ func TestControllerSeesItsWrites(t *testing.T) {
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
 	create(t, maps, "counter", "0")
-	view := kube.ViewOf[corev1.ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: ns})
+	view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns})
 	var failures troubles
-	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{OnResult: func(r kube.Result) {
+	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t), OnResult: func(r kube.Result) {
 		if r.Err != nil {
 			failures.add(r.Err)
 		}
@@ -232,10 +233,10 @@ func TestGracefulStop(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
-	view := kube.ViewOf[corev1.ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: ns, LabelSelector: "work"})
+	view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns, LabelSelector: "work"})
 	begun, finish := make(chan struct{}), make(chan struct{})
 	stop := background(t, func(ctx context.Context) error {
-		ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Concurrency: 1})
+		ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Concurrency: 1, Logger: debugLogger(t)})
 		return ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 			begun <- struct{}{}
 			select {
@@ -288,12 +289,12 @@ func TestControllersShareOneWatch(t *testing.T) {
 	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
-	cache := kube.NewCache(c, nil)
+	cache := newCache(t, c)
 	const controllers = 3
 	seen := make(chan int, 100)
 	for i := range controllers {
 		view := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns})
-		ctl := kube.NewController(kube.ForView(view), nil)
+		ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)})
 		background(t, func(ctx context.Context) error {
 			return ctl.Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 				if cm.Name == "shared" {
@@ -329,12 +330,12 @@ func TestForbiddenSource(t *testing.T) {
 	cfg.Impersonate.User = user
 	var sent requests
 	c := connect(t, &kube.ClientOptions{Config: &cfg, Middleware: []kube.Middleware{sent.layer}})
-	cache := kube.NewCache(c, nil)
+	cache := newCache(t, c)
 	configMaps := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns})
 	secrets := kube.ViewOf[corev1.Secret](cache, &kube.Selection{Namespace: ns})
 
 	byName := func(s *corev1.Secret) []kube.ObjectRef { return []kube.ObjectRef{kube.RefOf(s)} }
-	ctl := kube.NewController(kube.ForView(configMaps), &kube.ControllerOptions{SyncTimeout: 100 * time.Millisecond}).
+	ctl := kube.NewController(kube.ForView(configMaps), &kube.ControllerOptions{SyncTimeout: 100 * time.Millisecond, Logger: debugLogger(t)}).
 		Watches(kube.SourceView(secrets).Map(byName))
 	runs := make(chan string, 100)
 	background(t, func(ctx context.Context) error {
@@ -348,9 +349,12 @@ func TestForbiddenSource(t *testing.T) {
 	awaitValue(t, runs, "pair")
 	create(t, maps, "other", "1")
 	awaitValue(t, runs, "other")
-	if err := secrets.Health(); !errors.Is(err, kube.ErrForbidden) {
-		t.Errorf("Health of the secrets = %v, want ErrForbidden", err)
-	}
+	eventually(t, "the secrets are forbidden", func(context.Context) error {
+		if err := secrets.Health(); !errors.Is(err, kube.ErrForbidden) {
+			return fmt.Errorf("Health = %w, want ErrForbidden", err)
+		}
+		return nil
+	})
 
 	grant(t, admin, ns, user, "secrets")
 	pair := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "pair"}}
@@ -358,7 +362,5 @@ func TestForbiddenSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitValue(t, runs, "pair")
-	if err := secrets.Health(); err != nil {
-		t.Errorf("Health of the secrets = %v after the grant", err)
-	}
+	eventually(t, "the secrets are healthy after the grant", func(context.Context) error { return secrets.Health() })
 }

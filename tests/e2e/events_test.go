@@ -99,10 +99,10 @@ func TestForbiddenEvents(t *testing.T) {
 	rec := kube.NewRecorder(c, nil)
 	background(t, rec.Run)
 
-	view := kube.ViewOf[corev1.ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: ns})
+	view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns})
 	done := make(chan string, 100)
 	background(t, func(ctx context.Context) error {
-		return kube.NewController(kube.ForView(view), nil).Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+		return kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)}).Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 			rec.Event(cm, kube.Event{Reason: "Seen"})
 			done <- cm.Name
 			return kube.AwaitChange(), nil

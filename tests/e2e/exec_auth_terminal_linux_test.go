@@ -31,6 +31,7 @@ func TestExecPluginAsksAPerson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	secret(t, "token of ann", token.Token)
 	ann := fmt.Sprintf("get: list serviceaccounts in %s: forbidden: server said: serviceaccounts is forbidden: "+
 		`User "system:serviceaccount:%[1]s:ann" cannot list resource "serviceaccounts" in API group "" in the namespace %[1]q`, ns)
 	for _, tc := range []struct {

@@ -134,7 +134,7 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 // tend runs a controller that has one thing built on a site for each object.
 func tend[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, api *kube.API[K], finalizer string, s *site) (stop func() error) {
 	t.Helper()
-	view := kube.ViewOf[K, P](kube.NewCache(c, nil), &kube.Selection{Namespace: api.Namespace(), LabelSelector: tended})
+	view := kube.ViewOf[K, P](newCache(t, c), &kube.Selection{Namespace: api.Namespace(), LabelSelector: tended})
 	funcs := kube.FinalizerFuncs[K]{
 		Apply: func(_ context.Context, obj *K) (kube.Action, error) {
 			s.build(P(obj).GetName(), slices.Contains(P(obj).GetFinalizers(), finalizer))
@@ -146,7 +146,7 @@ func tend[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, api *kube.AP
 		},
 	}
 	return background(t, func(ctx context.Context) error {
-		return kube.NewController(kube.ForView(view), nil).Run(ctx, func(ctx context.Context, obj *K) (kube.Action, error) {
+		return kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)}).Run(ctx, func(ctx context.Context, obj *K) (kube.Action, error) {
 			return kube.Finalize[K, P](ctx, api, finalizer, obj, funcs)
 		})
 	})

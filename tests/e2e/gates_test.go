@@ -26,31 +26,22 @@ import (
 
 // TestFeatureGates holds what servers have behind feature gates.
 func TestFeatureGates(t *testing.T) {
-	c := newGatedServer(t)
+	gates := map[string]bool{"CBORServingAndStorage": true}
+	sharded := has(t, connect(t, nil), shardsAreServed)
+	if sharded {
+		gates["ShardedListAndWatch"] = true
+	}
+	_, cfg := ownCluster(t, &cluster.Options{FeatureGates: gates})
+	c := connect(t, &kube.ClientOptions{Config: cfg})
 	t.Run("CBOR", func(t *testing.T) { testCBOR(t, c) })
 	t.Run("Prefer CBOR", func(t *testing.T) { testPreferCBOR(t, c) })
-	t.Run("Shards", func(t *testing.T) { testShards(t, c) })
-}
-
-// newGatedServer starts a server with the gates on.
-func newGatedServer(t *testing.T) *kube.Client {
-	t.Helper()
-	c, err := cluster.Start(t.Context(), &cluster.Options{
-		Log: io.Discard, FeatureGates: map[string]bool{"CBORServingAndStorage": true, "ShardedListAndWatch": true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
+	t.Run("Shards", func(t *testing.T) {
+		if sharded {
+			testShards(t, c)
+		} else {
+			testIgnoredShards(t, c)
 		}
 	})
-	cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: c.Kubeconfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return connect(t, &kube.ClientOptions{Config: cfg})
 }
 
 // cborServer is a server that speaks CBOR.
@@ -352,8 +343,10 @@ func checkShards[K any](t *testing.T, name string, api *kube.API[K], selector st
 }
 
 // TestShardsWithoutTheGate promises an error where the server ignores that a shard is wanted.
-func TestShardsWithoutTheGate(t *testing.T) {
-	c := connect(t, nil)
+func TestShardsWithoutTheGate(t *testing.T) { testIgnoredShards(t, connect(t, nil)) }
+
+func testIgnoredShards(t *testing.T, c *kube.Client) {
+	t.Helper()
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
 	for i := range 10 {
 		if _, err := maps.Create(limit(t), configMap(fmt.Sprint("s-", i), "1"), nil); err != nil {

@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"debug/buildinfo"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -184,6 +185,7 @@ func (u stranger) run(t *testing.T, line string) string {
 	cmd.Stderr = &stderr
 	began := time.Now()
 	stdout, err := cmd.Output()
+	fmt.Fprintf(recorder.Writer(args[0]), "%s%s", stdout, stderr.String())
 	if err != nil {
 		t.Fatalf("%s: %v\n%s%s", line, err, stdout, stderr.String())
 	}

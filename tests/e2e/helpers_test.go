@@ -149,6 +149,15 @@ func awaitPods(t *testing.T, c *kube.Client, ns string) {
 	}
 }
 
+// awaitRootCA waits until a new namespace has the ConfigMap that Kubernetes makes in each.
+func awaitRootCA(t *testing.T, c *kube.Client, ns string) {
+	t.Helper()
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	if _, err := kube.Await(limit(t), maps, "kube-root-ca.crt", kube.Exists[corev1.ConfigMap](), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // grant lets a user see the objects of some kinds in a namespace.
 func grant(t *testing.T, admin *kube.Client, ns, user string, resources ...string) {
 	t.Helper()

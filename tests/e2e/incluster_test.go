@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -41,32 +40,30 @@ func needNode(t *testing.T) {
 // configuration.
 func TestInCluster(t *testing.T) {
 	needNode(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	own, err := cluster.Start(ctx, &cluster.Options{Node: true, Log: os.Stderr})
+	own, err := withNode() // a node of this machine, for the pod runs a program from its disk
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := own.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	cfg, err := kube.LoadConfig(ctx, &kube.ConfigOptions{Path: own.Kubeconfig()})
+	cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: own.Kubeconfig()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := connect(t, &kube.ClientOptions{Config: cfg})
+	c, ctx := connect(t, &kube.ClientOptions{Config: cfg}), limit(t)
+	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
 	bind := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "in-cluster"},
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
 		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: "default"}},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: ns}},
 	}
-	if _, err := kube.ClusterWide[rbacv1.ClusterRoleBinding](c).Create(ctx, bind, nil); err != nil {
+	bindings := kube.ClusterWide[rbacv1.ClusterRoleBinding](c)
+	if _, err := bindings.Create(ctx, bind, nil); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { deleteNow(t, bindings, ns) })
+	awaitGrant(t, cfg, ns, "system:serviceaccount:"+ns+":default")
 
-	pods := kube.Namespaced[corev1.Pod](c, "default")
+	pods := kube.Namespaced[corev1.Pod](c, ns)
 	if _, err := pods.Create(ctx, inClusterPod(t, own.URL()), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +76,8 @@ func TestInCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := podLog(ctx, t, c, "/api/v1/namespaces/default/pods/in-cluster/log")
-	if !strings.Contains(log, "default") || !strings.Contains(log, "in-cluster") {
+	log := podLog(ctx, t, c, "/api/v1/namespaces/"+ns+"/pods/in-cluster/log")
+	if !strings.Contains(log, ns) || !strings.Contains(log, "in-cluster") {
 		t.Errorf("the program in the pod printed:\n%s\nwant a list with the pod itself", log)
 	}
 }

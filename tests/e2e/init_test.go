@@ -94,7 +94,7 @@ func (u stranger) start(t *testing.T, line string) (stop func()) {
 	t.Helper()
 	args := strings.Fields(line)
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
-	var output transcript
+	output := transcript{record: recorder.Writer(args[0])}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = u.dir, u.env, &output, &output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"syscall"
@@ -49,13 +50,19 @@ func TestLookingExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	pods := kube.Namespaced[corev1.Pod](c, ns)
-	eventually(t, "the pods are there", func(ctx context.Context) error {
+	// The controllers write these one after the other.
+	eventually(t, "the pods exist", func(ctx context.Context) error {
 		list, err := pods.List(ctx, nil)
 		if err == nil && len(list.Items) != 2 {
-			err = errStopped
+			err = fmt.Errorf("there are %d", len(list.Items))
 		}
 		return err
 	})
+	unavailable := kube.StatusCondition[appsv1.Deployment]("Available", metav1.ConditionFalse)
+	if _, err := kube.Await(limit(t), kube.Namespaced[appsv1.Deployment](c, ns), "web", unavailable, nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitRootCA(t, c, ns)
 	const pod = `web-[a-z0-9]+-[a-z0-9]+`
 	for _, tc := range []struct {
 		name    string
@@ -162,7 +169,7 @@ func TestLookingExamples(t *testing.T) {
 	t.Run("get goes on with what changes", func(t *testing.T) {
 		watching, stop := context.WithCancel(t.Context())
 		defer stop()
-		var out transcript
+		out := transcript{record: recorder.Writer("get")}
 		cmd := call{program: "get", args: []string{"pods", "-n", ns, "-w"}}.command(watching, t)
 		cmd.Stdout = &out
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

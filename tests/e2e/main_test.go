@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -23,46 +24,99 @@ import (
 // builtin is the built-in cluster, nil when KUBECONFIG names another. TestMain sets it before any test runs.
 var builtin *cluster.Cluster
 
-// withNode starts the cluster with a node that the tests which need one share, when the first of them asks for it.
+// withNode starts the cluster with a node that the tests share, when the first of them asks for it.
 var withNode = sync.OnceValues(func() (*cluster.Cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	c, err := cluster.Start(ctx, &cluster.Options{Node: true, Log: os.Stderr})
+	c, err := startCluster(ctx, &cluster.Options{Node: true, Log: os.Stderr})
 	started = c
 	return c, err
 })
 
-// started is what withNode has started, nil for nothing.
+// started is the cluster that withNode has started, nil if there is none.
 var started *cluster.Cluster
+
+// startCluster starts a cluster of the Kubernetes version under test, and registers its secrets.
+func startCluster(ctx context.Context, o *cluster.Options) (*cluster.Cluster, error) {
+	o.KubernetesVersion = os.Getenv(versionEnv)
+	c, err := cluster.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return c, addClusterSecrets(c)
+}
+
+// ownCluster starts a cluster for one test, and returns the administrator's configuration.
+func ownCluster(t *testing.T, o *cluster.Options) (*cluster.Cluster, *kube.Config) {
+	t.Helper()
+	if o.Log == nil {
+		o.Log = t.Output()
+	}
+	c, err := startCluster(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: c.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, cfg
+}
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
+// run runs the tests, and checks that none of their output has a secret in it.
 func run(m *testing.M) (code int) {
-	defer func() {
-		if err := programs.remove(); err != nil {
-			fmt.Fprintln(os.Stderr, "e2e: remove the programs:", err)
+	var restores []func() error
+	for source, file := range map[string]**os.File{"stdout": &os.Stdout, "stderr": &os.Stderr} {
+		restore, err := recorder.Capture(file, source)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "e2e: record the output:", err)
+			return 1
+		}
+		restores = append(restores, restore)
+	}
+	code = runTests(m)
+	for _, restore := range restores {
+		if err := restore(); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e: record the output:", err)
 			code = 1
 		}
-	}()
-	if os.Getenv("KUBECONFIG") != "" {
-		return m.Run()
 	}
-	c, err := cluster.Start(context.Background(), &cluster.Options{Log: os.Stderr})
-	if err != nil {
+	if err := checkLeaks(); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
+		code = 1
 	}
-	builtin = c
-	code = m.Run()
-	for _, c := range []*cluster.Cluster{c, started} {
-		if c == nil {
-			continue
-		}
-		if err := c.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "e2e: stop a cluster:", err)
+	return code
+}
+
+func runTests(m *testing.M) (code int) {
+	failed := func(what string, err error) {
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "e2e: %s: %v\n", what, err)
 			code = 1
+		}
+	}
+	defer func() { failed("remove the programs", programs.remove()) }()
+	if os.Getenv("KUBECONFIG") == "" {
+		c, err := startCluster(context.Background(), &cluster.Options{Log: os.Stderr})
+		if err != nil {
+			failed("start a cluster", err)
+			return code
+		}
+		builtin = c
+	}
+	code = m.Run()
+	for _, c := range []*cluster.Cluster{builtin, started} {
+		if c != nil {
+			failed("stop a cluster", c.Stop())
 		}
 	}
 	return code
@@ -77,19 +131,28 @@ func builtinCluster(t *testing.T) *cluster.Cluster {
 	return builtin
 }
 
-// connect returns a client of the cluster under test with the given options, whose Config may be nil.
+// connect returns a client of the cluster under test with the given options, whose Config may be nil. All that the client
+// logs is recorded.
 func connect(t *testing.T, o *kube.ClientOptions) *kube.Client {
 	t.Helper()
-	if o == nil {
-		o = &kube.ClientOptions{}
+	var options kube.ClientOptions
+	if o != nil {
+		options = *o
 	}
-	if o.Config == nil {
-		o.Config = loadConfig(t, "")
+	if options.Config == nil {
+		options.Config = loadConfig(t, "")
 	}
-	c, err := kube.NewClient(t.Context(), o)
+	addConfigSecrets(t, options.Config)
+	log := debugLogger(t)
+	if options.Logger != nil {
+		log = slog.New(slog.NewMultiHandler(log.Handler(), options.Logger.Handler()))
+	}
+	options.Logger = log
+	c, err := kube.NewClient(t.Context(), &options)
 	if err != nil {
 		t.Fatal(err)
 	}
+	printAll(c, options.Config)
 	return c
 }
 
@@ -120,7 +183,7 @@ func newNamespace(t *testing.T, c *kube.Client) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := namespaces.Delete(ctx, ns.Name, nil); err != nil {
 			t.Error(err)

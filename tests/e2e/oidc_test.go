@@ -17,7 +17,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -50,7 +49,12 @@ type identityProvider struct {
 	refused  bool
 }
 
-const clientPassword = "client-s3cret"
+// The secrets of the provider. A number behind refreshToken makes each refresh token different.
+const (
+	clientPassword = "client-s3cret"
+	accessToken    = "access-s3cret"
+	refreshToken   = "refresh-s3cret-"
+)
 
 func newIdentityProvider(t *testing.T) *identityProvider {
 	t.Helper()
@@ -62,6 +66,9 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	secret(t, "client secret", clientPassword)
+	secret(t, "access token", accessToken)
+	secret(t, "refresh tokens", refreshToken)
 	p := &identityProvider{signers: map[string]crypto.Signer{"RS256": rsaKey, "ES256": ecKey}, alg: "RS256", lives: time.Hour}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
@@ -117,13 +124,13 @@ func (p *identityProvider) token(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		answerJSON(w, http.StatusOK, map[string]any{
-			"access_token": "a-s3cret", "token_type": "Bearer", "expires_in": 3600, "id_token": token, "refresh_token": p.refresh(),
+			"access_token": accessToken, "token_type": "Bearer", "expires_in": 3600, "id_token": token, "refresh_token": p.refresh(),
 		})
 	}
 }
 
 // refresh returns the refresh token that is good. The caller holds the mutex.
-func (p *identityProvider) refresh() string { return fmt.Sprintf("refresh-s3cret-%d", p.redeemed) }
+func (p *identityProvider) refresh() string { return fmt.Sprint(refreshToken, p.redeemed) }
 
 // sign returns an ID token for ann. The caller holds the mutex.
 func (p *identityProvider) sign(lives time.Duration) (string, error) {
@@ -151,7 +158,9 @@ func (p *identityProvider) sign(lives time.Duration) (string, error) {
 			signature = append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
 		}
 	}
-	return signed + "." + base64URL(signature), err
+	token := signed + "." + base64URL(signature)
+	recorder.Add("ID token of the provider", token)
+	return token, err
 }
 
 // issue returns an ID token for ann.
@@ -212,23 +221,12 @@ func newTrustingServer(t *testing.T, p *identityProvider) *kube.Config {
 	if err := os.WriteFile(authority, p.authority(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start(t.Context(), &cluster.Options{Log: io.Discard, APIServerArgs: []string{
+	_, cfg := ownCluster(t, &cluster.Options{APIServerArgs: []string{
 		"--oidc-issuer-url=" + p.URL, "--oidc-client-id=kube", "--oidc-ca-file=" + authority, "--oidc-signing-algs=RS256,ES256",
 		"--oidc-username-claim=name", "--oidc-username-prefix=oidc:", "--oidc-groups-claim=teams",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: c.Kubeconfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if cfg.CAFile != "" {
+		var err error
 		if cfg.CAData, err = os.ReadFile(cfg.CAFile); err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +272,7 @@ func TestOIDC(t *testing.T) {
 				t.Fatal(err)
 			}
 			settings := kc.User("ann").AuthProvider.Config
-			if want := fmt.Sprintf("refresh-s3cret-%d", before+1); string(settings["refresh-token"]) != want || settings["client-id"] != "kube" {
+			if want := fmt.Sprint(refreshToken, before+1); string(settings["refresh-token"]) != want || settings["client-id"] != "kube" {
 				t.Errorf("the kubeconfig has not got the new refresh token, or lost something: %d settings", len(settings))
 			}
 		})

@@ -104,7 +104,7 @@ func testPortForwardMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := leaks(t, own)
+	check := leftovers(t, own)
 	ctx := limit(t)
 	start := time.Now()
 	var running sync.WaitGroup
@@ -207,7 +207,7 @@ func testPortForwardService(t *testing.T, c *kube.Client, pods *kube.API[corev1.
 func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	own := connect(t, &kube.ClientOptions{Config: c.Config()})
 	pods = inSpace(t, pods, own)
-	check := leaks(t, own)
+	check := leftovers(t, own)
 	ends := map[string]chan error{}
 	for _, name := range []string{"exec", "attach", "logs", "all logs", "port", "upload"} {
 		ends[name] = make(chan error, 1)

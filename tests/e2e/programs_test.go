@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,7 +105,8 @@ func (c call) run(t *testing.T) outcome {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a busy cluster takes its time to delete a namespace
 	defer cancel()
 	cmd := c.command(ctx, t)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	out := recorder.Writer(c.program)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, out), io.MultiWriter(&stderr, out)
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
@@ -114,14 +116,15 @@ func (c call) run(t *testing.T) outcome {
 
 // process is a program that runs.
 type process struct {
-	stop   func() outcome // asks it to end and waits for that
-	stderr *transcript
+	stop           func() outcome // asks it to end and waits for that
+	stdout, stderr *transcript
 }
 
 // start calls the program, and stops it when the test ends.
 func (c call) start(t *testing.T) *process {
 	t.Helper()
-	var stdout, stderr transcript
+	out := recorder.Writer(c.program)
+	stdout, stderr := transcript{record: out}, transcript{record: out}
 	cmd := c.command(context.WithoutCancel(t.Context()), t)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
@@ -135,11 +138,13 @@ func (c call) start(t *testing.T) *process {
 		return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 	})
 	t.Cleanup(func() { stop() })
-	return &process{stop, &stderr}
+	return &process{stop, &stdout, &stderr}
 }
 
 // transcript is what a program writes. It may be read meanwhile.
 type transcript struct {
+	record io.Writer // gets a copy
+
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
 }
@@ -147,6 +152,9 @@ type transcript struct {
 func (s *transcript) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, err := s.record.Write(p); err != nil {
+		return 0, err
+	}
 	return s.text.Write(p)
 }
 

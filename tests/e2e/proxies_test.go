@@ -32,7 +32,7 @@ import (
 // Who may use the proxies of these tests.
 const (
 	proxyUser     = "ann"
-	proxyPassword = "hunter2"
+	proxyPassword = "hunter2-s3cret"
 )
 
 // gateway is an http, https or socks5 proxy that connects whoever knows the password.
@@ -221,7 +221,7 @@ func TestThroughProxies(t *testing.T) {
 				t.Errorf("the proxy has made %d connections, want 1", n)
 			}
 
-			wrong := connect(t, &kube.ClientOptions{Config: g.config(t, loadConfig(t, ""), "hunter1")})
+			wrong := connect(t, &kube.ClientOptions{Config: g.config(t, loadConfig(t, ""), "hunter1-s3cret")})
 			_, err = kube.ClusterWide[corev1.Namespace](wrong).Get(limit(t), "default", nil)
 			if _, ok := errors.AsType[*kube.ConnectError](err); !ok || strings.Contains(err.Error(), "hunter") {
 				t.Errorf("with a wrong password: %v, want a ConnectError without it", err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -105,9 +106,15 @@ func TestRequests(t *testing.T) {
 			Audiences: []string{"vault"}, Expiration: 20 * time.Minute,
 			BoundObject: &request.BoundObject{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
 		})
-		if _, err := send(t, c, r, err); err != nil {
-			t.Error(err)
+		body, err := send(t, c, r, err)
+		if err != nil {
+			t.Fatal(err)
 		}
+		var token authenticationv1.TokenRequest
+		if err := json.Unmarshal(body, &token); err != nil || token.Status.Token == "" {
+			t.Fatalf("the response has no token: %v", err)
+		}
+		secret(t, "token", token.Status.Token)
 	})
 
 	t.Run("views", func(t *testing.T) {

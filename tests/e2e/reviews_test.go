@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -42,21 +41,9 @@ func TestReviews(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(events), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	own, err := cluster.Start(t.Context(), &cluster.Options{
-		Log: io.Discard, APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log},
+	_, cfg := ownCluster(t, &cluster.Options{
+		APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := own.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: own.Kubeconfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	hooks := newHooks(t)
 	t.Run("admission", func(t *testing.T) { testAdmission(t, cfg, hooks, log) })
 	t.Run("conversion", func(t *testing.T) { testConversion(t, connect(t, &kube.ClientOptions{Config: cfg}), hooks) })
@@ -157,10 +144,15 @@ func testAdmission(t *testing.T, cfg *kube.Config, h hooks, auditLog string) {
 	register(t, c, h)
 	maps := kube.Namespaced[corev1.ConfigMap](c, "default")
 	eventually(t, "the webhooks are asked", func(ctx context.Context) error {
-		if _, err := maps.Create(ctx, configMap("probe", "deny"), &kube.CreateOptions{DryRun: true}); err == nil {
+		dry := &kube.CreateOptions{DryRun: true}
+		if _, err := maps.Create(ctx, configMap("probe", "deny"), dry); err == nil {
 			return errors.New("what they deny is allowed")
 		}
-		return nil
+		probe, err := maps.Create(ctx, configMap("probe", "patch"), dry)
+		if err == nil && probe.Data["v"] != "patched" {
+			err = errors.New("what they patch is unchanged")
+		}
+		return err
 	})
 
 	_, err := maps.Create(limit(t), configMap("denied", "deny"), nil)

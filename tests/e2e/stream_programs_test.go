@@ -6,7 +6,6 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -101,24 +100,23 @@ func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
 }
 
 func testForwarding(t *testing.T, ns string, env []string) {
-	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	program := call{program: "port-forward", args: []string{"-n", ns, "talker", fmt.Sprintf("%d:http", port)}, env: env}.start(t)
+	program := call{program: "port-forward", args: []string{"-n", ns, "talker", "0:http"}, env: env}.start(t)
+	var address string
+	eventually(t, "the program says where it listens", func(context.Context) error {
+		_, err := fmt.Sscanf(program.stdout.String(), "forwarding %s to port http\n", &address)
+		return err
+	})
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	eventually(t, "the port answers", func(context.Context) error {
-		got, err := get(t, once, fmt.Sprintf("http://127.0.0.1:%d", port))
+		got, err := get(t, once, "http://"+address)
 		if err == nil && got != "talker\n" {
 			err = fmt.Errorf("it answers %q", got)
 		}
 		return err
 	})
 	got := program.stop()
-	if want := fmt.Sprintf("forwarding 127.0.0.1:%d to port http\n", port); !strings.HasPrefix(got.stdout, want) || got.stderr != "" {
-		t.Errorf("it says %q and %q, want %q", got.stdout, got.stderr, want)
+	if !strings.HasPrefix(address, "127.0.0.1:") || got.stderr != "" {
+		t.Errorf("it listens at %q and says %q, want an address of 127.0.0.1 and no error", address, got.stderr)
 	}
 	if !strings.Contains(got.stdout, "with "+ns+"/talker:8080\n") {
 		t.Errorf("it says %q, want the connection, too", got.stdout)

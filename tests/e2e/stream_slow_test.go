@@ -74,7 +74,7 @@ func testExecSlowly(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 func testExecMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	own := connect(t, &kube.ClientOptions{Config: c.Config()})
 	pods = inSpace(t, pods, own)
-	check := leaks(t, own)
+	check := leftovers(t, own)
 	enough := errors.New("enough")
 	var running sync.WaitGroup
 	const at, each = 8, 25

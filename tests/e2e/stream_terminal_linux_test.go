@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -90,7 +91,7 @@ func newTerminal(t *testing.T) *terminal {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { master.Close() })
-	term := &terminal{t: t, master: master, lines: bufio.NewScanner(master)}
+	term := &terminal{t: t, master: master, lines: bufio.NewScanner(io.TeeReader(master, recorder.Writer("terminal")))}
 	var number, locked uint32
 	term.control(master, syscall.TIOCSPTLCK, unsafe.Pointer(&locked))
 	term.control(master, syscall.TIOCGPTN, unsafe.Pointer(&number))

@@ -68,9 +68,9 @@ func talker(name string) *corev1.Pod {
 	}
 }
 
-// leaks notes the goroutines and the open files of this process, and returns a function that fails the test when there
+// leftovers notes the goroutines and the open files of this process, and returns a function that fails the test when there
 // are more. It takes a client of its own to leave nothing behind.
-func leaks(t *testing.T, c *kube.Client) (check func()) {
+func leftovers(t *testing.T, c *kube.Client) (check func()) {
 	t.Helper()
 	c.CloseIdleConnections()
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)

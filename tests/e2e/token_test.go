@@ -28,6 +28,7 @@ func TestToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	secret(t, "token", token.Token)
 	if left := time.Until(token.Expires); left < 50*time.Minute || left > 2*time.Hour {
 		t.Errorf("the token expires in %v, want an hour", left)
 	}

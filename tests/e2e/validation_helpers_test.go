@@ -126,6 +126,9 @@ func (r *recorded[T]) write(t *testing.T) {
 	if !*record || t.Failed() {
 		return
 	}
+	if version := os.Getenv(versionEnv); version != "" {
+		t.Fatalf("the unit tests are about the newest version, and not about %s: unset %s to record", version, versionEnv)
+	}
 	var b bytes.Buffer
 	for _, row := range r.rows {
 		line, err := json.Marshal(row)

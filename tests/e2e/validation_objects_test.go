@@ -80,6 +80,7 @@ func TestValidationOfObjects(t *testing.T) {
 	ns := newNamespace(t, c)
 	var kinds []kindCase
 	readTable(t, "objects.yaml", &kinds)
+	formats, values := has(t, c, numbersHaveFormats), has(t, c, rulesShowValues)
 	var rows []*rowOfKind
 	var crds []*unstructured.Unstructured
 	for _, k := range kinds {
@@ -89,7 +90,7 @@ func TestValidationOfObjects(t *testing.T) {
 			Group: objectsGroup, Version: "v1", Kind: k.Kind, Namespaced: true,
 			Plural: crd.Object["spec"].(map[string]any)["names"].(map[string]any)["plural"].(string),
 		}
-		rows = append(rows, &rowOfKind{k, crd, kube.Dynamic(c, res, ns)})
+		rows = append(rows, &rowOfKind{k, crd, kube.Dynamic(c, res, ns), formats, values})
 	}
 	define(t, c, crds)
 	good, bad := 0, 0
@@ -111,6 +112,8 @@ type rowOfKind struct {
 	kindCase
 	crd *unstructured.Unstructured
 	api *kube.API[unstructured.Unstructured]
+
+	formats, values bool // whether the server enforces the formats of numbers, and shows the values that break rules
 }
 
 // compare compares all objects of a kind, and returns how many are good and bad.
@@ -130,7 +133,7 @@ func (k *rowOfKind) compare(t *testing.T, c *kube.Client, file *recorded[objectR
 	if k.Later != nil {
 		k.change(t, c)
 	}
-	v, err := validation.New(k.crd, "v1", nil)
+	v, err := validation.New(enforced(k.crd, k.formats), "v1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +158,13 @@ func (k *rowOfKind) compare(t *testing.T, c *kube.Client, file *recorded[objectR
 		server := answerOf(t, theirs)
 		noted.Answer = &server
 		file.add(noted)
-		t.Run(fmt.Sprintf("row %d", i), func(t *testing.T) { compareAnswers(t, server, answerOf(t, ours), row.Differs) })
+		t.Run(fmt.Sprintf("row %d", i), func(t *testing.T) {
+			local := answerOf(t, ours)
+			if !k.values {
+				local.showTypes(server)
+			}
+			compareAnswers(t, server, local, row.Differs)
+		})
 	}
 	return good, bad
 }

@@ -1,0 +1,155 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/tests/cluster"
+	"github.com/kube-go/sdk/tests/e2e/internal/leaks"
+)
+
+// recorder keeps all that the run prints and logs, and the secrets that it uses.
+var recorder leaks.Recorder
+
+// The sources of output that each run has. What programs print is recorded by their names.
+const (
+	clientLog   = "the log of the clients"
+	printedForm = "the printed clients and configurations"
+)
+
+// secret registers a secret and returns it.
+func secret[S ~string](t *testing.T, name string, value S) S {
+	t.Helper()
+	recorder.Add(name+" of "+t.Name(), string(value))
+	return value
+}
+
+// debugLogger returns a logger that records everything.
+func debugLogger(t *testing.T) *slog.Logger {
+	t.Helper()
+	handler := slog.NewTextHandler(recorder.Writer(clientLog), &slog.HandlerOptions{Level: slog.LevelDebug})
+	return slog.New(handler).With("test", t.Name())
+}
+
+// newCache returns a cache that logs to debugLogger.
+func newCache(t *testing.T, c *kube.Client) *kube.Cache {
+	t.Helper()
+	return kube.NewCache(c, &kube.CacheOptions{Logger: debugLogger(t)})
+}
+
+// printAll records each value in every form in which a program may print it.
+func printAll(values ...any) {
+	out := recorder.Writer(printedForm)
+	text := slog.New(slog.NewTextHandler(out, nil))
+	json := slog.New(slog.NewJSONHandler(out, nil))
+	for _, v := range values {
+		fmt.Fprintf(out, "%v\n%+v\n%#v\n%s\n", v, v, v, v)
+		text.Info("printed", "value", v)
+		json.Info("printed", "value", v)
+	}
+}
+
+// addConfigSecrets registers the secrets of a configuration.
+func addConfigSecrets(t *testing.T, cfg *kube.Config) {
+	t.Helper()
+	add := func(name, value string) {
+		if value != "" {
+			secret(t, name, value)
+		}
+	}
+	add("bearer token", string(cfg.BearerToken))
+	add("password", string(cfg.Password))
+	add("client key", string(cfg.ClientKeyData))
+	for name, file := range map[string]string{"bearer token file": cfg.BearerTokenFile, "client key file": cfg.ClientKeyFile} {
+		if file == "" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(name, strings.TrimSpace(string(text)))
+	}
+	if u, err := url.Parse(cfg.ProxyURL); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		add("proxy password", password)
+	}
+}
+
+// addClusterSecrets registers the private keys and the token of a cluster.
+func addClusterSecrets(c *cluster.Cluster) error {
+	recorder.Add("token of the cluster", c.Token())
+	keys := 0
+	err := filepath.WalkDir(c.Dir(), func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // a component has removed it meanwhile
+			return nil
+		}
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".key" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if block, _ := pem.Decode(text); block == nil {
+			return fmt.Errorf("%s is not in PEM", path)
+		}
+		keys++
+		recorder.Add(filepath.Base(path)+" of the cluster", string(text))
+		return nil
+	})
+	if err == nil && keys == 0 {
+		err = fmt.Errorf("no private key is found in %s", c.Dir())
+	}
+	return err
+}
+
+// checkLeaks returns an error if the recorded output has a secret in it, or if nothing was recorded.
+func checkLeaks() error {
+	var errs []error
+	for _, leak := range recorder.Find() {
+		errs = append(errs, errors.New("a secret has leaked: "+leak.String()))
+	}
+	if recorder.Size(clientLog) == 0 && recorder.Size(printedForm) > 0 {
+		errs = append(errs, errors.New("there are clients, but they have logged nothing: the check for leaks proves nothing"))
+	}
+	return errors.Join(errs...)
+}
+
+// TestLogsAndOutputAreRecorded promises that the check for leaks sees what clients log at debug level, what programs
+// print and what tests print.
+func TestLogsAndOutputAreRecorded(t *testing.T) {
+	before := recorder.Size(clientLog)
+	if _, err := kube.ServerVersion(limit(t), connect(t, nil), nil); err != nil {
+		t.Fatal(err)
+	}
+	if recorder.Size(clientLog) == before {
+		t.Error("the debug log of a client is not recorded")
+	}
+	before = recorder.Size("api-resources")
+	if got := (call{program: "api-resources", args: []string{"-o", "name"}}).run(t); recorder.Size("api-resources") < before+len(got.stdout) {
+		t.Error("the output of a program is not recorded")
+	}
+	before = recorder.Size("stderr")
+	fmt.Fprintln(os.Stderr, "this line is recorded")
+	eventually(t, "the line on stderr is recorded", func(context.Context) error {
+		if recorder.Size("stderr") == before {
+			return io.EOF
+		}
+		return nil
+	})
+}
