@@ -11,6 +11,8 @@ MODULES := $(shell cat modules.txt)
 # These are outside the workspace, since their dependencies are nobody else's.
 ALONE := tools tests/oracle
 WORK := $(filter-out $(ALONE),$(MODULES))
+# The older versions of Kubernetes that are supported, with the patch that is tested. README.md names them, too.
+OLDER := v1.34.3 v1.35.3
 # The tests of these start clusters, and the others do not.
 UNITS := $(patsubst %,./%/...,$(filter-out tests/cluster tests/e2e,$(WORK)))
 
@@ -31,7 +33,7 @@ ALSO := ; code=$$?; echo "  e2e-k3d      NOT RUN: it needs Docker and k3d"; exit
 # It is right that omitempty does nothing for a struct. But Kubernetes' types have it all over, and ours have their tags.
 FIX := $(GO) fix -omitzero=false
 
-.PHONY: help demo test unit race cluster-build cluster-test e2e e2e-k3d node-deps cluster-up cluster-down go-get weight \
+.PHONY: help demo test unit race cluster-build cluster-test e2e e2e-versions e2e-k3d node-deps cluster-up cluster-down go-get weight \
 	tools lint vet modern golangci hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
 
 help:
@@ -64,6 +66,15 @@ cluster-test: $(REPORT)
 e2e: $(REPORT)
 	$(GO) test -json -race -count=1 -timeout=30m ./tests/e2e/... | $(REPORT)
 
+## e2e-versions: the end-to-end tests on the older Kubernetes versions that are supported; builds each of them once
+e2e-versions:
+	@$(STEPS) $(OLDER:%=e2e-%)
+
+# The end-to-end tests on one version, such as e2e-v1.34.3. KUBECONFIG would take precedence.
+e2e-v%: $(REPORT)
+	@$(MAKE) --no-print-directory cluster-build ARGS='--kubernetes-version v$*'
+	unset KUBECONFIG; E2E_KUBERNETES_VERSION=v$* $(GO) test -json -race -count=1 -timeout=30m ./tests/e2e | $(REPORT)
+
 ## e2e-k3d: the end-to-end tests on a k3d cluster; needs Docker and k3d
 e2e-k3d:
 	@MAKE='$(MAKE)' scripts/e2e-k3d
@@ -91,7 +102,7 @@ cluster-down:
 # Builds the cluster's programs where one sees it, and where it does not count towards the time that a test may take:
 # starting a cluster, which is stopped at once, builds what is missing.
 cluster-build:
-	@$(GO) run ./tests/cluster/cmd/kubecluster up --name build-$$$$ $(if $(KUBECLUSTER_NODE),--node) > /dev/null && \
+	@$(GO) run ./tests/cluster/cmd/kubecluster up --name build-$$$$ $(if $(KUBECLUSTER_NODE),--node) $(ARGS) > /dev/null && \
 		$(GO) run ./tests/cluster/cmd/kubecluster down --name build-$$$$ > /dev/null
 
 ## lint: go vet, go fix, golangci-lint and the format have nothing to say, and there is no stray file
