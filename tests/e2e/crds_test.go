@@ -40,9 +40,7 @@ func TestDerivedCRDs(t *testing.T) {
 // deriveCRDs runs kube-derive in a module of this repository.
 func deriveCRDs(t *testing.T, module, out string, patterns ...string) {
 	t.Helper()
-	tool := filepath.Join(t.TempDir(), "kube-derive")
-	goAlone(t, "../../derive", "go", "build", "-o", tool, "./cmd/kube-derive")
-	goAlone(t, module, tool, append([]string{"crd", "--out", out}, patterns...)...)
+	goAlone(t, module, programPath(t, "kube-derive"), append([]string{"crd", "--out", out}, patterns...)...)
 }
 
 // goAlone runs a command that runs the go command, in a module by itself.

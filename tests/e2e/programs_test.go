@@ -74,14 +74,20 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// command returns the command, which is killed when the context ends. It knows the cluster under test.
-func (c call) command(ctx context.Context, t *testing.T) *exec.Cmd {
+// programPath returns the path of a program, which is built when the first program is called.
+func programPath(t *testing.T, name string) string {
 	t.Helper()
 	programs.once.Do(programs.build)
 	if programs.err != nil {
 		t.Fatal(programs.err)
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(programs.dir, c.program), c.args...)
+	return filepath.Join(programs.dir, name)
+}
+
+// command returns the command, which is killed when the context ends. It knows the cluster under test.
+func (c call) command(ctx context.Context, t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, programPath(t, c.program), c.args...)
 	cmd.Dir = c.dir
 	env := append([]string{"GORACE=atexit_sleep_ms=0"}, c.env...) // else each call takes a second longer
 	if builtin != nil {

@@ -43,8 +43,7 @@ package program
 // namespace, it is this one.
 func fromMarkers(t *testing.T, ns, command string) []*unstructured.Unstructured {
 	t.Helper()
-	dir, tool := t.TempDir(), filepath.Join(t.TempDir(), "kube-derive")
-	goAlone(t, "../../derive", "go", "build", "-o", tool, "./cmd/kube-derive")
+	dir, tool := t.TempDir(), programPath(t, "kube-derive")
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/program\n\ngo 1.26.0\n", "program.go": strings.ReplaceAll(markersFromGo, "NAMESPACE", ns),
 	} {
