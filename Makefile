@@ -21,6 +21,9 @@ LINT := $(CURDIR)/.bin/golangci-lint
 # Makes what `go test -json` prints readable, and names the tests that were skipped.
 REPORT := .bin/testreport
 
+# The end-to-end tests wait most of the time, so more of them run at once than there are processors.
+E2E := $(GO) test -json -race -count=1 -timeout=30m -parallel=6
+
 # What `make test` does, and what `make check` does after that. Each is a target of its own.
 TEST := race cluster-build cluster-test e2e
 LINTS := vet modern golangci hygiene
@@ -64,7 +67,7 @@ cluster-test: $(REPORT)
 
 ## e2e: the end-to-end tests, on the cluster of KUBECONFIG or else the built-in one
 e2e: $(REPORT)
-	$(GO) test -json -race -count=1 -timeout=30m ./tests/e2e/... | $(REPORT)
+	$(E2E) ./tests/e2e/... | $(REPORT)
 
 ## e2e-versions: the end-to-end tests on the older Kubernetes versions that are supported; builds each of them once
 e2e-versions:
@@ -73,7 +76,7 @@ e2e-versions:
 # The end-to-end tests on one version, such as e2e-v1.34.3. KUBECONFIG would take precedence.
 e2e-v%: $(REPORT)
 	@$(MAKE) --no-print-directory cluster-build ARGS='--kubernetes-version v$*'
-	unset KUBECONFIG; E2E_KUBERNETES_VERSION=v$* $(GO) test -json -race -count=1 -timeout=30m ./tests/e2e | $(REPORT)
+	unset KUBECONFIG; E2E_KUBERNETES_VERSION=v$* $(E2E) ./tests/e2e | $(REPORT)
 
 ## e2e-k3d: the end-to-end tests on a k3d cluster; needs Docker and k3d
 e2e-k3d:

@@ -21,11 +21,13 @@ import (
 // TestVerbsOnNode holds what needs pods that really run. The built-in cluster has no node, so it takes another one.
 func TestVerbsOnNode(t *testing.T) {
 	c := clusterWithNode(t)
-	t.Run("Eviction", func(t *testing.T) { testEviction(t, c) })
-	t.Run("Ephemeral", func(t *testing.T) { testEphemeral(t, c) })
-	t.Run("Resize", func(t *testing.T) { testResize(t, c) })
-	t.Run("Restart", func(t *testing.T) { testRestart(t, c) })
-	t.Run("Proxy", func(t *testing.T) { testProxyVerb(t, c) })
+	together(t, map[string]func(*testing.T){
+		"Eviction":  func(t *testing.T) { testEviction(t, c) },
+		"Ephemeral": func(t *testing.T) { testEphemeral(t, c) },
+		"Resize":    func(t *testing.T) { testResize(t, c) },
+		"Restart":   func(t *testing.T) { testRestart(t, c) },
+		"Proxy":     func(t *testing.T) { testProxyVerb(t, c) },
+	})
 	t.Run("Drain", func(t *testing.T) { testDrain(t, c) })
 	t.Run("Drain refusals", func(t *testing.T) { testDrainRefusals(t, c) })
 }

@@ -27,21 +27,37 @@ func TestStreamsOnNode(t *testing.T) {
 	t.Run("Exec", func(t *testing.T) { testExec(t, pods) })
 	t.Run("ExecMuch", func(t *testing.T) { testExecMuch(t, c, pods) })
 	t.Run("ExecMany", func(t *testing.T) { testExecMany(t, c, pods) })
-	t.Run("ExecSlowly", func(t *testing.T) { testExecSlowly(t, c, pods) })
 	t.Run("Terminal", func(t *testing.T) { testTerminal(t, pods) })
 	t.Run("Attach", func(t *testing.T) { testAttach(t, pods) })
-	t.Run("Logs", func(t *testing.T) { testLogs(t, pods) })
-	t.Run("LogsOfMany", func(t *testing.T) { testLogsOfMany(t, c, pods) })
-	t.Run("LogsOverCuts", func(t *testing.T) { testLogsOverCuts(t, c, pods) })
-	t.Run("LogsOfRestarts", func(t *testing.T) { testLogsOfRestarts(t, c, pods) })
 	t.Run("PortForward", func(t *testing.T) { testPortForward(t, pods) })
 	t.Run("PortForwardMany", func(t *testing.T) { testPortForwardMany(t, c, pods) })
-	t.Run("PortForwardService", func(t *testing.T) { testPortForwardService(t, c, pods) })
-	t.Run("PortForwardDeployment", func(t *testing.T) { testPortForwardDeployment(t, c, ns) })
 	t.Run("PortForwardRefused", func(t *testing.T) { testPortForwardRefused(t, pods) })
 	t.Run("Files", func(t *testing.T) { testFiles(t, pods) })
 	t.Run("Programs", func(t *testing.T) { testStreamPrograms(t, pods) })
+	// These wait most of the time: for a slow reader, and for the node to start pods.
+	together(t, map[string]func(*testing.T){
+		"ExecSlowly":            func(t *testing.T) { testExecSlowly(t, c, pods) },
+		"Logs":                  func(t *testing.T) { testLogs(t, pods) },
+		"LogsOfMany":            func(t *testing.T) { testLogsOfMany(t, c, pods) },
+		"LogsOverCuts":          func(t *testing.T) { testLogsOverCuts(t, c, pods) },
+		"LogsOfRestarts":        func(t *testing.T) { testLogsOfRestarts(t, c, pods) },
+		"PortForwardService":    func(t *testing.T) { testPortForwardService(t, c, pods) },
+		"PortForwardDeployment": func(t *testing.T) { testPortForwardDeployment(t, c, ns) },
+	})
 	t.Run("Killed", func(t *testing.T) { testKilled(t, c, pods) })
+}
+
+// together runs tests at the same time, and returns when all have ended.
+func together(t *testing.T, tests map[string]func(*testing.T)) {
+	t.Helper()
+	t.Run("Together", func(t *testing.T) {
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t)
+			})
+		}
+	})
 }
 
 // talker is a pod with a container for each kind of talk.
