@@ -48,7 +48,7 @@ func TestInCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, ctx := connect(t, &kube.ClientOptions{Config: cfg}), limit(t)
+	c := connect(t, &kube.ClientOptions{Config: cfg})
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
 	bind := &rbacv1.ClusterRoleBinding{
@@ -57,14 +57,15 @@ func TestInCluster(t *testing.T) {
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: ns}},
 	}
 	bindings := kube.ClusterWide[rbacv1.ClusterRoleBinding](c)
-	if _, err := bindings.Create(ctx, bind, nil); err != nil {
+	if _, err := bindings.Create(limit(t), bind, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { deleteNow(t, bindings, ns) })
 	awaitGrant(t, cfg, ns, "system:serviceaccount:"+ns+":default")
 
-	pods := kube.Namespaced[corev1.Pod](c, ns)
-	if _, err := pods.Create(ctx, inClusterPod(t, own.URL()), nil); err != nil {
+	pods, pod := kube.Namespaced[corev1.Pod](c, ns), inClusterPod(t, own.URL())
+	ctx := limit(t)
+	if _, err := pods.Create(ctx, pod, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err = kube.Await(ctx, pods, "in-cluster", func(pod *corev1.Pod) error {
