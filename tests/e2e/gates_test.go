@@ -31,7 +31,7 @@ func TestFeatureGates(t *testing.T) {
 	if sharded {
 		gates["ShardedListAndWatch"] = true
 	}
-	_, cfg := ownCluster(t, &cluster.Options{FeatureGates: gates})
+	cfg := ownCluster(t, &cluster.Options{FeatureGates: gates})
 	c := connect(t, &kube.ClientOptions{Config: cfg})
 	t.Run("CBOR", func(t *testing.T) { testCBOR(t, c) })
 	t.Run("Prefer CBOR", func(t *testing.T) { testPreferCBOR(t, c) })

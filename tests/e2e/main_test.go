@@ -47,7 +47,7 @@ func startCluster(ctx context.Context, o *cluster.Options) (*cluster.Cluster, er
 }
 
 // ownCluster starts a cluster for one test, and returns the administrator's configuration.
-func ownCluster(t *testing.T, o *cluster.Options) (*cluster.Cluster, *kube.Config) {
+func ownCluster(t *testing.T, o *cluster.Options) *kube.Config {
 	t.Helper()
 	if o.Log == nil {
 		o.Log = t.Output()
@@ -65,7 +65,7 @@ func ownCluster(t *testing.T, o *cluster.Options) (*cluster.Cluster, *kube.Confi
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, cfg
+	return cfg
 }
 
 func TestMain(m *testing.M) {

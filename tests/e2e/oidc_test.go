@@ -221,7 +221,7 @@ func newTrustingServer(t *testing.T, p *identityProvider) *kube.Config {
 	if err := os.WriteFile(authority, p.authority(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, cfg := ownCluster(t, &cluster.Options{APIServerArgs: []string{
+	cfg := ownCluster(t, &cluster.Options{APIServerArgs: []string{
 		"--oidc-issuer-url=" + p.URL, "--oidc-client-id=kube", "--oidc-ca-file=" + authority, "--oidc-signing-algs=RS256,ES256",
 		"--oidc-username-claim=name", "--oidc-username-prefix=oidc:", "--oidc-groups-claim=teams",
 	}})

@@ -41,7 +41,7 @@ func TestReviews(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(events), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, cfg := ownCluster(t, &cluster.Options{
+	cfg := ownCluster(t, &cluster.Options{
 		APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log},
 	})
 	hooks := newHooks(t)

@@ -228,7 +228,7 @@ func parts(secret string) []string {
 // forms returns a text in the encodings in which it may be printed.
 func forms(text string) map[string]string {
 	quoted := strconv.Quote(text)
-	decimal := fmt.Sprint([]byte(text))
+	decimal := fmt.Sprintf("%d", []byte(text))
 	all := map[string]string{
 		"plain":          text,
 		"quoted":         quoted[1 : len(quoted)-1],

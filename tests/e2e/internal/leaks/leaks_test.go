@@ -52,7 +52,7 @@ func TestSecretsAreFoundInEveryForm(t *testing.T) {
 		"base64":                        base64.StdEncoding.EncodeToString([]byte(password)),
 		"base64 of user and password":   "Basic " + base64.StdEncoding.EncodeToString([]byte("ann:"+password)),
 		"base64 of users and passwords": base64.URLEncoding.EncodeToString([]byte("anna:" + password + "\n")),
-		"as bytes":                      fmt.Sprint([]byte("x" + password + "y")),
+		"as bytes":                      fmt.Sprintf("%d", []byte("x"+password+"y")),
 		"as Go bytes":                   fmt.Sprintf("%#v", []byte(password)),
 		"hexadecimal":                   fmt.Sprintf("%x", password),
 		"upper-case hexadecimal":        fmt.Sprintf("%X", password),
