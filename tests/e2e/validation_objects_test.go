@@ -80,7 +80,7 @@ func TestValidationOfObjects(t *testing.T) {
 	ns := newNamespace(t, c)
 	var kinds []kindCase
 	readTable(t, "objects.yaml", &kinds)
-	formats, values := has(t, c, numbersHaveFormats), has(t, c, rulesShowValues)
+	enforced := enforcementOf(t, c)
 	var rows []*rowOfKind
 	var crds []*unstructured.Unstructured
 	for _, k := range kinds {
@@ -90,7 +90,7 @@ func TestValidationOfObjects(t *testing.T) {
 			Group: objectsGroup, Version: "v1", Kind: k.Kind, Namespaced: true,
 			Plural: crd.Object["spec"].(map[string]any)["names"].(map[string]any)["plural"].(string),
 		}
-		rows = append(rows, &rowOfKind{k, crd, kube.Dynamic(c, res, ns), formats, values})
+		rows = append(rows, &rowOfKind{k, crd, kube.Dynamic(c, res, ns), enforced})
 	}
 	define(t, c, crds)
 	good, bad := 0, 0
@@ -113,7 +113,7 @@ type rowOfKind struct {
 	crd *unstructured.Unstructured
 	api *kube.API[unstructured.Unstructured]
 
-	formats, values bool // whether the server enforces the formats of numbers, and shows the values that break rules
+	enforced enforcement
 }
 
 // compare compares all objects of a kind, and returns how many are good and bad.
@@ -133,7 +133,7 @@ func (k *rowOfKind) compare(t *testing.T, c *kube.Client, file *recorded[objectR
 	if k.Later != nil {
 		k.change(t, c)
 	}
-	v, err := validation.New(enforced(k.crd, k.formats), "v1", nil)
+	v, err := validation.New(k.enforced.of(k.crd), "v1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,11 +159,7 @@ func (k *rowOfKind) compare(t *testing.T, c *kube.Client, file *recorded[objectR
 		noted.Answer = &server
 		file.add(noted)
 		t.Run(fmt.Sprintf("row %d", i), func(t *testing.T) {
-			local := answerOf(t, ours)
-			if !k.values {
-				local.showTypes(server)
-			}
-			compareAnswers(t, server, local, row.Differs)
+			k.enforced.compare(t, server, answerOf(t, ours), row.Differs)
 		})
 	}
 	return good, bad

@@ -37,7 +37,7 @@ func TestSamples(t *testing.T) {
 	ns := newNamespace(t, c)
 	crds := sampleDefinitions(t)
 	define(t, c, crds)
-	formats, values := has(t, c, numbersHaveFormats), has(t, c, rulesShowValues)
+	enforced := enforcementOf(t, c)
 	passed, refused := 0, 0
 	never := unbroken()
 	for _, crd := range crds {
@@ -57,7 +57,7 @@ func TestSamples(t *testing.T) {
 				place = ""
 			}
 			t.Run(res.Kind+" "+version, func(t *testing.T) {
-				s := &sampling{kube.Dynamic(c, res, place), mustValidator(t, enforced(crd, formats), version), never, values}
+				s := &sampling{kube.Dynamic(c, res, place), mustValidator(t, enforced.of(crd), version), never, enforced.values}
 				full := s.passes(t)
 				passed += 2
 				refused += s.refuses(t, full)

@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +28,12 @@ type change int
 const (
 	// rulesShowValues: the error of a rule shows the value that breaks it. Older servers show its type.
 	rulesShowValues change = 35
-	// numbersHaveFormats: the formats int32, int64, float and double are enforced. Older servers ignore them.
+	// formatsOfNames: the formats k8s-short-name and k8s-long-name are enforced. Older servers ignore them.
+	formatsOfNames change = 35
+	// listsHaveReverse: the functions of lists in rules include reverse, so a wrong use of it has another error.
+	listsHaveReverse change = 35
+	// numbersHaveFormats: the formats int32, int64, float and double are enforced, and an integer is checked to be one before
+	// its bounds are. Older servers ignore these formats, and check the bounds.
 	numbersHaveFormats change = 36
 	// shardsAreServed: the feature gate ShardedListAndWatch exists. Older servers ignore that a shard is wanted.
 	shardsAreServed change = 36
@@ -48,10 +54,10 @@ func has(t *testing.T, c *kube.Client, since change) bool {
 }
 
 // shownType matches the message of a rule that shows the type of a value.
-var shownType = regexp.MustCompile(`(?s)^(Invalid value|Duplicate value): "(object|array|string|integer|number|boolean)"(: .*)?$`)
+var shownType = regexp.MustCompile(`(?s)^(Invalid value|Duplicate value): "(|object|array|string|integer|number|boolean)"(: .*)?$`)
 
 // showsTypeOf reports whether a message is that of a cause but for a type, which it shows in the place of a value of this
-// type. Of objects and lists, nothing is shown in that place.
+// type. Of objects and lists, nothing is shown in that place. A value that may be of several types has an empty one.
 func showsTypeOf(message, cause string) bool {
 	parts := shownType.FindStringSubmatch(message)
 	if parts == nil {
@@ -66,6 +72,8 @@ func showsTypeOf(message, cause string) bool {
 	}
 	value = strings.TrimPrefix(value, ": ")
 	switch parts[2] {
+	case "":
+		return value != ""
 	case "object", "array":
 		return value == ""
 	case "string":
@@ -97,35 +105,79 @@ func (a *answer) showTypes(server answer) {
 	a.tidy()
 }
 
-// enforced returns what a server enforces of a definition: all of it, or, on one that ignores the formats of numbers, a
-// copy without these.
-func enforced(crd *unstructured.Unstructured, formats bool) *unstructured.Unstructured {
-	if formats {
-		return crd
+// dropIntegerChecks removes the causes that say that a value or a bound is not an integer, and reports whether there are
+// any. Older servers go on to the bounds instead.
+func (a *answer) dropIntegerChecks() (dropped bool) {
+	n := len(a.Causes)
+	a.Causes = slices.DeleteFunc(a.Causes, func(c metav1.StatusCause) bool {
+		return c.Field == "<nil>" && strings.Contains(c.Message, " must be of type integer (default format) in ")
+	})
+	return len(a.Causes) < n
+}
+
+// enforcement is what a server enforces, by its version.
+type enforcement struct {
+	values  bool // rulesShowValues
+	names   bool // formatsOfNames
+	reverse bool // listsHaveReverse
+	numbers bool // numbersHaveFormats
+}
+
+func enforcementOf(t *testing.T, c *kube.Client) enforcement {
+	t.Helper()
+	return enforcement{
+		values: has(t, c, rulesShowValues), names: has(t, c, formatsOfNames),
+		reverse: has(t, c, listsHaveReverse), numbers: has(t, c, numbersHaveFormats),
 	}
+}
+
+// compare compares the answer of the server with ours, which is that of the newest version.
+func (e enforcement) compare(t *testing.T, server, ours answer, differs string) {
+	t.Helper()
+	if !e.values {
+		ours.showTypes(server)
+	}
+	if !e.numbers && ours.dropIntegerChecks() {
+		for _, want := range ours.Causes {
+			if !slices.Contains(server.Causes, want) {
+				t.Errorf("the server does not have the cause %v", want)
+			}
+		}
+		if len(server.Causes) == 0 || server.Reason != ours.Reason {
+			t.Errorf("the server says %+v, want it invalid with a cause", server)
+		}
+		return
+	}
+	compareAnswers(t, server, ours, differs)
+}
+
+// of returns what a server enforces of a definition: a copy without the formats that it ignores.
+func (e enforcement) of(crd *unstructured.Unstructured) *unstructured.Unstructured {
 	crd = crd.DeepCopy()
 	spec, _ := crd.Object["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
 		if v, ok := v.(map[string]any); ok {
-			dropNumberFormats(v["schema"])
+			e.dropFormats(v["schema"])
 		}
 	}
 	return crd
 }
 
-func dropNumberFormats(schema any) {
+func (e enforcement) dropFormats(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
-		if s["type"] == "integer" || s["type"] == "number" {
+		number := s["type"] == "integer" || s["type"] == "number"
+		name := s["format"] == "k8s-short-name" || s["format"] == "k8s-long-name"
+		if number && !e.numbers || name && !e.names {
 			delete(s, "format")
 		}
 		for value := range maps.Values(s) {
-			dropNumberFormats(value)
+			e.dropFormats(value)
 		}
 	case []any:
 		for _, value := range s {
-			dropNumberFormats(value)
+			e.dropFormats(value)
 		}
 	}
 }
@@ -142,6 +194,7 @@ func TestOlderMessagesDifferInTypesAlone(t *testing.T) {
 		{`Invalid value: "boolean": no`, `Invalid value: true: no`, true},
 		{`Invalid value: "object": no`, `Invalid value: no`, true},
 		{`Invalid value: "array": no: never`, `Invalid value: no: never`, true},
+		{`Invalid value: "": no`, `Invalid value: 0: no`, true},
 		{`Duplicate value: "string"`, `Duplicate value: "a"`, true},
 		{`Invalid value: "string": no`, `Invalid value: 7: no`, false},
 		{`Invalid value: "integer": no`, `Invalid value: "7": no`, false},
