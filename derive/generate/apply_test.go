@@ -58,7 +58,7 @@ func TestApplyStructsSendWhatIsSetAndNothingElse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := wire.MarshalApply(tt.in, res)
+			got, err := wire.MarshalApply(tt.in, res, false)
 			want := `{"apiVersion":"zoo.example.com/v1alpha1","kind":"Zoo","metadata":{"name":"a"}` + tt.want + `}`
 			if err != nil || cmp.Diff(decoded(t, want), decoded(t, string(got))) != "" {
 				t.Errorf("MarshalApply = %s, %v\nwant %s", got, err, want)
