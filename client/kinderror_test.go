@@ -45,10 +45,10 @@ func TestOtherKindsAreRefused(t *testing.T) {
 			case "list":
 				_, err = pods.List(t.Context(), nil)
 			case "second":
-				for _, err = range pods.All(t.Context(), &request.ListOptions{Limit: 1}) { //nolint:revive // the last error counts
+				for _, err = range pods.All(t.Context(), &request.ListOptions{Limit: 1}) {
 				}
 			case "watch":
-				for _, err = range pods.Watch(t.Context(), nil) { //nolint:revive // the last error counts
+				for _, err = range pods.Watch(t.Context(), nil) {
 				}
 			}
 			kind, ok := errors.AsType[*wire.KindError](err)

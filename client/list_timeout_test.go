@@ -61,7 +61,7 @@ func TestListTimeoutBoundsTheRequest(t *testing.T) {
 				return err
 			}},
 			{"All", func(ctx context.Context, a *client.API[metav1.PartialObjectMetadata], o *request.ListOptions) (err error) {
-				for _, err = range a.All(ctx, o) { //nolint:revive // the last error counts
+				for _, err = range a.All(ctx, o) {
 				}
 				return err
 			}},

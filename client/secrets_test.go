@@ -33,7 +33,7 @@ import (
 func secretForms(secret string) []string {
 	return []string{
 		secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret),
-		strings.Trim(fmt.Sprint([]byte(secret)), "[]"), strings.Trim(fmt.Sprintf("%#v", []byte(secret)), "[]byte{}"),
+		strings.Trim(fmt.Sprintf("%d", []byte(secret)), "[]"), strings.Trim(fmt.Sprintf("%#v", []byte(secret)), "[]byte{}"),
 		base64.StdEncoding.EncodeToString([]byte(secret[:len(secret)/3*3])),
 	}
 }

@@ -48,7 +48,7 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 			slog.New(h).Info("value", "v", v, slog.Group("g", "v", v), "in", struct{ V any }{v})
 		}
 		for _, form := range []string{
-			secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), strings.Trim(fmt.Sprint([]byte(secret)), "[]"),
+			secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), strings.Trim(fmt.Sprintf("%d", []byte(secret)), "[]"),
 			strings.Trim(fmt.Sprintf("%#v", []byte(secret)), "[]byte{}"), base64.StdEncoding.EncodeToString([]byte(secret)),
 		} {
 			if strings.Contains(b.String(), form) {

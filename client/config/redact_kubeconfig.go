@@ -45,12 +45,12 @@ func (c Context) Format(f fmt.State, verb rune) {
 }
 
 // Format prints the name, whatever the verb is.
-func (e Extension) Format(f fmt.State, verb rune) { formatRedacted(f, verb, e.text(), e.text()) }
+func (n Extension) Format(f fmt.State, verb rune) { formatRedacted(f, verb, n.text(), n.text()) }
 
 // MarshalJSON writes what Format prints. [Kubeconfig.Encode] writes a kubeconfig.
-func (e Extension) MarshalJSON() ([]byte, error) { return json.Marshal(e.text()) }
+func (n Extension) MarshalJSON() ([]byte, error) { return json.Marshal(n.text()) }
 
-func (e Extension) text() string { return fmt.Sprintf("extension %q", e.Name) }
+func (n Extension) text() string { return fmt.Sprintf("extension %q", n.Name) }
 
 // String lists the fields that are set.
 func (c Cluster) String() string { return c.config().String() }

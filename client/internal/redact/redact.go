@@ -107,8 +107,8 @@ func (s *Secrets) strings(v reflect.Value) {
 			s.strings(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			s.strings(v.Field(i))
+		for _, field := range v.Fields() {
+			s.strings(field)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
