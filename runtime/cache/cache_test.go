@@ -108,7 +108,7 @@ func TestSelectionsAreWhatTheServerIsAskedFor(t *testing.T) {
 }
 
 // subscribe returns the error with which a subscription ends, which must be its only pair.
-func subscribe(t *testing.T, v runner) (end error) {
+func subscribe[K any](t *testing.T, v *cache.View[K]) (end error) {
 	t.Helper()
 	pairs := 0
 	for _, err := range v.Subscribe(t.Context()) {
@@ -121,6 +121,18 @@ func subscribe(t *testing.T, v runner) (end error) {
 	return end
 }
 
+// failures returns the errors of the methods of a view that can't work.
+func failures[K any](t *testing.T, v *cache.View[K]) map[string]error {
+	t.Helper()
+	return map[string]error{
+		"Run":       v.Run(t.Context()),
+		"Health":    v.Health(),
+		"Ready":     v.Ready(t.Context()),
+		"Subscribe": subscribe(t, v),
+		"WaitFor":   v.WaitFor(t.Context(), configMap("prod/a", "first")),
+	}
+}
+
 func TestViewsThatCanNeverWorkSaySoAtOnce(t *testing.T) {
 	s := newServer()
 	c := cache.New(s.Client(), nil)
@@ -128,24 +140,18 @@ func TestViewsThatCanNeverWorkSaySoAtOnce(t *testing.T) {
 	broken.Kind = ""
 	tests := []struct {
 		name string
-		view runner
+		errs map[string]error
 		want string
 	}{
-		{"a kind that nothing describes", cache.Of[plain](c, nil), "not a known kind"},
-		{"a resource with a hole", cache.OfResource[corev1.ConfigMap](c, broken, nil), "Kind is empty"},
-		{"labels that are none", cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a in"}), `label selector "a in"`},
-		{"a namespace of a cluster-scoped kind", cache.Of[corev1.Node](c, &cache.Selection{Namespace: "prod"}), `"prod" was selected, but nodes are cluster-scoped`},
-		{"fields that are none", cache.Of[corev1.ConfigMap](c, &cache.Selection{FieldSelector: "a"}), `field selector "a"`},
+		{"a kind that nothing describes", failures(t, cache.Of[plain](c, nil)), "not a known kind"},
+		{"a resource with a hole", failures(t, cache.OfResource[corev1.ConfigMap](c, broken, nil)), "Kind is empty"},
+		{"labels that are none", failures(t, cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a in"})), `label selector "a in"`},
+		{"a namespace of a cluster-scoped kind", failures(t, cache.Of[corev1.Node](c, &cache.Selection{Namespace: "prod"})), `"prod" was selected, but nodes are cluster-scoped`},
+		{"fields that are none", failures(t, cache.Of[corev1.ConfigMap](c, &cache.Selection{FieldSelector: "a"})), `field selector "a"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for what, err := range map[string]error{
-				"Run":       tt.view.Run(t.Context()),
-				"Health":    tt.view.Health(),
-				"Ready":     tt.view.Ready(t.Context()),
-				"Subscribe": subscribe(t, tt.view),
-				"WaitFor":   tt.view.WaitFor(t.Context(), configMap("prod/a", "first")),
-			} {
+			for what, err := range tt.errs {
 				if err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%s() = %v, want %q", what, err, tt.want)
 				}

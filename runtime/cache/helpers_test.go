@@ -6,7 +6,6 @@ package cache_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 	"slices"
 	"testing"
@@ -20,7 +19,6 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
-	"github.com/kube-go/sdk/runtime/reflector"
 )
 
 // errStop is why the views of the tests end.
@@ -104,13 +102,4 @@ func wantNames(t *testing.T, v *cache.View[corev1.ConfigMap], want ...string) {
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("the view holds %q, want %q", got, want)
 	}
-}
-
-// runner is a view of any kind.
-type runner interface {
-	Run(ctx context.Context) error
-	Health() error
-	Ready(ctx context.Context) error
-	Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error]
-	WaitFor(ctx context.Context, obj core.Object) error
 }

@@ -36,10 +36,10 @@ func RequeueAfter(d time.Duration) Action {
 
 // String describes the action for logs.
 func (a Action) String() string {
-	switch a.requeueAfter {
-	case 0:
+	switch {
+	case a.requeueAfter == 0:
 		return "await change"
-	case asBackoffAllows:
+	case a.requeueAfter == asBackoffAllows:
 		return "requeue after back-off"
 	}
 	return "requeue after " + a.requeueAfter.String()
