@@ -37,7 +37,7 @@ func secret(name string) *corev1.Secret {
 	}
 }
 
-// acceptances notes which media types the requests for a server accept. The server sends whole objects regardless.
+// acceptances notes which media types the requests for a server accept.
 type acceptances struct {
 	*fakeapi.Server
 

@@ -4,14 +4,17 @@
 package fakeapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -139,13 +142,46 @@ func (t target) list(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := []json.RawMessage{}
+	items, view := []json.RawMessage{}, viewOf(r)
 	meta, err := t.List(r.Context(), listOptions(r), func(p wire.Packed) error {
 		if selected(p) {
-			items = append(items, append([]byte(nil), p.Bytes()...))
+			items = append(items, view(p.Bytes()))
 		}
 		return nil
 	})
-	res := t.Resource()
-	return map[string]any{"kind": res.Kind + "List", "apiVersion": res.APIVersion(), "metadata": meta, "items": items}, err
+	kind := t.Resource().GroupVersionKind()
+	if metadataOnly(r) {
+		kind = metadataKind()
+	}
+	return map[string]any{"kind": kind.Kind + "List", "apiVersion": kind.GroupVersion().String(), "metadata": meta, "items": items}, err
+}
+
+// metadataOnly reports whether a request asks for the metadata of objects.
+func metadataOnly(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
+}
+
+func metadataKind() schema.GroupVersionKind {
+	return metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+}
+
+// viewOf returns a function that copies the JSON of an object, or of its metadata if the request asks for that.
+func viewOf(r *http.Request) func([]byte) json.RawMessage {
+	if !metadataOnly(r) {
+		return func(object []byte) json.RawMessage { return bytes.Clone(object) }
+	}
+	return func(object []byte) json.RawMessage {
+		var whole struct {
+			Metadata json.RawMessage `json:"metadata"`
+		}
+		if err := json.Unmarshal(object, &whole); err != nil {
+			panic(err)
+		}
+		apiVersion, kind := metadataKind().ToAPIVersionAndKind()
+		part, err := json.Marshal(map[string]any{"kind": kind, "apiVersion": apiVersion, "metadata": whole.Metadata})
+		if err != nil {
+			panic(err)
+		}
+		return part
+	}
 }

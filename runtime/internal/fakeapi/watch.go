@@ -67,6 +67,7 @@ func (s *Server) watch(r *http.Request, t target) (*http.Response, error) {
 			stop()
 		},
 		selected: selected,
+		view:     viewOf(r),
 		told:     make(map[core.ObjectRef]bool),
 		pause: func() {
 			if lag := time.Duration(s.lag.Load()); lag > 0 {
@@ -84,6 +85,7 @@ type stream struct {
 	next     func() (wire.Event, error, bool)
 	stop     func()
 	selected func(wire.Packed) bool
+	view     func([]byte) json.RawMessage
 	told     map[core.ObjectRef]bool // the selected objects that were told
 	pause    func()
 	rest     bytes.Buffer
@@ -115,7 +117,7 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 func (s *stream) event(ev wire.Event) {
-	object := json.RawMessage(bytes.Clone(ev.Object.Bytes())) // they do not live as long as the pause
+	object := s.view(ev.Object.Bytes()) // a copy, because the bytes do not live as long as the pause
 	if ev.Type == core.Bookmark {
 		s.write(ev.Type, object)
 		return
