@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/internal/channels"
+	"github.com/kube-go/sdk/client/internal/redact"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -33,6 +34,7 @@ const (
 type portConn struct {
 	conn    *channels.Conn
 	remote  portAddr
+	sent    *redact.Secrets // removed from what the server says
 	wrap    func(error) error
 	reading sync.WaitGroup // of the problem
 	problem error          // what the server says is wrong; set when reading is done
@@ -69,7 +71,7 @@ func (f *PortForwarder) connect(ctx context.Context, pod string, port uint16) (*
 		return nil, notServed(r.Target, err)
 	}
 	c := &portConn{
-		conn: conn, wrap: func(err error) error { return f.wrap(withoutSent(sent, err)) },
+		conn: conn, sent: sent, wrap: f.wrap,
 		remote: portAddr{core.ObjectRef{Namespace: target.Namespace, Name: pod}, port},
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Abort(context.Cause(ctx)) })
@@ -107,7 +109,7 @@ func (c *portConn) awaitProblem() {
 		return
 	}
 	message := strings.Join(strings.Fields(strings.ToValidUTF8(string(text[:n]), "")), " ")
-	c.problem = &core.StatusError{Status: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: message}}
+	c.problem = &core.StatusError{Status: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: c.sent.Text(message)}}
 	c.conn.Abort(c.problem)
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/client/internal/channels"
+	"github.com/kube-go/sdk/client/internal/redact"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -47,6 +48,7 @@ type Process struct {
 
 	conn    *channels.Conn
 	tty     bool
+	sent    *redact.Secrets
 	wrap    func(error) error
 	done    chan struct{} // closed when outcome and cut are set
 	outcome error
@@ -94,12 +96,12 @@ func (s *streams) incoming() []channels.Channel {
 func (a *API[K]) process(ctx context.Context, verb, name string, s streams, b func(request.Target) (*request.Request, error)) (*Process, error) {
 	ctx = rememberSent(ctx)
 	sent := a.client.sent(ctx)
-	wrapped := func(err error) error { return wrap(verb, a.named(name), withoutSent(sent, err)) }
+	wrapped := func(err error) error { return wrap(verb, a.named(name), err) }
 	conn, err := a.connectTo(ctx, verb, name, s, b)
 	if err != nil {
 		return nil, wrapped(err)
 	}
-	p := &Process{conn: conn, tty: s.tty, wrap: wrapped, done: make(chan struct{})}
+	p := &Process{conn: conn, tty: s.tty, sent: sent, wrap: wrapped, done: make(chan struct{})}
 	if s.stdin {
 		p.Stdin = &input{process: p}
 	}
@@ -166,7 +168,7 @@ func (p *Process) conclude(ctx context.Context) {
 		p.conn.Abort(context.Cause(ctx))
 		said = <-told
 	}
-	p.outcome = p.wrap(outcomeOf(said, p.conn.Err()))
+	p.outcome = p.wrap(withoutSent(p.sent, outcomeOf(said, p.conn.Err())))
 }
 
 // Wait waits until the stream has ended. It returns nil when the exit status is 0, an [*ExitError] when it is another

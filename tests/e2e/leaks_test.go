@@ -144,10 +144,12 @@ func TestLogsAndOutputAreRecorded(t *testing.T) {
 	if got := (call{program: "api-resources", args: []string{"-o", "name"}}).run(t); recorder.Size("api-resources") < before+len(got.stdout) {
 		t.Error("the output of a program is not recorded")
 	}
-	before = recorder.Size("stderr")
-	fmt.Fprintln(os.Stderr, "this line is recorded")
-	eventually(t, "the line on stderr is recorded", func(context.Context) error {
-		if recorder.Size("stderr") == before {
+	const line = "this line is recorded"
+	printed := func() int { return recorder.Size("stdout") + recorder.Size("stderr") } // go test -json merges them
+	before = printed()
+	fmt.Fprintln(os.Stderr, line)
+	eventually(t, "a line on stderr is recorded", func(context.Context) error {
+		if printed() < before+len(line) {
 			return io.EOF
 		}
 		return nil

@@ -4,10 +4,12 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -84,16 +86,20 @@ func testLogsOfRestarts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]
 			break
 		}
 	}
-	var previous []string
-	for line, err := range pods.LogLines(limit(t), "restarts", &kube.LogOptions{Previous: true}) {
-		if err != nil {
-			t.Fatal(err)
+	// The kubelet removes an older run of the container while it answers, if there is a newer one already.
+	eventually(t, "the run before has written three lines", func(ctx context.Context) error {
+		var previous []string
+		for line, err := range pods.LogLines(ctx, "restarts", &kube.LogOptions{Previous: true}) {
+			if err != nil {
+				return err
+			}
+			previous = append(previous, line.Text)
 		}
-		previous = append(previous, line.Text)
-	}
-	if len(previous) != 3 {
-		t.Errorf("the run before has written %q, want three lines", previous)
-	}
+		if want := []string{"line 1", "line 2", "line 3"}; !slices.Equal(previous, want) {
+			return fmt.Errorf("lines %q, want %q", previous, want)
+		}
+		return nil
+	})
 	if err := pods.Delete(limit(t), "restarts", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
 		t.Error(err)
 	}

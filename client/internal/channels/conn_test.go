@@ -206,8 +206,8 @@ func TestOnlyASilentPeerIsAsked(t *testing.T) {
 				case 0:
 					return
 				case pingKind:
+					p.send(pongKind, payload) // before the test may end
 					pings <- time.Now()
-					p.send(pongKind, payload)
 				}
 			}
 		}()
