@@ -55,8 +55,9 @@ func (r *run) refused(p definition.Problem, a assembled) {
 	r.program.Mistake(r.program.Package(v.Package), pos, fmt.Sprintf("%s: servers refuse this: %s", label, cmp.Or(p.Message, "it is wrong")))
 }
 
-// follows reports whether a problem may be there only because of other mistakes. A marker or a field that is mistaken is left
-// out of the schema, so the rest may lack what it relies on. The problem is about a field, which may be nil, and its type.
+// follows reports whether a problem may be there only because of other mistakes. A mistaken marker or field is left out of the
+// schema, so that a rule may use a field that is missing or has another type. A rule with a syntax error, or an invalid message
+// or reason, is wrong in any case. The problem is about a field, which may be nil, and its type.
 func (r *run) follows(p definition.Problem, about declared) bool {
 	switch {
 	case r.problems.none():
@@ -67,7 +68,8 @@ func (r *run) follows(p definition.Problem, about declared) bool {
 	case strings.Contains(p.Message, "undefined field") && r.incomplete:
 		return true
 	case strings.Contains(p.Field, structural.KeyValidations) && !strings.HasSuffix(p.Field, ".fieldPath"):
-		return r.mistakenFields(about.typ)
+		return strings.Contains(p.Message, "compilation failed") && !strings.Contains(p.Message, "Syntax error") &&
+			r.mistakenFields(about.typ)
 	}
 	return about.field != nil && r.mistakenAt(about.field) || r.mistakenType(about.typ)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// check returns the problems in a new definition. It fills in the defaults of servers. Servers compile no rules of a schema
-// whose defaults are wrong; all asks for that too.
+// check returns the problems in a new definition. It fills in the defaults of servers. Servers do not compile the rules of a
+// schema if a default or a schema below it is invalid; all compiles them in that case too.
 func check(def *openapi.Definition, env *cel.Environment, all bool) field.ErrorList {
 	complete(def)
 	c := &checker{env: env, all: all}
@@ -69,7 +69,7 @@ func (c *checker) stored(versions []openapi.Version, path *field.Path) {
 
 // checker collects what is wrong.
 type checker struct {
-	all  bool // rules are compiled in any case
+	all  bool // rules are compiled even if defaults or schemas below are invalid
 	env  *cel.Environment
 	errs field.ErrorList
 }

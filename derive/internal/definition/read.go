@@ -28,7 +28,8 @@ func Read(body []byte, env *cel.Environment) (*openapi.Definition, []Problem) {
 	return read(body, env, false)
 }
 
-// Problems returns all problems in a definition, also those in rules that servers do not get to because a default is wrong.
+// Problems returns all problems in a definition, including those in rules that servers do not compile because a default or a
+// schema below the rule is invalid.
 func Problems(body []byte, env *cel.Environment) []Problem {
 	_, problems := read(body, env, true)
 	return problems

@@ -40,7 +40,7 @@ func (c *checker) schema(v *openapi.Validation, hasStatus bool, path *field.Path
 			scope = rootScope(root)
 		}
 	}
-	k := &keywords{env: c.env}
+	k := &keywords{env: c.env, all: c.all}
 	k.schema(root, path, place{root: true}, scope)
 	c.add(k.errs...)
 	c.add(k.celErrs...)
@@ -91,19 +91,24 @@ func (p place) uncorrelate(path *field.Path) place {
 // keywords checks the keywords of schemas. Errors of rules are kept apart.
 type keywords struct {
 	env           environment
+	all           bool // rules are compiled even if the schemas below are invalid
 	errs, celErrs field.ErrorList
 }
 
 func (k *keywords) add(errs ...*field.Error) { k.errs = append(k.errs, errs...) }
 
-// schema checks a schema and what is inside of it.
+// schema checks a schema and all schemas below it.
 func (k *keywords) schema(s *openapi.Schema, path *field.Path, at place, sc *scope) {
 	if s == nil {
 		return
 	}
 	before := len(k.errs)
 	k.supported(s, path, at)
+	below := len(k.errs)
 	k.children(s, path, at, sc)
+	if k.all {
+		before += len(k.errs) - below
+	}
 	k.extensions(s, path)
 	k.lists(s, path)
 	k.mapKeys(s, path)
