@@ -4,13 +4,11 @@
 package generate
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"go/token"
 	"go/types"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,7 +141,7 @@ func (r *run) run() (*Files, error) {
 // check type-checks the packages with their new Go files. When one of these could not be made, code that uses it would get
 // errors that only follow from that.
 func (r *run) check(generated map[string][]byte) {
-	if r.unmade || len(generated) < len(r.plans) || !r.needsCheck(generated) {
+	if r.unmade || len(generated) < len(r.plans) {
 		return
 	}
 	before := r.problems
@@ -303,19 +301,6 @@ func (r *run) declared(pkg *load.Package, name string) types.Object {
 		return nil
 	}
 	return obj
-}
-
-// needsCheck reports whether the packages must be type-checked with the new files: when a file changes, or when there
-// were errors with the old ones.
-func (r *run) needsCheck(generated map[string][]byte) bool {
-	for _, p := range r.plans {
-		src := generated[p.pkg.Path]
-		old, err := os.ReadFile(filepath.Join(p.pkg.Dir, r.generated))
-		if err != nil || !bytes.Equal(old, src) || p.pkg.HasTypeErrors() {
-			return true
-		}
-	}
-	return false
 }
 
 // relative writes a path as people refer to it from a directory.

@@ -29,6 +29,7 @@ func TestMistakesAreReportedTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := newModule(t, archive)
+			t.Setenv("CGO_ENABLED", "1") // otherwise the go command ignores files that import C
 			before := tree(t, dir)
 			_, err = generate.Run(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
 			e, ok := errors.AsType[*generate.SourceError](err)

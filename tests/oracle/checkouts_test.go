@@ -60,10 +60,10 @@ func checkouts() []checkout {
 // of their CRDs as controller-gen does, and that the line in which a run refuses names the flag.
 func TestLenientWritesTheCRDsOfCheckouts(t *testing.T) {
 	command := filepath.Join(t.TempDir(), "kube-derive")
-	output(t, ".", "go", "build", "-o", command, "github.com/kube-go/sdk/derive/cmd/kube-derive")
+	goOutput(t, "build", "-o", command, "github.com/kube-go/sdk/derive/cmd/kube-derive")
 	for _, c := range checkouts() {
 		t.Run(c.module, func(t *testing.T) {
-			source := strings.TrimSpace(output(t, ".", "go", "list", "-m", "-f", "{{.Dir}}", c.module))
+			source := strings.TrimSpace(goOutput(t, "list", "-m", "-f", "{{.Dir}}", c.module))
 			dir := t.TempDir()
 			copySources(t, source, dir)
 			t.Setenv("GOWORK", "off")
@@ -178,7 +178,7 @@ func shippedExceptions() []exception {
 }
 
 // copySources copies the files of a module that the go command reads.
-func copySources(t *testing.T, from, to string) {
+func copySources(t testing.TB, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -205,16 +205,15 @@ func copySources(t *testing.T, from, to string) {
 	}
 }
 
-// output runs a command that must succeed, and returns what it prints.
-func output(t *testing.T, dir, name string, args ...string) string {
+// goOutput runs the go command, which must succeed, and returns what it prints.
+func goOutput(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir = dir
+	cmd := exec.CommandContext(t.Context(), "go", args...)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, &problems)
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, &problems)
 	}
 	return string(out)
 }

@@ -6,6 +6,7 @@ package oracle_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -239,6 +240,12 @@ func readCRDs(t testing.TB, dir string) map[string]any {
 // to describe the metadata of embedded objects, and to allow numbers that are no integers.
 func writeTheirs(t testing.TB, packages []string, dir string) {
 	t.Helper()
+	if err := runControllerGen(packages, dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runControllerGen(packages []string, dir string) error {
 	var generator genall.Generator = crd.Generator{
 		AllowDangerousTypes:        new(true),
 		GenerateEmbeddedObjectMeta: new(true),
@@ -247,14 +254,15 @@ func writeTheirs(t testing.TB, packages []string, dir string) {
 	generators := genall.Generators{&generator}
 	run, err := generators.ForRoots(packages...)
 	if err != nil {
-		t.Fatalf("controller-gen: %v", err)
+		return fmt.Errorf("controller-gen: %w", err)
 	}
 	var problems bytes.Buffer
 	run.ErrorWriter = &problems
 	run.OutputRules = genall.OutputRules{Default: genall.OutputToDirectory(dir)}
 	if run.Run() {
-		t.Fatalf("controller-gen: %s", problems.String())
+		return fmt.Errorf("controller-gen: %s", &problems)
 	}
+	return nil
 }
 
 func decode(t testing.TB, content []byte) any {

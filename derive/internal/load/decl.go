@@ -5,10 +5,8 @@ package load
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"path/filepath"
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/marker"
@@ -77,18 +75,9 @@ func (p *Program) PackageMarkers(pkg *Package, name string) []*Marker {
 	return found
 }
 
-// declKey finds a declaration by its place. Positions in export data have a file and a line but are of another file
-// set than the parsed sources, so the key is made of what both have.
-type declKey struct {
-	file string // base name
-	line int
-	name string
-}
-
 // Decl returns what the sources say about a type name or a struct field. It is never nil.
 func (p *Program) Decl(obj types.Object) *Decl {
-	pos := p.fset.Position(obj.Pos())
-	empty := &Decl{Pos: pos}
+	empty := &Decl{Pos: p.fset.Position(obj.Pos())}
 	if obj.Pkg() == nil {
 		return empty
 	}
@@ -98,10 +87,10 @@ func (p *Program) Decl(obj types.Object) *Decl {
 	}
 	if len(pkg.Files) > 0 {
 		p.scan(pkg)
-	} else {
-		p.parse(pkg, filepath.Base(pos.Filename))
+	} else if file := p.fset.File(obj.Pos()); file != nil {
+		p.scanFile(pkg, file.Name())
 	}
-	if d := pkg.decls[declKey{filepath.Base(pos.Filename), pos.Line, obj.Name()}]; d != nil {
+	if d := pkg.decls[obj.Pos()]; d != nil {
 		return d
 	}
 	return empty
@@ -137,20 +126,14 @@ func (p *Program) scan(pkg *Package) {
 	}
 }
 
-// parse reads one file of an imported package, once.
-func (p *Program) parse(pkg *Package, base string) {
-	if pkg.indexed[base] {
+// scanFile reads the markers of one file of an imported package, once.
+func (p *Program) scanFile(pkg *Package, name string) {
+	if pkg.indexed[name] {
 		return
 	}
-	pkg.indexed[base] = true
-	for _, name := range pkg.source.GoFiles {
-		if filepath.Base(name) != base {
-			continue
-		}
-		// A file that does not parse has no documentation; the compiler has already complained about it.
-		if file, err := parser.ParseFile(p.fset, name, nil, parser.ParseComments|parser.SkipObjectResolution); err == nil {
-			newScan(p, pkg, file).run()
-		}
+	pkg.indexed[name] = true
+	if file := p.parsed[name]; file.err == nil && file.File != nil {
+		newScan(p, pkg, file.File).run()
 	}
 }
 

@@ -3,10 +3,10 @@
 
 // Package load reads Go packages with the documentation and the markers of their declarations.
 //
-// The packages that are asked for are type-checked from source; what they import comes from the build cache, which is
-// what makes a run take a fraction of a second. The sources of an import are parsed, and only the file in question, when
-// somebody asks for the documentation of a declaration in it.
+// Everything is read from source: the go command lists the packages and compiles nothing, so a run with an empty build cache
+// takes no longer than another. All roots are parsed. Those with kinds are type-checked without function bodies. Of the packages
+// that they import, only the declarations that others refer to are type-checked, see checker.
 //
-// The file that kube-derive writes may be missing or out of date when the package is loaded. So loading tolerates type
-// errors; [Program.Check] finds those that remain once the new file is in its place.
+// The file that kube-derive writes may be missing or out of date when a package is loaded, so loading tolerates type errors.
+// [Program.Check] type-checks the packages with the new file and with function bodies, and reports the errors that remain.
 package load

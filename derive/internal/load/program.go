@@ -6,11 +6,9 @@ package load
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"os"
@@ -42,8 +40,8 @@ type Program struct {
 
 	generated string // the name of the file that is written anew
 
-	standIns map[string][]byte // generated files with the imports that they will have, by path
-	overlay  string            // the file that lists the stand-ins for the go command, "" for none
+	overlay map[string][]byte     // generated files with the imports that they will have, by path
+	parsed  map[string]parsedFile // by path
 }
 
 // Package is one package of a program.
@@ -51,9 +49,12 @@ type Package struct {
 	Path  string
 	Name  string
 	Dir   string
-	Root  string // the directory of its module, "" when it has none
-	Types *types.Package
+	Root  string      // the directory of its module, "" when it has none
 	Files []*ast.File // of a root, without the generated file
+
+	// Types has the types, constants and methods of the package, and everything that a root declares. It is empty for packages
+	// that no kind refers to.
+	Types *types.Package
 
 	// Strict is true when the markers of the package are its users' own, so that mistakes in them are errors.
 	Strict bool
@@ -64,12 +65,14 @@ type Package struct {
 	// Generated is true when the package has a file that kube-derive wrote.
 	Generated bool
 
-	source  *packages.Package
-	apply   *ast.File       // with the apply structs, nil when there is none
-	indexed map[string]bool // base names of the files that decls covers
-	decls   map[declKey]*Decl
-	markers []*Marker // of the package itself
-	scanned bool
+	source     *packages.Package
+	syntax     []*ast.File // of a root, including the generated file
+	apply      *ast.File   // with the apply structs, nil when there is none
+	typeErrors []types.Error
+	indexed    map[string]bool // paths of the files that decls covers
+	decls      map[token.Pos]*Decl
+	markers    []*Marker // of the package itself
+	scanned    bool
 }
 
 // Config says what to load.
@@ -92,21 +95,27 @@ type Config struct {
 	Warn   func(token.Position, string)
 }
 
-const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-	packages.NeedTypes | packages.NeedSyntax | packages.NeedModule
+// mode asks the go command for the files of all packages. It compiles nothing.
+const mode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule
+
+// sourceMode is mode without the packages that are imported.
+const sourceMode = packages.NeedName | packages.NeedFiles | packages.NeedModule
 
 // Load reads the packages that match the patterns.
 func Load(ctx context.Context, cfg *Config) (*Program, error) {
 	p := &Program{
 		fset: token.NewFileSet(), set: marker.NewSet(), report: cfg.Report, warn: cfg.Warn, imports: cfg.Imports,
-		generated: cmp.Or(cfg.Generated, GeneratedFile),
+		generated: cmp.Or(cfg.Generated, GeneratedFile), parsed: map[string]parsedFile{},
 	}
 	roots, err := p.load(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if missing := p.missingImports(roots); missing != nil {
-		if roots, err = p.loadWith(ctx, cfg, missing); err != nil {
+	if p.overlay = p.missingImports(roots); p.overlay != nil {
+		for name := range p.overlay {
+			delete(p.parsed, name)
+		}
+		if roots, err = p.load(ctx, cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -114,73 +123,33 @@ func Load(ctx context.Context, cfg *Config) (*Program, error) {
 		return nil, err
 	}
 	p.index(roots)
-	return p, nil
+	if !cfg.Sources {
+		p.loadTypes()
+	}
+	return p, ctx.Err()
 }
 
+// load lists the packages and parses the roots.
 func (p *Program) load(ctx context.Context, cfg *Config) ([]*packages.Package, error) {
 	need := mode
 	if cfg.Sources {
 		need = sourceMode
 	}
-	roots, err := packages.Load(&packages.Config{
-		Context: ctx,
-		Mode:    need,
-		Dir:     cfg.Dir,
-		Fset:    p.fset,
-
-		BuildFlags: p.buildFlags(),
-		ParseFile: func(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
-			if text, ok := p.standIns[name]; ok {
-				src = text
+	roots, err := packages.Load(&packages.Config{Context: ctx, Mode: need, Dir: cfg.Dir, Overlay: p.overlay}, cfg.Patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("load packages: %w", err)
+	}
+	p.parse(roots, true)
+	for _, r := range roots {
+		for _, name := range r.GoFiles {
+			file := p.parsed[name]
+			r.Errors = append(r.Errors, parseErrors(name, file.err)...)
+			if file.File != nil {
+				r.Syntax = append(r.Syntax, file.File)
 			}
-			return parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments|parser.SkipObjectResolution)
-		},
-	}, cfg.Patterns...)
-	if err != nil {
-		return nil, fmt.Errorf("load packages: %w", err)
-	}
-	if cfg.Sources {
-		p.parseAll(roots)
-	}
-	return roots, nil
-}
-
-// loadWith loads the packages again, with stand-ins for files that do not exist or are out of date. The go command finds the
-// imports of these files and compiles them. The field Overlay of packages.Config would show them to the loader too, which then
-// parses and type-checks all dependencies from source, since it does not trust their export data any more.
-func (p *Program) loadWith(ctx context.Context, cfg *Config, files map[string][]byte) (roots []*packages.Package, err error) {
-	dir, err := os.MkdirTemp("", "kube-derive-load-")
-	if err != nil {
-		return nil, fmt.Errorf("load packages: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	var overlay struct{ Replace map[string]string }
-	overlay.Replace = map[string]string{}
-	for path, text := range files {
-		standIn := filepath.Join(dir, fmt.Sprintf("%d.go", len(overlay.Replace)))
-		overlay.Replace[path] = standIn
-		if err := os.WriteFile(standIn, text, 0o600); err != nil {
-			return nil, fmt.Errorf("load packages: %w", err)
 		}
 	}
-	list, err := json.Marshal(overlay)
-	if err != nil {
-		return nil, fmt.Errorf("load packages: %w", err)
-	}
-	p.overlay = filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(p.overlay, list, 0o600); err != nil {
-		return nil, fmt.Errorf("load packages: %w", err)
-	}
-	p.fset, p.standIns = token.NewFileSet(), files
-	return p.load(ctx, cfg)
-}
-
-// buildFlags returns what the go command is told besides the patterns.
-func (p *Program) buildFlags() []string {
-	if p.overlay == "" {
-		return nil
-	}
-	return []string{"-overlay=" + p.overlay}
+	return roots, nil
 }
 
 // missingImports makes a file that imports what a generated one needs, for each package with our markers that does not
@@ -242,14 +211,9 @@ func (p *Program) listErrors(roots []*packages.Package) error {
 	return errors.Join(append(errs, p.unresolved(roots)...)...)
 }
 
-// stops reports whether an error leaves too little to go on. What the compiler says does not, since the package is
-// type-checked here, too; nor does a mistake in the file that is written anew.
+// stops reports whether a package with an error can't be read. An error in the file that is written anew does not matter.
 func (p *Program) stops(e packages.Error) bool {
-	switch {
-	case e.Kind == packages.ListError && strings.HasPrefix(e.Msg, "# "), strings.Contains(e.Pos, p.generated+":"):
-		return false
-	}
-	return e.Kind == packages.ListError || e.Kind == packages.ParseError
+	return (e.Kind == packages.ListError || e.Kind == packages.ParseError) && !strings.Contains(e.Pos, p.generated+":")
 }
 
 func (p *Program) listError(e packages.Error) error {
@@ -303,11 +267,12 @@ func (p *Program) wrap(src *packages.Package) *Package {
 	pkg := &Package{
 		Path:    src.PkgPath,
 		Name:    src.Name,
-		Types:   src.Types,
+		Types:   types.NewPackage(src.PkgPath, src.Name),
 		Strict:  src.Module != nil && src.Module.Main,
 		source:  src,
 		indexed: map[string]bool{},
-		decls:   map[declKey]*Decl{},
+		syntax:  src.Syntax,
+		decls:   map[token.Pos]*Decl{},
 	}
 	if len(src.GoFiles) > 0 {
 		pkg.Dir = filepath.Dir(src.GoFiles[0])

@@ -20,7 +20,6 @@ type scan struct {
 	program *Program
 	pkg     *Package
 	file    *ast.File
-	base    string
 	claimed map[*ast.CommentGroup]bool
 	seen    map[*Decl]map[string]*Marker // markers that a declaration has, to find repetitions
 }
@@ -30,7 +29,6 @@ func newScan(p *Program, pkg *Package, file *ast.File) *scan {
 		program: p,
 		pkg:     pkg,
 		file:    file,
-		base:    filepath.Base(p.fset.Position(file.Package).Filename),
 		claimed: map[*ast.CommentGroup]bool{},
 		seen:    map[*Decl]map[string]*Marker{},
 	}
@@ -74,7 +72,7 @@ func (s *scan) typeDecl(gen *ast.GenDecl, end token.Pos) {
 		}
 		d := s.declare(spec.Name, doc, start, end, marker.Type)
 		d.of = s.of(spec)
-		s.pkg.decls[s.key(spec.Name)] = d
+		s.pkg.decls[spec.Name.Pos()] = d
 		s.structs(spec.Type)
 		end = spec.End()
 	}
@@ -101,7 +99,7 @@ func (s *scan) constDecl(gen *ast.GenDecl, end token.Pos) {
 		if s.hasMarkers(doc) {
 			d := s.declare(spec.Names[0], doc, start, end, marker.Const)
 			for _, name := range spec.Names {
-				s.pkg.decls[s.key(name)] = d
+				s.pkg.decls[name.Pos()] = d
 			}
 		}
 		end = spec.End()
@@ -185,16 +183,18 @@ func (s *scan) field(f *ast.Field, end token.Pos) {
 	}
 	d := s.declare(names[0], f.Doc, f.Pos(), end, marker.Field)
 	for _, name := range names {
-		s.pkg.decls[s.key(name)] = d
+		s.pkg.decls[name.Pos()] = d
 	}
 }
 
-// embeddedName returns the identifier that an embedded field is named after.
+// embeddedName returns the identifier that an embedded field is named after, or that names the type of a receiver.
 func embeddedName(expr ast.Expr) *ast.Ident {
 	switch e := expr.(type) {
 	case *ast.Ident:
 		return e
 	case *ast.StarExpr:
+		return embeddedName(e.X)
+	case *ast.ParenExpr:
 		return embeddedName(e.X)
 	case *ast.SelectorExpr:
 		return e.Sel
@@ -204,10 +204,6 @@ func embeddedName(expr ast.Expr) *ast.Ident {
 		return embeddedName(e.X)
 	}
 	return nil
-}
-
-func (s *scan) key(name *ast.Ident) declKey {
-	return declKey{s.base, s.program.fset.Position(name.Pos()).Line, name.Name}
 }
 
 // declare gathers the markers of a declaration: those of its documentation, and those of the comment before that, when

@@ -4,38 +4,87 @@
 package load
 
 import (
+	"bytes"
+	"go/ast"
 	"go/parser"
 	"go/scanner"
+	"os"
+	"runtime"
 	"sync"
 
 	"golang.org/x/tools/go/packages"
 )
 
-// sourceMode is for who wants comments alone: nothing is compiled.
-const sourceMode = packages.NeedName | packages.NeedFiles | packages.NeedModule
+// parsedFile is a parsed file, as far as it can be parsed.
+type parsedFile struct {
+	*ast.File
+	err error
+}
 
-// parseAll reads the files of packages that were loaded without them.
-func (p *Program) parseAll(roots []*packages.Package) {
-	var wg sync.WaitGroup
-	for _, r := range roots {
-		wg.Go(func() {
-			for _, name := range r.GoFiles {
-				file, err := parser.ParseFile(p.fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
-				if err != nil {
-					r.Errors = append(r.Errors, parseError(name, err))
-					continue
-				}
-				r.Syntax = append(r.Syntax, file)
+// parse parses the files of packages that have not been parsed yet. Outside of the main module, the bodies of functions in
+// packages that are not roots are left out: nothing in them matters.
+func (p *Program) parse(list []*packages.Package, roots bool) {
+	type job struct {
+		name  string
+		blank bool
+	}
+	var jobs []job
+	for _, pkg := range list {
+		blank := !roots && (pkg.Module == nil || !pkg.Module.Main)
+		for _, name := range pkg.GoFiles {
+			if _, ok := p.parsed[name]; !ok {
+				p.parsed[name] = parsedFile{}
+				jobs = append(jobs, job{name, blank})
 			}
+		}
+	}
+	files := make([]parsedFile, len(jobs))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, j := range jobs {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			files[i] = p.parseFile(j.name, j.blank)
 		})
 	}
 	wg.Wait()
+	for i, j := range jobs {
+		p.parsed[j.name] = files[i]
+	}
 }
 
-// parseError is the first thing that is wrong with a file.
-func parseError(name string, err error) packages.Error {
-	if list, ok := err.(scanner.ErrorList); ok && len(list) > 0 { //nolint:errorlint // what the parser returns
-		return packages.Error{Pos: list[0].Pos.String(), Msg: list[0].Msg, Kind: packages.ParseError}
+func (p *Program) parseFile(name string, blank bool) (file parsedFile) {
+	const mode = parser.AllErrors | parser.ParseComments | parser.SkipObjectResolution
+	src, ok := p.overlay[name]
+	if !ok {
+		if src, file.err = os.ReadFile(name); file.err != nil {
+			return file
+		}
+		if blank {
+			if text := bytes.Clone(src); blankBodies(text) {
+				if file.File, file.err = parser.ParseFile(p.fset, name, text, mode); file.err == nil {
+					return file
+				}
+			}
+		}
 	}
-	return packages.Error{Pos: name, Msg: err.Error(), Kind: packages.ParseError}
+	file.File, file.err = parser.ParseFile(p.fset, name, src, mode)
+	return file
+}
+
+// parseErrors returns everything that is wrong with a file.
+func parseErrors(name string, err error) []packages.Error {
+	if err == nil {
+		return nil
+	}
+	list, ok := err.(scanner.ErrorList) //nolint:errorlint // what the parser returns
+	if !ok {
+		return []packages.Error{{Pos: name, Msg: err.Error(), Kind: packages.ParseError}}
+	}
+	errs := make([]packages.Error, len(list))
+	for i, e := range list {
+		errs[i] = packages.Error{Pos: e.Pos.String(), Msg: e.Msg, Kind: packages.ParseError}
+	}
+	return errs
 }

@@ -128,7 +128,7 @@ func (b *Builder) basic(t *types.Basic) *jsonschema.Schema {
 	return b.refuse(fmt.Sprintf("a %s can't be stored in an object", t), "use a string or a number")
 }
 
-// undefined reports a type that does not exist, in the words of the compiler.
+// undefined reports a type that does not exist, in the words of the compiler, or one that is not loaded.
 func (b *Builder) undefined() *jsonschema.Schema {
 	f := b.stack[len(b.stack)-1]
 	if msg := b.program.TypeErrorAt(f.pos); msg != "" {
@@ -136,7 +136,7 @@ func (b *Builder) undefined() *jsonschema.Schema {
 		b.report(f.pos, f.label+": "+msg)
 		return anything()
 	}
-	return b.refuse("the type is not defined", "see what the compiler says")
+	return b.refuse("the type is from C or from a missing package, so it is not known", "use a Go type, or see to the import")
 }
 
 func (b *Builder) mapType(t *types.Map) *jsonschema.Schema {
