@@ -36,10 +36,10 @@ func RequeueAfter(d time.Duration) Action {
 
 // String describes the action for logs.
 func (a Action) String() string {
-	switch {
-	case a.requeueAfter == 0:
+	if a.requeueAfter == 0 {
 		return "await change"
-	case a.requeueAfter == asBackoffAllows:
+	}
+	if a.requeueAfter == asBackoffAllows {
 		return "requeue after back-off"
 	}
 	return "requeue after " + a.requeueAfter.String()
