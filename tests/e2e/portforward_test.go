@@ -295,6 +295,8 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	}
 	log.Close()
 	eventually(t, "a new stream is refused", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a kubelet may hold up a stream to a container that ends
+		defer cancel()
 		_, err := pods.Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
 		if !errors.Is(err, kube.ErrNotFound) {
 			return fmt.Errorf("exec: %w", err)
