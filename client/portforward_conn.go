@@ -34,7 +34,7 @@ const (
 type portConn struct {
 	conn    *channels.Conn
 	remote  portAddr
-	sent    *redact.Secrets // removed from what the server says
+	sent    *redact.Secrets // removed from the server's messages
 	wrap    func(error) error
 	reading sync.WaitGroup // of the problem
 	problem error          // what the server says is wrong; set when reading is done

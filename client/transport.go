@@ -277,9 +277,9 @@ func newTLS(cfg *config.Config) (*tls.Config, error) {
 	return t, nil
 }
 
-// presents makes a client present a certificate to each server that asks for one, as client-go does it. Of its own accord
-// package tls withholds a certificate whose authority is not among those that the server names, and the server then knows
-// nothing of it: its refusal would be that of a client without a certificate.
+// presents makes a client present a certificate to each server that asks for one, as client-go does. Package tls
+// withholds a certificate whose authority is not among those that the server names. The server would then refuse the client
+// as one without a certificate.
 func presents(t *tls.Config, cert *tls.Certificate) {
 	t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
 }

@@ -123,7 +123,7 @@ func (p *OIDC) tokenEndpoint(ctx context.Context) (string, error) {
 }
 
 // redeem gets new tokens for the refresh token. It returns the ID token, and the settings to replace: those may hold a
-// new refresh token even when there is no ID token and an error.
+// new refresh token even beside an error, when the ID token is missing.
 func (p *OIDC) redeem(ctx context.Context, endpoint string) (*credential, map[string]config.Secret, error) {
 	refresh := string(p.settings[refreshKey])
 	client := oauth2.Config{

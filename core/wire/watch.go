@@ -231,7 +231,7 @@ func parseEvent(frame []byte) (Event, error) {
 	return ev, err
 }
 
-// parseRawExtension returns the message in the envelope in a RawExtension, nil when there is none, and its kind.
+// parseRawExtension returns the message in the envelope in a RawExtension, nil if it is missing, and its kind.
 func parseRawExtension(data []byte) (msg []byte, kind schema.GroupVersionKind, err error) {
 	err = eachField(data, func(num protowire.Number, value []byte) error {
 		if num != rawExtensionRaw {

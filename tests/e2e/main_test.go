@@ -33,7 +33,7 @@ var withNode = sync.OnceValues(func() (*cluster.Cluster, error) {
 	return c, err
 })
 
-// started is the cluster that withNode has started, nil if there is none.
+// started is the cluster that withNode has started, or nil.
 var started *cluster.Cluster
 
 // startCluster starts a cluster of the Kubernetes version under test, and registers its secrets.

@@ -93,7 +93,7 @@ func sameCause(server, want metav1.StatusCause, showsValues bool) bool {
 	return same && (server.Message == want.Message || !showsValues && showsTypeOf(server.Message, want.Message))
 }
 
-// showTypes gives the causes of an answer the messages of those of the server that are the same but for types.
+// showTypes replaces the messages of causes by those of the server's response that differ from them in types alone.
 func (a *answer) showTypes(server answer) {
 	for i, ours := range a.Causes {
 		for _, theirs := range server.Causes {
