@@ -8,9 +8,11 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -179,6 +181,10 @@ func (pc pluginConfig) theirSend(t testing.TB, g *guard, p *plugin) (send, error
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
 		resp, err := c.Do(r)
+		for errors.Is(err, net.ErrClosed) && ctx.Err() == nil {
+			// client-go closes its connections when it has a new certificate, even one that this request has just taken.
+			resp, err = c.Do(r)
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kube"
@@ -195,6 +197,24 @@ func TestRequests(t *testing.T) {
 				if _, err = send(t, c, r, err); !errors.Is(err, kube.ErrBadRequest) {
 					t.Errorf("the server says of %s %q: %v", key, selector, err)
 				}
+			}
+		}
+	})
+
+	t.Run("the timeout of a list", func(t *testing.T) {
+		// For a version that is yet to come, the server waits three seconds and says so. A shorter timeout ends that wait.
+		from := request.ListOptions{ResourceVersion: "9000000000000000", ResourceVersionMatch: request.NotOlderThan}
+		for timeout, comes := range map[time.Duration]bool{0: true, time.Second: false} {
+			from.Timeout = timeout
+			r, err := request.List(target[corev1.Pod](t, ns, ""), &from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp, err := c.Do(middleware.WithAttempts(limit(t), 1), r); err == nil {
+				resp.Body.Close()
+				t.Errorf("with timeout %v, the list succeeds", timeout)
+			} else if _, told := core.CauseOf(err, metav1.CauseTypeResourceVersionTooLarge); told != comes || !errors.Is(err, kube.ErrTimeout) {
+				t.Errorf("with timeout %v: %v; is the version named: %v, want %v", timeout, err, told, comes)
 			}
 		}
 	})
