@@ -26,7 +26,7 @@ E2E := $(GO) test -json -race -count=1 -timeout=30m -parallel=6
 
 # What `make test` does, and what `make check` does after that. Each is a target of its own.
 TEST := race cluster-build cluster-test e2e
-LINTS := vet modern golangci hygiene
+LINTS := vet modern golangci arch hygiene
 VERIFY := $(LINTS) fuzz check-clean wasip1 demo
 # Makes the targets after it, whatever fails, and says at the end what became of each.
 STEPS := MAKE='$(MAKE)' scripts/steps
@@ -37,7 +37,7 @@ ALSO := ; code=$$?; echo "  e2e-k3d      NOT RUN: it needs Docker and k3d"; exit
 FIX := $(GO) fix -omitzero=false
 
 .PHONY: help demo test unit race cluster-build cluster-test e2e e2e-versions e2e-k3d node-deps cluster-up cluster-down go-get weight \
-	tools lint vet modern golangci hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
+	tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
 
 help:
 	@echo "make demo and make test are the two to know."
@@ -108,7 +108,7 @@ cluster-build:
 	@$(GO) run ./tests/cluster/cmd/kubecluster up --name build-$$$$ $(if $(KUBECLUSTER_NODE),--node) $(ARGS) > /dev/null && \
 		$(GO) run ./tests/cluster/cmd/kubecluster down --name build-$$$$ > /dev/null
 
-## lint: go vet, go fix, golangci-lint and the format have nothing to say, and there is no stray file
+## lint: check the code with go vet, go fix and golangci-lint, its format, its imports, and stray files
 lint:
 	@$(STEPS) $(LINTS)
 
@@ -124,6 +124,10 @@ golangci: $(LINT)
 		(cd $$m; case " $(ALONE) " in *" $$m "*) export GOWORK=off;; esac; $(LINT) fmt --diff && $(LINT) run ./...) || failed="$$failed $$m"; \
 	done; \
 	test -z "$$failed" || { echo "golangci-lint complains about$$failed; make fix may help" >&2; exit 1; }
+
+# Each package imports only what tools/arch/imports.go allows.
+arch:
+	@cd tools && GOWORK=off $(GO) run ./arch ..
 
 hygiene:
 	@cd tools && GOWORK=off $(GO) run ./hygiene

@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -37,34 +36,7 @@ func facade(t *testing.T) map[string]*ast.File {
 	return files
 }
 
-// TestImports promises that the facade imports nothing but the layers, and of others only what they speak of.
-func TestImports(t *testing.T) {
-	const sdk = "github.com/kube-go/sdk/"
-	allowed := map[string]string{
-		"context":                              "every call takes one",
-		"io":                                   "documents are read from somewhere",
-		"iter":                                 "what a watch returns",
-		"time":                                 "delays",
-		"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's words",
-		"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "the type of objects of any kind",
-		"k8s.io/apimachinery/pkg/runtime/schema":            "GroupVersionKind",
-		"k8s.io/apimachinery/pkg/types":                     "UID",
-		"k8s.io/apimachinery/pkg/version":                   "what a server's version is",
-	}
-	for name, file := range facade(t) {
-		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasPrefix(imported, sdk) && allowed[imported] == "" {
-				t.Errorf("%s imports %s, which is not allowed", name, imported)
-			}
-		}
-	}
-}
-
-// TestNoLogic promises that the facade is made of aliases, and of functions that return one call of a layer and link it.
+// TestNoLogic checks that types are aliases, values come from a layer, and functions return one call of a layer.
 func TestNoLogic(t *testing.T) {
 	for name, file := range facade(t) {
 		layers := layersOf(t, file)
@@ -77,13 +49,13 @@ func TestNoLogic(t *testing.T) {
 					checkSpec(t, layers, spec)
 				}
 			default:
-				t.Errorf("%s: declaration of a kind that is not known here: %T", name, decl)
+				t.Errorf("%s: unexpected declaration: %T", name, decl)
 			}
 		}
 	}
 }
 
-// layersOf returns the names by which a file knows the packages of the layers.
+// layersOf returns the names of the SDK's packages that a file imports.
 func layersOf(t *testing.T, file *ast.File) []string {
 	t.Helper()
 	var names []string
@@ -99,7 +71,7 @@ func layersOf(t *testing.T, file *ast.File) []string {
 	return names
 }
 
-// layerName returns package.Name of an expression that names something of a layer, with or without type arguments.
+// layerName returns the package.Name that an expression refers to, without type arguments, if it is a layer's.
 func layerName(layers []string, e ast.Expr) (string, bool) {
 	switch index := e.(type) {
 	case *ast.IndexExpr:
@@ -121,7 +93,7 @@ func layerName(layers []string, e ast.Expr) (string, bool) {
 func checkFunc(t *testing.T, layers []string, f *ast.FuncDecl) {
 	t.Helper()
 	if f.Recv != nil || len(f.Body.List) != 1 {
-		t.Errorf("%s is more than a function of one statement", f.Name)
+		t.Errorf("%s is a method, or has more than one statement", f.Name)
 		return
 	}
 	ret, ok := f.Body.List[0].(*ast.ReturnStmt)
@@ -140,7 +112,7 @@ func checkFunc(t *testing.T, layers []string, f *ast.FuncDecl) {
 	}
 	for _, arg := range call.Args {
 		if _, ok := arg.(*ast.Ident); !ok {
-			t.Errorf("%s changes what it was given", f.Name)
+			t.Errorf("%s does not pass on its arguments unchanged", f.Name)
 		}
 	}
 	checkLink(t, f.Name.Name, f.Doc, target)
@@ -160,39 +132,16 @@ func checkSpec(t *testing.T, layers []string, spec ast.Spec) {
 			if i >= len(spec.Values) {
 				t.Errorf("%s has no value", name)
 			} else if _, ok := layerName(layers, spec.Values[i]); !ok {
-				t.Errorf("%s is not a layer's", name)
+				t.Errorf("%s is not a value of a layer", name)
 			}
 		}
 	}
 }
 
-// checkLink demands that a comment links what the name stands for, since that is where methods and fields are described.
+// checkLink checks that a comment links the original of a name, where its methods and fields are documented.
 func checkLink(t *testing.T, name string, doc *ast.CommentGroup, target string) {
 	t.Helper()
 	if !strings.Contains(doc.Text(), "["+target+"]") {
 		t.Errorf("the comment of %s does not link [%s]", name, target)
-	}
-}
-
-// TestLicence promises the licence in every file, and the package comment in doc.go alone.
-func TestLicence(t *testing.T) {
-	const licence = "// Copyright The kube authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"
-	paths, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(string(text), licence) {
-			t.Errorf("%s does not start with the licence", path)
-		}
-	}
-	for name, file := range facade(t) {
-		if (file.Doc != nil) != (name == "doc.go") {
-			t.Errorf("%s has a package comment: %v; it belongs into doc.go alone", name, file.Doc != nil)
-		}
 	}
 }
