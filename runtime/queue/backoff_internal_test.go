@@ -27,9 +27,9 @@ func TestBackoffDelay(t *testing.T) {
 		{"a limit that is the longest duration holds", Options{BaseDelay: 3, MaxDelay: math.MaxInt64}, 0, 62, math.MaxInt64},
 		{"a base above the default limit is the limit", Options{BaseDelay: time.Hour}, 0, 9, time.Hour},
 		{"a base may equal the limit", Options{BaseDelay: time.Second, MaxDelay: time.Second}, 0, 3, time.Second},
-		{"jitter takes nothing when the dice say so", Options{BaseDelay: time.Second, Jitter: 0.5}, 0, 0, time.Second},
-		{"jitter takes its share", Options{BaseDelay: time.Second, Jitter: 0.5}, 0.5, 1, 1500 * time.Millisecond},
-		{"jitter lowers the limit too", Options{MaxDelay: time.Second, Jitter: 1}, 0.75, 9, 250 * time.Millisecond},
+		{"jitter may be zero", Options{BaseDelay: time.Second, Jitter: 0.5}, 0, 0, time.Second},
+		{"jitter subtracts its share", Options{BaseDelay: time.Second, Jitter: 0.5}, 0.5, 1, 1500 * time.Millisecond},
+		{"jitter applies to the limit, too", Options{MaxDelay: time.Second, Jitter: 1}, 0.75, 9, 250 * time.Millisecond},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

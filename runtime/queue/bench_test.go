@@ -25,7 +25,7 @@ func names(n int) []name {
 	return keys
 }
 
-// runNext gets the next key and is done with it.
+// runNext gets the next key and calls Done.
 func runNext(ctx context.Context, b *testing.B, q *queue.Queue[name]) {
 	item, err := q.Get(ctx)
 	if err != nil {
@@ -38,9 +38,9 @@ func BenchmarkAddGetDone(b *testing.B) {
 	ctx, keys := b.Context(), names(100_000)
 	for _, test := range []struct {
 		name       string
-		keys       int // that take turns
-		waiting    int // that wait all the time
-		delayed    int // that are delayed all the time
+		keys       int // that are added in turn
+		waiting    int // that are always waiting
+		delayed    int // that are always delayed
 		priorities []queue.Priority
 	}{
 		{"one key", 1, 0, 0, []queue.Priority{queue.Normal}},
@@ -81,7 +81,7 @@ func allPriorities() []queue.Priority {
 	return all
 }
 
-// BenchmarkFlood is what happens after a start: all objects are added and then worked off.
+// BenchmarkFlood adds all objects and then processes them, as a controller does when it starts.
 func BenchmarkFlood(b *testing.B) {
 	ctx, keys := b.Context(), names(100_000)
 	b.ReportAllocs()
@@ -103,7 +103,7 @@ func BenchmarkAddAfter(b *testing.B) {
 	defer q.Close()
 	b.ReportAllocs()
 	next := 0
-	for b.Loop() { // each round asks for earlier times than the last, so that delays move
+	for b.Loop() { // each round has earlier times than the last, so that delays move in the heap
 		q.AddAfter(keys[next%len(keys)], queue.Normal, 1000*time.Hour-time.Duration(next/len(keys))*time.Minute)
 		next++
 	}
@@ -125,7 +125,7 @@ func BenchmarkRetry(b *testing.B) {
 	}
 }
 
-// BenchmarkWorkers has a producer and some workers that keep each other awake.
+// BenchmarkWorkers has a producer and several workers that wake each other.
 func BenchmarkWorkers(b *testing.B) {
 	ctx, keys := b.Context(), names(1000)
 	for _, workers := range []int{1, 16} {
@@ -157,7 +157,7 @@ func BenchmarkWorkers(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory says how much memory a key takes that waits, that is delayed, and that is known no more.
+// BenchmarkMemory measures the memory of a key that is waiting, delayed, or no longer in use.
 func BenchmarkMemory(b *testing.B) {
 	ctx, keys := b.Context(), names(100_000)
 	for _, test := range []struct {

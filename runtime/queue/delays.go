@@ -5,14 +5,14 @@ package queue
 
 import "slices"
 
-// delays is a binary heap of the entries that are delayed, the one that is due next on top. Entries due at the same
-// time keep the order in which they came.
+// delays is a binary heap of the delayed entries, with the next due one on top. Entries that are due at the same time
+// keep the order in which they were added.
 type delays[K comparable] struct {
 	heap []delay[K]
 	seq  uint64
 }
 
-// A delay is a place in the heap. It repeats when the entry is due so that comparing does not touch the entry.
+// A delay is a slot of the heap. It has a copy of the entry's due time, so that comparisons do not access the entry.
 type delay[K comparable] struct {
 	due   instant
 	seq   uint64
@@ -23,10 +23,10 @@ func (d delay[K]) before(o delay[K]) bool {
 	return d.due < o.due || d.due == o.due && d.seq < o.seq
 }
 
-// len is how many entries are delayed.
+// len returns the number of delayed entries.
 func (d *delays[K]) len() int { return len(d.heap) }
 
-// due is when the first entry is due, or never.
+// due returns the time at which the first entry is due, or never.
 func (d *delays[K]) due() instant {
 	if len(d.heap) == 0 {
 		return never
@@ -34,10 +34,10 @@ func (d *delays[K]) due() instant {
 	return d.heap[0].due
 }
 
-// first is the entry that is due next. There must be one.
+// first returns the entry that is due next. The heap must not be empty.
 func (d *delays[K]) first() *entry[K] { return d.heap[0].entry }
 
-// set puts the entry where its due time wants it: in, elsewhere or out.
+// set inserts, moves or removes the entry according to its due time.
 func (d *delays[K]) set(e *entry[K]) {
 	due, i := e.due(), int(e.slot)-1
 	switch {
@@ -55,10 +55,10 @@ func (d *delays[K]) set(e *entry[K]) {
 	}
 }
 
-// clear drops all entries. Their slots are the caller's business.
+// clear removes all entries. The caller resets their slots.
 func (d *delays[K]) clear() { d.heap = nil }
 
-// remove takes out place i.
+// remove removes slot i.
 func (d *delays[K]) remove(i int) {
 	d.heap[i].entry.slot = 0
 	last := len(d.heap) - 1
@@ -74,14 +74,14 @@ func (d *delays[K]) remove(i int) {
 	}
 }
 
-// fix moves place i up or down to where it belongs.
+// fix moves slot i up or down to its position.
 func (d *delays[K]) fix(i int) {
 	if !d.up(i) {
 		d.down(i)
 	}
 }
 
-// up moves place i towards the top and reports whether it moved.
+// up moves slot i towards the top and reports whether it moved.
 func (d *delays[K]) up(i int) bool {
 	it, start := d.heap[i], i
 	for i > 0 {
@@ -96,7 +96,7 @@ func (d *delays[K]) up(i int) bool {
 	return i != start
 }
 
-// down moves place i away from the top.
+// down moves slot i away from the top.
 func (d *delays[K]) down(i int) {
 	it := d.heap[i]
 	for {
@@ -116,7 +116,7 @@ func (d *delays[K]) down(i int) {
 	d.place(i, it)
 }
 
-// place puts a delay at i and tells its entry.
+// place stores a delay in slot i and records the slot in its entry.
 func (d *delays[K]) place(i int, it delay[K]) {
 	d.heap[i] = it
 	it.entry.slot = int32(i + 1)

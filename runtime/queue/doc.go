@@ -3,9 +3,9 @@
 
 // Package queue decides which key a controller works on next.
 //
-// Use it when many events name the same few things and each thing must be worked on by one worker at a time:
-// events for a key that already waits collapse into one run, and events for a key that is being worked on
-// collapse into exactly one more run.
+// Use it when many events concern the same few keys and only one worker may process a key at a time. Events for a key
+// that is already waiting collapse into one run. Events for a key that is being processed collapse into exactly one
+// more run.
 //
 //	q := queue.New[string](nil)
 //	q.Add("prod/web", queue.Normal)
@@ -21,36 +21,37 @@
 //		q.Done(item.Key)
 //	}
 //
-// # Laws
+// # Guarantees
 //
-//   - A key is handed to one worker at a time, from [Queue.Get] until [Queue.Done].
-//   - Adds for a waiting key collapse; adds for a running key collapse into exactly one more run.
-//   - Among delayed adds of a key the earliest wins. A plain add runs the key at once and leaves a delayed
-//     one in place, so the run asked for at a later time still happens.
-//   - Within one priority keys are handed out in the order in which they were added.
-//   - A higher priority goes first, but nothing starves: once a key has waited for [Options.Aging], every
-//     fourth turn goes to the key that has waited longest, whatever its priority. So a flood of low
-//     priority keys neither waits for ever nor holds up the others when it has grown old.
-//   - A waiting key has the highest priority that it was added with. One that rises joins the end of the new line.
+//   - Only one worker has a key at a time, from [Queue.Get] until [Queue.Done].
+//   - Adds for a waiting key collapse. Adds for a running key collapse into exactly one more run.
+//   - Among the delayed adds of a key, the earliest wins. An add without a delay makes the key ready immediately and
+//     keeps the delayed add, so the run that was requested for a later time still happens.
+//   - Keys of the same priority are handed out in the order in which they were added.
+//   - A key with a higher priority is handed out first, but no key starves: once a key has waited for
+//     [Options.Aging], every fourth turn is for the key that has waited longest, whatever its priority. So a flood of
+//     keys with a low priority is processed eventually, and delays other keys only a little when it has aged.
+//   - A waiting key has the highest priority that it was added with. When its priority rises, it becomes the last of
+//     the waiting keys with the new priority.
 //
 // # Retries
 //
-// [Queue.Retry] says that the run failed: the key runs again after a delay that doubles from failure to failure.
-// A run that ends without it is a success: [Queue.Done] then resets the delay and cancels a retry that is still
-// pending. There is nothing to forget: a key that neither waits, runs nor is delayed takes no memory.
+// [Queue.Retry] records that a run has failed: the key runs again after a delay that doubles with each failure. A run
+// that does not call Retry is a success: [Queue.Done] then resets the delay and cancels a pending retry. There is no
+// need to forget keys: a key that neither waits, runs nor is delayed uses no memory.
 //
-// An event does not wait for a retry; it may be what mends the failure. When the run it starts fails as well, the
-// pending delay starts over but does not double, so that a burst of events does not push the next retry far away.
+// An event does not wait for a pending retry, since it may be what resolves the failure. If the run for the event fails
+// as well, the pending delay starts again but does not double, so that a burst of events does not delay the next retry
+// for long.
 //
 // # Shutdown
 //
-// When the context of a Get ends, that Get returns its cause; the queue and its keys stay as they are.
-// [Queue.Close] drops all keys that are not running. [Queue.Drain] drops the delayed ones only, lets the
-// workers finish the rest and waits for them. To drop what has not started and wait for what has, call Close and
-// then Drain.
+// When the context of a Get ends, Get returns its cause, and the queue keeps its keys. [Queue.Close] drops all keys
+// that are not running. [Queue.Drain] drops the delayed keys only, lets the workers process the others and waits until
+// they are done. To drop the waiting keys and wait for the running ones, call Close and then Drain.
 //
 // # Concurrency
 //
-// A Queue is safe for concurrent use. It starts no goroutine of its own, but while a Get waits and a key is delayed
-// it holds one timer.
+// A Queue is safe for concurrent use. It starts no goroutines. While a Get waits and a key is delayed, it has one
+// timer.
 package queue

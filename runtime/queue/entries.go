@@ -6,63 +6,63 @@ package queue
 import "maps"
 
 const (
-	// maxKept bounds how many entries are kept that are of no use but to the next add of their key.
+	// maxKept is the maximum number of unused entries that are kept for the next add of their key.
 	maxKept = 256
-	// shrinkFrom is how large a map or a slice must have been before giving back its room is worth a copy.
+	// shrinkFrom is the capacity from which it is worth copying a map or a slice to free memory.
 	shrinkFrom = 1024
 )
 
-// phase says what a key is doing, leaving its delays aside.
+// phase is the state of a key, apart from its delays.
 type phase uint8
 
 const (
-	idle         phase = iota // only delayed
+	idle         phase = iota // delayed only
 	waiting                   // in the ready list
 	running                   // between take and done
 	runningAgain              // running, and added since
-	kept                      // nothing
+	kept                      // unused
 )
 
-// An entry is all that is known of one key. It exists while the key waits, runs or is delayed, and for the keys that
-// were the last to stop doing so.
+// An entry is the state of one key. It exists while the key waits, runs or is delayed. The entries of the keys that
+// were the last to do so are kept for reuse.
 type entry[K comparable] struct {
 	key        K
-	prev, next *entry[K] // neighbours in the list of those that wait, or that are kept
+	prev, next *entry[K] // neighbours in the list of waiting or kept entries
 
-	since   instant // when the add that waits was made
+	since   instant // when the key began to wait
 	wakeAt  instant // when the delayed add is due, or never
 	retryAt instant // when the retry is due, or never
 
-	slot     int32 // place in the heap of delays, counted from 1; 0 when not there
+	slot     int32 // slot in the heap of delays, counted from 1; 0 if not delayed
 	failures int32 // failed runs in a row
-	doubled  uint8 // how often the delay of the retries has doubled
+	doubled  uint8 // how often the retry delay has doubled
 	phase    phase
-	failed   bool // a retry was asked for since the last take
+	failed   bool // Retry was called since the last take
 
-	priority      Priority // of the waiting add or, when none waits, of the run
+	priority      Priority // of the waiting add, or of the run if no add is waiting
 	wakePriority  Priority
 	retryPriority Priority
 }
 
-// due is when the entry's delays need attention next.
+// due returns the time at which the entry's delays need attention next.
 func (e *entry[K]) due() instant { return min(e.wakeAt, e.retryAt) }
 
-// isRunning says whether a worker has the key.
+// isRunning reports whether a worker has the key.
 func (e *entry[K]) isRunning() bool { return e.phase == running || e.phase == runningAgain }
 
-// entries finds the entry of a key. Keys that come and go in a short time find theirs still there, which spares the
-// map and the allocator most of their work.
+// entries maps keys to entries. A key that is added again soon finds its old entry, which avoids most operations on the
+// map and most allocations.
 type entries[K comparable] struct {
 	byKey   map[K]*entry[K]
-	kept    list[K] // the one kept longest first
+	kept    list[K] // the oldest first
 	numKept int
-	peak    int // most entries there were since byKey was made
+	peak    int // the maximum number of entries since byKey was created
 }
 
 // get returns the key's entry, or nil.
 func (s *entries[K]) get(key K) *entry[K] { return s.byKey[key] }
 
-// ensure finds or makes the key's entry.
+// ensure returns the key's entry, and creates it if necessary.
 func (s *entries[K]) ensure(key K) *entry[K] {
 	e := s.byKey[key]
 	switch {
@@ -83,7 +83,7 @@ func (s *entries[K]) ensure(key K) *entry[K] {
 	return e
 }
 
-// release lets go of the entry if its key neither waits, runs nor is delayed.
+// release moves the entry to the kept ones if its key neither waits, runs nor is delayed.
 func (s *entries[K]) release(e *entry[K]) {
 	if e.phase != idle || e.slot != 0 {
 		return
@@ -97,7 +97,7 @@ func (s *entries[K]) release(e *entry[K]) {
 	}
 }
 
-// evict forgets the entry that was kept longest, and returns it blank.
+// evict removes the oldest kept entry, and returns it cleared for reuse.
 func (s *entries[K]) evict() *entry[K] {
 	e := s.kept.head
 	s.kept.remove(e)
@@ -107,14 +107,14 @@ func (s *entries[K]) evict() *entry[K] {
 	return e
 }
 
-// retain forgets all entries that are not wanted.
+// retain removes all entries that are not wanted.
 func (s *entries[K]) retain(wanted func(*entry[K]) bool) {
 	maps.DeleteFunc(s.byKey, func(_ K, e *entry[K]) bool { return e.phase == kept || !wanted(e) })
 	s.kept, s.numKept = list[K]{}, 0
 	s.shrink()
 }
 
-// shrink gives back the room of a map that was once much larger, which deleting does not.
+// shrink frees the memory of a map that was once much larger. Deleting from a map does not.
 func (s *entries[K]) shrink() {
 	if s.peak < shrinkFrom || len(s.byKey) > s.peak/8 {
 		return
@@ -124,7 +124,7 @@ func (s *entries[K]) shrink() {
 	s.byKey, s.peak = byKey, len(byKey)
 }
 
-// A list is a linked list of entries. An entry is in one list at most.
+// A list is a linked list of entries. An entry is in at most one list.
 type list[K comparable] struct {
 	head, tail *entry[K]
 }
@@ -140,7 +140,7 @@ func (l *list[K]) push(e *entry[K]) {
 	l.tail = e
 }
 
-// remove takes the entry out.
+// remove removes the entry.
 func (l *list[K]) remove(e *entry[K]) {
 	if e.prev == nil {
 		l.head = e.next

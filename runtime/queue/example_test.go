@@ -18,7 +18,7 @@ func ExampleNew() {
 	defer q.Close()
 
 	q.Add("prod/web", queue.Normal)
-	q.Add("prod/web", queue.Normal) // collapses into the one before
+	q.Add("prod/web", queue.Normal) // collapses into the previous one
 	q.Add("prod/db", queue.High)
 
 	for range 3 {

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// model is the queue said in the plainest way: a slice of facts that is searched from end to end. It keeps the keys
-// that wait in the order in which they came to wait, and the delays in the order in which they were set.
+// model is the simplest implementation of the queue: slices that are searched linearly. It keeps the waiting keys in
+// the order in which they began to wait, and the delays in the order in which they were set.
 type model struct {
 	base, limit, aging time.Duration
 
-	line   []*modelKey // those that wait
-	delays []*modelKey // those that are delayed
+	line   []*modelKey // the waiting keys
+	delays []*modelKey // the delayed keys
 	keys   map[string]*modelKey
 	passed int
 	closed bool
@@ -53,7 +53,7 @@ func (m *model) get(key string) *modelKey {
 	return m.keys[key]
 }
 
-// change makes a change to the delays of k and puts it last among those due at the same time if that moves it.
+// change changes the delays of k. If that moves k, it becomes the last of those that are due at the same time.
 func (m *model) change(k *modelKey, change func()) {
 	before := k.due()
 	change()
@@ -164,7 +164,7 @@ func (m *model) retry(key string, p Priority, atLeast, now time.Duration) time.D
 	return delay
 }
 
-// heads are the first key in line of each priority.
+// heads returns the first waiting key of each priority.
 func (m *model) heads() (heads []*modelKey) {
 	for _, k := range m.line {
 		if !slices.ContainsFunc(heads, func(o *modelKey) bool { return o.priority == k.priority }) {
@@ -247,8 +247,8 @@ func (m *model) stats(now time.Duration) Stats {
 	return s
 }
 
-// compare does to a state and to a model what the dice say, and fails when their answers differ.
-// Dice return a number from 0 to n-1.
+// compare does random steps to a state and to a model, and fails when their results differ. dice returns a number from
+// 0 to n-1.
 func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 	t.Helper()
 	options := Options{BaseDelay: 10, MaxDelay: 1000, Aging: 50}
@@ -291,7 +291,7 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 			got, want = fmt.Sprint(a, okA), fmt.Sprint(b, okB)
 			taken = append(taken, a.Key)
 		case what < 60:
-			if what < 58 && len(taken) > 0 { // mostly a key that may well be running
+			if what < 58 && len(taken) > 0 { // usually a key that may be running
 				i := id % len(taken)
 				key = taken[i]
 				taken = slices.Delete(taken, i, i+1)
@@ -321,7 +321,7 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 	}
 }
 
-func TestStateDoesWhatTheModelDoes(t *testing.T) {
+func TestStateBehavesLikeTheModel(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, seed))
@@ -331,7 +331,7 @@ func TestStateDoesWhatTheModelDoes(t *testing.T) {
 	}
 }
 
-func FuzzStateDoesWhatTheModelDoes(f *testing.F) {
+func FuzzStateBehavesLikeTheModel(f *testing.F) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		script := make([]byte, 400)
@@ -352,7 +352,7 @@ func FuzzStateDoesWhatTheModelDoes(f *testing.F) {
 	})
 }
 
-// checkInvariants fails the test unless each entry is where its phase says, and nowhere else.
+// checkInvariants fails the test unless each entry is in the list of its phase, and in no other.
 func checkInvariants(t testing.TB, s *state[string]) {
 	t.Helper()
 	listed := map[*entry[string]]string{}
@@ -360,7 +360,7 @@ func checkInvariants(t testing.TB, s *state[string]) {
 		var prev *entry[string]
 		for e := l.head; e != nil; prev, e = e, e.next {
 			if e.prev != prev || !check(e) || listed[e] != "" {
-				t.Fatalf("%q is wrongly in the list of %s", e.key, name)
+				t.Fatalf("%q is in the list of %s, but should not be", e.key, name)
 			}
 			listed[e] = name
 			n++
@@ -386,7 +386,7 @@ func checkInvariants(t testing.TB, s *state[string]) {
 		inList := e.phase == waiting || e.phase == kept
 		inHeap := e.due() != never
 		if e.key != key || inList != (listed[e] != "") || inHeap != (e.slot != 0) || e.phase == idle && !inHeap {
-			t.Fatalf("the entry of %q is out of place: %+v", key, *e)
+			t.Fatalf("the entry of %q is in the wrong place: %+v", key, *e)
 		}
 		if e.isRunning() {
 			numRunning++
@@ -394,14 +394,14 @@ func checkInvariants(t testing.TB, s *state[string]) {
 	}
 	for i, d := range s.delays.heap {
 		if d.entry.slot != int32(i+1) || d.due != d.entry.due() || s.entries.get(d.entry.key) != d.entry {
-			t.Fatalf("place %d of the heap does not fit its entry %+v", i, *d.entry)
+			t.Fatalf("slot %d of the heap does not match its entry %+v", i, *d.entry)
 		}
 		if i > 0 && d.before(s.delays.heap[(i-1)/2]) {
-			t.Fatalf("place %d of the heap is before its parent", i)
+			t.Fatalf("slot %d of the heap is due before its parent", i)
 		}
 	}
 	got := [...]int{s.ready.len, s.running, s.entries.numKept}
 	if want := [...]int{numReady, numRunning, numKept}; got != want || numKept > maxKept {
-		t.Fatalf("ready, running and kept are counted as %v, want %v", got, want)
+		t.Fatalf("counts of ready, running and kept are %v, want %v", got, want)
 	}
 }

@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// ErrClosed is returned by [Queue.Get] when the queue is closed or drained and has no key left to hand out.
+// ErrClosed is returned by [Queue.Get] when the queue is closed or drained and has no more keys.
 var ErrClosed = errors.New("queue closed")
 
-// Priority says which of the waiting keys goes first: the one with the higher number.
+// Priority determines the order of waiting keys: the key with the highest number is next.
 type Priority int8
 
-// The priorities a controller needs. Any number between or beyond them is a priority too.
+// The priorities that a controller needs. All other numbers are valid priorities, too.
 const (
-	Low    Priority = -100 // work that can wait, like looking at every object once after a start
+	Low    Priority = -100 // work that can wait, such as the first look at every object after a start
 	Normal Priority = 0    // events
-	High   Priority = 100  // work somebody is waiting for
+	High   Priority = 100  // work that a user is waiting for
 )
 
 // Options are the settings of a Queue.
 type Options struct {
-	// BaseDelay is the delay of a key's first retry; each further one waits twice as long. Default 5 ms.
+	// BaseDelay is the delay before a key's first retry. Each further delay is twice as long. Default: 5 ms.
 	BaseDelay time.Duration
-	// MaxDelay is the longest delay of a retry. Default 1000 s, or BaseDelay if that is longer.
+	// MaxDelay is the longest delay before a retry. Default: 1000 s, or BaseDelay if that is longer.
 	MaxDelay time.Duration
-	// Jitter is the share of a retry's delay, from 0 to 1, that is at random: with 0.2 the delay is shortened by up to
-	// a fifth, so that keys which failed together do not come back together. Default 0.
+	// Jitter is the random share of a retry's delay, from 0 to 1. With 0.2, a delay is shortened by up to a fifth, so
+	// that keys that failed at the same time are not retried at the same time. Default: 0.
 	Jitter float64
-	// Aging is how long a key waits behind higher priorities before it gets turns of its own. Default 1 s.
+	// Aging is how long a key waits behind higher priorities before it gets its share of turns. Default: 1 s.
 	Aging time.Duration
 }
 
@@ -58,46 +58,45 @@ func (o Options) valid() bool {
 	return o.BaseDelay > 0 && o.MaxDelay >= o.BaseDelay && o.Jitter >= 0 && o.Jitter <= 1 && o.Aging > 0
 }
 
-// Item is a key that is to be worked on.
+// Item is a key for a worker to process.
 type Item[K comparable] struct {
 	Key      K
 	Priority Priority
-	// Failures is how many runs of the key in a row before this one have called [Queue.Retry].
+	// Failures is the number of consecutive runs of the key that called [Queue.Retry], up to this run.
 	Failures int
-	// Waited is how long ago the key was added or a delay of it ended.
+	// Waited is the time since the key was added, or since its delay ended.
 	Waited time.Duration
 }
 
-// Stats describes a queue at one moment.
+// Stats is a snapshot of a queue's statistics.
 type Stats struct {
-	Ready   int // keys that wait for a worker
-	Running int // keys that a worker has and that are not done
-	Delayed int // keys with a delayed add or a retry ahead of them, whether or not they also wait or run
-	// OldestWait is how long the first key in line has waited, taking the longest of all priorities.
+	Ready   int // keys that are waiting for a worker
+	Running int // keys that a worker has, before Done
+	Delayed int // keys with a pending delayed add or retry; they may also be waiting or running
+	// OldestWait is how long the key that has waited longest has waited, among the first keys of all priorities.
 	OldestWait time.Duration
-	// Adds counts the adds so far, delayed ones and retries once they are due, without those that collapsed into others.
+	// Adds counts the adds so far. It includes delayed adds and retries when they are due, but not adds that collapsed.
 	Adds uint64
 	// Retries counts the calls of Retry so far.
 	Retries uint64
 }
 
-// Queue hands keys to workers, each key to one worker at a time. Make one with [New].
-// It is safe for concurrent use.
+// Queue hands keys to workers, each key to one worker at a time. Create one with [New]. It is safe for concurrent use.
 type Queue[K comparable] struct {
 	created time.Time
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	state   state[K]
-	waiters []chan struct{} // the waiting calls of Get, the last to come first to go
-	waking  int             // calls of Get that were woken and have not looked yet
+	waiters []chan struct{} // the waiting calls of Get, last in, first out
+	waking  int             // calls of Get that were woken and do not have the lock yet
 	spare   []chan struct{} // channels for the next waiters
-	timer   *time.Timer     // wakes waiters when a delay is over; nil until one is needed
+	timer   *time.Timer     // wakes waiters when a delay is over; nil until first used
 	alarm   instant         // when the timer fires, or never
-	drained chan struct{}   // closed when nothing waits or runs; nil while nobody asks
+	drained chan struct{}   // closed when no key waits or runs; nil before Drain
 }
 
-// New makes an empty queue. It panics if a duration in opts is negative, MaxDelay is less than BaseDelay, or Jitter is
-// not between 0 and 1.
+// New creates an empty queue. It panics if a duration in opts is negative, MaxDelay is less than BaseDelay, or Jitter
+// is not between 0 and 1.
 func New[K comparable](opts *Options) *Queue[K] {
 	o := opts.withDefaults()
 	if !o.valid() {
@@ -106,34 +105,36 @@ func New[K comparable](opts *Options) *Queue[K] {
 	return &Queue[K]{created: time.Now(), state: newState[K](newBackoff(o), o.Aging), alarm: never}
 }
 
-// Add makes the key ready to be handed out. While the key waits already, the higher of the priorities counts; while it
-// runs, it is handed out again once it is done. Closed queues ignore it.
+// Add makes the key ready. If the key is already waiting, it gets the higher of the two priorities. If it is running,
+// it becomes ready again when it is done. Add does nothing when the queue is closed.
 func (q *Queue[K]) Add(key K, p Priority) {
 	q.mu.Lock()
 	defer q.unlock()
 	q.state.add(key, p, q.now())
 }
 
-// AddAfter adds the key once the delay is over. If there is a delayed add of the key already, one remains, with the
-// earlier of the times and the higher of the priorities. A delay of zero or less is an Add. Closed queues ignore it.
+// AddAfter adds the key after the delay. If the key already has a delayed add, the two become one, with the earlier
+// time and the higher priority. With a delay of zero or less, AddAfter is Add. It does nothing when the queue is
+// closed.
 func (q *Queue[K]) AddAfter(key K, p Priority, delay time.Duration) {
 	q.mu.Lock()
 	defer q.unlock()
 	q.state.addAfter(key, p, delay, q.now())
 }
 
-// Retry says that the run of the key has failed and adds the key again after its back-off, or after atLeast if that is
-// longer; that is the place for what a server asked for with Retry-After. It returns the delay.
-// It replaces a retry that is pending, and leaves alone what AddAfter asked for. Call it before Done.
-// Closed queues ignore it and return 0.
+// Retry records that the run of the key has failed. It adds the key again after its back-off, or after atLeast if that
+// is longer, and returns the delay. Pass the server's Retry-After as atLeast.
+//
+// Retry replaces a pending retry, and keeps the delayed add of AddAfter. Call it before Done. It does nothing and
+// returns 0 when the queue is closed.
 func (q *Queue[K]) Retry(key K, p Priority, atLeast time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.unlock()
 	return q.state.retry(key, p, atLeast, q.now())
 }
 
-// Get waits for a key that is ready and hands it out. The caller works on it and then calls Done.
-// When ctx has ended Get returns its cause, even if keys are ready; no key is lost by that.
+// Get waits for a ready key and returns it. The caller processes the key and then calls Done. When ctx has ended, Get
+// returns its cause, even if keys are ready; they stay in the queue.
 //
 // Errors: [ErrClosed], or the cause of ctx.
 func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) {
@@ -153,21 +154,21 @@ func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) {
 	}
 }
 
-// Done ends the run of the key. If it was added in the meantime it is ready again. Unless Retry was called during the
-// run, the key's back-off starts afresh and its pending retry is cancelled.
-// For a key that is not running it does nothing.
+// Done ends the run of the key. If the key was added during the run, it becomes ready again. Unless the run called
+// Retry, Done resets the key's back-off and cancels its pending retry. Done does nothing for a key that is not running.
 func (q *Queue[K]) Done(key K) {
 	q.mu.Lock()
 	defer q.unlock()
-	var now instant // the time matters, and the clock is worth reading, only when something may have become due
+	var now instant // read only if a delay may have ended: the clock is expensive
 	if q.state.delays.len() > 0 {
 		now = q.now()
 	}
 	q.state.done(key, now)
 }
 
-// Drain takes no more adds, drops the delayed keys, and returns when the workers have got and done all others. When
-// ctx ends before, it returns the cause and the workers may go on. It may be called more than once, and after Close.
+// Drain closes the queue to new keys, drops the delayed keys, and returns when the workers are done with all others. If
+// ctx ends first, Drain returns its cause, and the workers may continue. Drain may be called more than once, and after
+// Close.
 func (q *Queue[K]) Drain(ctx context.Context) error {
 	drained := q.drain()
 	select {
@@ -183,8 +184,8 @@ func (q *Queue[K]) Drain(ctx context.Context) error {
 	}
 }
 
-// Close takes no more adds and drops all keys that are not running. It does not wait for those that are; Drain does.
-// It may be called more than once.
+// Close closes the queue to new keys and drops all keys that are not running. It does not wait for running keys; Drain
+// does. Close may be called more than once.
 func (q *Queue[K]) Close() {
 	q.mu.Lock()
 	defer q.unlock()
@@ -192,14 +193,14 @@ func (q *Queue[K]) Close() {
 	q.disarm()
 }
 
-// Stats describes the queue as it is now.
+// Stats returns the current statistics of the queue.
 func (q *Queue[K]) Stats() Stats {
 	q.mu.Lock()
 	defer q.unlock()
 	return q.state.stats(q.now())
 }
 
-// drain begins a drain and returns the channel that is closed at its end.
+// drain begins a drain and returns a channel that is closed when it is complete.
 func (q *Queue[K]) drain() <-chan struct{} {
 	q.mu.Lock()
 	defer q.unlock()
@@ -211,11 +212,11 @@ func (q *Queue[K]) drain() <-chan struct{} {
 	return q.drained
 }
 
-// now is the time that the steps of the state go by.
+// now returns the current time for the steps of the state.
 func (q *Queue[K]) now() instant { return time.Since(q.created) }
 
-// unlock wakes whoever the new state concerns and then unlocks. It keeps two promises: while calls of Get wait, as
-// many of them are awake as keys are ready, and the timer is set for the next delay.
+// unlock wakes waiters according to the new state, and then unlocks. It keeps two invariants while calls of Get are
+// waiting: as many of them are awake as keys are ready, and the timer is set for the next delay.
 func (q *Queue[K]) unlock() {
 	q.wake()
 	if len(q.waiters) > 0 {
@@ -228,11 +229,11 @@ func (q *Queue[K]) unlock() {
 	q.mu.Unlock()
 }
 
-// wake wakes a Get for each key that is ready, or all of them when the queue is closed.
+// wake wakes one Get for each ready key, or all of them when the queue is closed.
 func (q *Queue[K]) wake() {
 	for len(q.waiters) > 0 && (q.state.closed || q.waking < q.state.ready.len) {
 		last := len(q.waiters) - 1
-		q.waiters[last] <- struct{}{} // has room: a channel in waiters is empty
+		q.waiters[last] <- struct{}{} // does not block: a channel in waiters is empty
 		q.waiters = q.waiters[:last]
 		q.waking++
 	}
@@ -262,13 +263,13 @@ func (q *Queue[K]) wait(ctx context.Context) {
 	} else {
 		q.waking--
 		if !signalled {
-			<-woken // it was woken all the same; unlock wakes another in its place
+			<-woken // it was woken at the same time; unlock wakes another one instead
 		}
 	}
 	q.spare = append(q.spare, woken)
 }
 
-// arm sets the timer for the next delay, unless it fires early enough.
+// arm sets the timer for the next delay, unless it already fires early enough.
 func (q *Queue[K]) arm() {
 	due := q.state.delays.due()
 	if due >= q.alarm {
@@ -290,7 +291,7 @@ func (q *Queue[K]) disarm() {
 	}
 }
 
-// ring is what the timer does.
+// ring is the callback of the timer.
 func (q *Queue[K]) ring() {
 	q.mu.Lock()
 	defer q.unlock()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestAGetThatEndsAsItIsWokenWakesAnother(t *testing.T) {
+func TestCancelledGetPassesItsWakeUpOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](nil)
 		patient := make(chan error, 1)
@@ -27,24 +27,24 @@ func TestAGetThatEndsAsItIsWokenWakesAnother(t *testing.T) {
 		}()
 		synctest.Wait()
 
-		// The hasty Get is woken by the end of its context and, before it can take the lock, by the add.
+		// The cancelled Get is woken by the end of its context. Before it takes the lock, the add wakes it, too.
 		q.mu.Lock()
 		cancel()
 		q.state.add("a", Normal, q.now())
 		q.unlock()
 
 		if err := <-hasty; err != context.Canceled {
-			t.Errorf("the hasty Get returned %v, want %v", err, context.Canceled)
+			t.Errorf("the cancelled Get returned %v, want %v", err, context.Canceled)
 		}
 		if err := <-patient; err != nil {
-			t.Errorf("the patient Get returned %v", err)
+			t.Errorf("the other Get returned %v", err)
 		}
 		if q.waking != 0 || len(q.waiters) != 0 || len(q.spare) != 2 {
-			t.Errorf("%d waking, %d waiting, %d at rest, want 0, 0, 2", q.waking, len(q.waiters), len(q.spare))
+			t.Errorf("%d waking, %d waiting, %d spare, want 0, 0, 2", q.waking, len(q.waiters), len(q.spare))
 		}
 		for _, c := range q.spare {
 			if len(c) != 0 {
-				t.Errorf("a channel at rest still holds a wake-up")
+				t.Errorf("a spare channel still holds a wake-up")
 			}
 		}
 	})
@@ -60,7 +60,7 @@ func TestEachReadyKeyWakesAGet(t *testing.T) {
 		synctest.Wait()
 
 		q.mu.Lock()
-		defer q.mu.Unlock() // not before the counts were seen
+		defer q.mu.Unlock() // after the counts are checked
 		for key := range 2 {
 			q.state.add(key, Normal, q.now())
 		}
@@ -71,7 +71,7 @@ func TestEachReadyKeyWakesAGet(t *testing.T) {
 	})
 }
 
-func TestNoTimerIsLeftBehind(t *testing.T) {
+func TestTimerIsStoppedWhenNoGetWaits(t *testing.T) {
 	for name, end := range map[string]func(q *Queue[string]){
 		"after Close": func(q *Queue[string]) { q.Close() },
 		"after Drain": func(q *Queue[string]) { _ = q.Drain(context.Background()) },
@@ -83,7 +83,7 @@ func TestNoTimerIsLeftBehind(t *testing.T) {
 				go func() { _, _ = q.Get(t.Context()) }()
 				synctest.Wait()
 				if q.timer == nil {
-					t.Fatal("a waiting Get has set no timer")
+					t.Fatal("a waiting Get did not set a timer")
 				}
 				end(q)
 				if q.timer.Stop() {

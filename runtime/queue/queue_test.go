@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/runtime/queue"
 )
 
-// get gets an item and fails the test if it is not the key wanted.
+// get gets an item and fails the test unless its key is want.
 func get(t testing.TB, q *queue.Queue[string], want string) queue.Item[string] {
 	t.Helper()
 	item, err := q.Get(t.Context())
@@ -25,7 +25,7 @@ func get(t testing.TB, q *queue.Queue[string], want string) queue.Item[string] {
 	return item
 }
 
-// run gets an item as get does and ends its run.
+// run gets an item like get, and ends its run.
 func run(t testing.TB, q *queue.Queue[string], want string) {
 	t.Helper()
 	get(t, q, want)
@@ -36,7 +36,7 @@ func run(t testing.TB, q *queue.Queue[string], want string) {
 func wantNothing(t testing.TB, q *queue.Queue[string]) {
 	t.Helper()
 	if n := q.Stats().Ready; n != 0 {
-		t.Fatalf("%d keys are ready, want none", n)
+		t.Fatalf("%d keys are ready, want 0", n)
 	}
 }
 
@@ -57,13 +57,13 @@ func TestAddsForARunningKeyCollapseIntoOneMoreRun(t *testing.T) {
 	for range 3 {
 		q.Add("a", queue.Normal)
 	}
-	wantNothing(t, q) // one run of a key at a time
+	wantNothing(t, q) // only one run of a key at a time
 	q.Done("a")
 	run(t, q, "a")
 	wantNothing(t, q)
 }
 
-func TestARunStartedAgainDoesNotOvertake(t *testing.T) {
+func TestKeyAddedDuringItsRunDoesNotOvertakeWaitingKeys(t *testing.T) {
 	q := queue.New[string](nil)
 	q.Add("a", queue.Normal)
 	get(t, q, "a")
@@ -74,7 +74,7 @@ func TestARunStartedAgainDoesNotOvertake(t *testing.T) {
 	run(t, q, "a")
 }
 
-func TestARunStartedAgainGoesBehindWhatBecameDueBefore(t *testing.T) {
+func TestKeyAddedDuringItsRunFollowsKeysThatWereDueBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		q.Add("a", queue.Normal)
@@ -88,7 +88,7 @@ func TestARunStartedAgainGoesBehindWhatBecameDueBefore(t *testing.T) {
 	})
 }
 
-func TestDoneOfAKeyThatDoesNotRunDoesNothing(t *testing.T) {
+func TestDoneOfAKeyThatIsNotRunningDoesNothing(t *testing.T) {
 	q := queue.New[string](nil)
 	q.Done("unknown")
 	q.Add("a", queue.Normal)
@@ -106,11 +106,11 @@ func TestTheEarliestDelayedAddWins(t *testing.T) {
 		in   []time.Duration
 		want time.Duration
 	}{
-		{"a later one changes nothing", []time.Duration{time.Second, time.Minute}, time.Second},
+		{"a later one has no effect", []time.Duration{time.Second, time.Minute}, time.Second},
 		{"an earlier one replaces it", []time.Duration{time.Minute, time.Second}, time.Second},
-		{"the longest of durations is later than all", []time.Duration{math.MaxInt64, time.Second}, time.Second},
-		{"no delay is no delayed add", []time.Duration{0}, 0},
-		{"less than no delay neither", []time.Duration{math.MinInt64}, 0},
+		{"the longest duration is later than all others", []time.Duration{math.MaxInt64, time.Second}, time.Second},
+		{"a delay of zero adds immediately", []time.Duration{0}, 0},
+		{"a negative delay adds immediately", []time.Duration{math.MinInt64}, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestTheEarliestDelayedAddWins(t *testing.T) {
 	}
 }
 
-func TestAnAddDoesNotSwallowADelayedAdd(t *testing.T) {
+func TestAnAddKeepsADelayedAdd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		defer q.Close()
@@ -148,7 +148,7 @@ func TestAnAddDoesNotSwallowADelayedAdd(t *testing.T) {
 	})
 }
 
-func TestARetryDoesNotSwallowADelayedAdd(t *testing.T) {
+func TestARetryKeepsADelayedAdd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		defer q.Close()
@@ -166,7 +166,7 @@ func TestARetryDoesNotSwallowADelayedAdd(t *testing.T) {
 	})
 }
 
-func TestAnEarlierDelayedAddWakesAGetThatWaitsForALaterOne(t *testing.T) {
+func TestAnEarlierDelayedAddWakesAWaitingGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		defer q.Close()
@@ -184,14 +184,14 @@ func TestAnEarlierDelayedAddWakesAGetThatWaitsForALaterOne(t *testing.T) {
 	})
 }
 
-func TestDelayedKeysAreHandedOutInTheOrderOfTheirTimes(t *testing.T) {
+func TestDelayedKeysAreHandedOutInTheOrderOfDueTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		defer q.Close()
 		q.AddAfter("c", queue.Normal, 3*time.Second)
 		q.AddAfter("a", queue.Normal, time.Second)
 		q.AddAfter("b", queue.Normal, 2*time.Second)
-		time.Sleep(time.Minute) // nobody waits, so no timer runs
+		time.Sleep(time.Minute) // no Get waits, so no timer runs
 		q.Add("d", queue.Normal)
 		for _, key := range []string{"a", "b", "c", "d"} {
 			run(t, q, key)
@@ -212,7 +212,7 @@ func TestHigherPrioritiesGoFirst(t *testing.T) {
 	}
 }
 
-func TestAnItemSaysWhatIsKnownOfItsRun(t *testing.T) {
+func TestItemDescribesItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		defer q.Close()
@@ -235,7 +235,7 @@ func TestAnItemSaysWhatIsKnownOfItsRun(t *testing.T) {
 	})
 }
 
-func TestAKeyOfLowPriorityGetsATurnThoughHigherOnesKeepComing(t *testing.T) {
+func TestLowPriorityKeyDoesNotStarve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const aging = 10 * time.Second
 		q := queue.New[string](&queue.Options{Aging: aging})
@@ -255,14 +255,14 @@ func TestAKeyOfLowPriorityGetsATurnThoughHigherOnesKeepComing(t *testing.T) {
 			time.Sleep(time.Second)
 			q.Done(item.Key)
 		}
-		// It ages while the tenth turn is taken, and the fourth turn after that is its own.
+		// low ages during the tenth turn, and gets the fourth turn after that.
 		if got, want := time.Since(start), aging+3*time.Second; got != want {
 			t.Errorf("low had its turn after %v, want %v", got, want)
 		}
 	})
 }
 
-func TestAnOldFloodDoesNotHoldUpEvents(t *testing.T) {
+func TestAgedFloodDoesNotDelayEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		defer q.Close()
@@ -278,23 +278,23 @@ func TestAnOldFloodDoesNotHoldUpEvents(t *testing.T) {
 				item, err = q.Get(t.Context())
 			}
 			if err != nil || item.Key != event {
-				t.Fatalf("Get() = %q, %v, want %q to wait for one other key at most", item.Key, err, event)
+				t.Fatalf("Get() = %q, %v, want %q to wait for at most one other key", item.Key, err, event)
 			}
 		}
 	})
 }
 
-func TestNewPanicsOnOptionsThatContradict(t *testing.T) {
+func TestNewPanicsOnInvalidOptions(t *testing.T) {
 	tests := []struct {
 		name string
 		in   queue.Options
 	}{
 		{"a negative base delay", queue.Options{BaseDelay: -1}},
-		{"a negative longest delay", queue.Options{MaxDelay: -1}},
-		{"a longest delay below the base", queue.Options{BaseDelay: 2, MaxDelay: 1}},
+		{"a negative maximum delay", queue.Options{MaxDelay: -1}},
+		{"a maximum delay below the base", queue.Options{BaseDelay: 2, MaxDelay: 1}},
 		{"a negative jitter", queue.Options{Jitter: -0.1}},
 		{"a jitter above one", queue.Options{Jitter: 1.1}},
-		{"a jitter that is no number", queue.Options{Jitter: math.NaN()}},
+		{"a jitter that is not a number", queue.Options{Jitter: math.NaN()}},
 		{"a negative aging", queue.Options{Aging: -1}},
 	}
 	for _, test := range tests {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// agedShare is the share of turns, one in so many, for the key that has waited longest.
+// agedShare is the share of turns for the key that has waited longest: one of every agedShare turns.
 const agedShare = 4
 
 // ready holds the waiting entries: a first-in, first-out list for each priority.
@@ -17,7 +17,7 @@ type ready[K comparable] struct {
 	levels []level[K] // highest priority first; there are at most 256, and empty ones stay
 	len    int
 	aging  time.Duration
-	passed int // turns in a row in which an aged key was passed over
+	passed int // consecutive turns that did not go to an aged key
 }
 
 // A level is the list of waiting entries of one priority.
@@ -32,13 +32,13 @@ func (r *ready[K]) push(e *entry[K]) {
 	r.len++
 }
 
-// remove takes the entry out of the list of its priority.
+// remove removes the entry from the list of its priority.
 func (r *ready[K]) remove(e *entry[K]) {
 	r.level(e.priority).remove(e)
 	r.len--
 }
 
-// pop removes the entry whose turn it is, or returns nil.
+// pop removes and returns the entry whose turn it is, or returns nil.
 func (r *ready[K]) pop(now instant) *entry[K] {
 	e := r.first()
 	if e == nil {
@@ -54,7 +54,7 @@ func (r *ready[K]) pop(now instant) *entry[K] {
 	return e
 }
 
-// first returns the head of the highest priority that has one.
+// first returns the first entry of the highest priority that has entries.
 func (r *ready[K]) first() *entry[K] {
 	for i := range r.levels {
 		if e := r.levels[i].head; e != nil {
@@ -64,8 +64,8 @@ func (r *ready[K]) first() *entry[K] {
 	return nil
 }
 
-// oldest returns the head that has waited longest. Each list moves on, so every entry becomes a head, and then the
-// oldest one: nothing starves.
+// oldest returns the first entry that has waited longest among those of all priorities. Every entry becomes the first
+// of its list and eventually the oldest, so none starves.
 func (r *ready[K]) oldest() *entry[K] {
 	var oldest *entry[K]
 	for i := range r.levels {
@@ -76,7 +76,7 @@ func (r *ready[K]) oldest() *entry[K] {
 	return oldest
 }
 
-// oldestWait is how long the oldest head has waited.
+// oldestWait returns how long the oldest first entry has waited.
 func (r *ready[K]) oldestWait(now instant) time.Duration {
 	if e := r.oldest(); e != nil {
 		return now - e.since
@@ -84,12 +84,12 @@ func (r *ready[K]) oldestWait(now instant) time.Duration {
 	return 0
 }
 
-// clear drops all entries.
+// clear removes all entries.
 func (r *ready[K]) clear() {
 	r.levels, r.len, r.passed = nil, 0, 0
 }
 
-// level finds or makes the list of a priority.
+// level returns the list of a priority, and creates it if necessary.
 func (r *ready[K]) level(p Priority) *level[K] {
 	for i := range r.levels {
 		if r.levels[i].priority == p {

@@ -19,7 +19,7 @@ func fail(t testing.TB, q *queue.Queue[string], key string, atLeast time.Duratio
 	return q.Retry(key, queue.Normal, atLeast)
 }
 
-// wantDelay fails the test unless the delay is the one wanted.
+// wantDelay fails the test unless the two delays are equal.
 func wantDelay(t testing.TB, got, want time.Duration) {
 	t.Helper()
 	if got != want {
@@ -32,7 +32,7 @@ func TestTheBackOffDoublesUpToItsLimit(t *testing.T) {
 		q := queue.New[string](&queue.Options{BaseDelay: time.Second, MaxDelay: 10 * time.Second})
 		defer q.Close()
 		q.Add("a", queue.Normal)
-		var elapsed time.Duration // when the run is to be
+		var elapsed time.Duration // when the run is expected
 		start := time.Now()
 		for i, delay := range []time.Duration{1, 2, 4, 8, 10, 10} {
 			item := get(t, q, "a")
@@ -46,7 +46,7 @@ func TestTheBackOffDoublesUpToItsLimit(t *testing.T) {
 	})
 }
 
-func TestEachKeyHasABackOffOfItsOwn(t *testing.T) {
+func TestEachKeyHasItsOwnBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
 		defer q.Close()
@@ -68,7 +68,7 @@ func TestSuccessResetsTheBackOff(t *testing.T) {
 		run(t, q, "a")
 		q.Add("a", queue.Normal)
 		if item := get(t, q, "a"); item.Failures != 0 {
-			t.Errorf("the key has %d failures after a success, want none", item.Failures)
+			t.Errorf("the key has %d failures after a success, want 0", item.Failures)
 		}
 		wantDelay(t, q.Retry("a", queue.Normal, 0), time.Second)
 	})
@@ -89,7 +89,7 @@ func TestSuccessCancelsThePendingRetry(t *testing.T) {
 	})
 }
 
-func TestABurstOfEventsDoesNotGrowTheBackOff(t *testing.T) {
+func TestABurstOfEventsDoesNotIncreaseTheBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
 		defer q.Close()
@@ -107,7 +107,7 @@ func TestABurstOfEventsDoesNotGrowTheBackOff(t *testing.T) {
 	})
 }
 
-func TestARetryWaitsAtLeastAsLongAsTold(t *testing.T) {
+func TestRetryWaitsForTheGivenMinimum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](&queue.Options{BaseDelay: 2 * time.Second, MaxDelay: 10 * time.Second})
 		defer q.Close()
@@ -119,11 +119,11 @@ func TestARetryWaitsAtLeastAsLongAsTold(t *testing.T) {
 		if got := time.Since(failed); got != time.Minute {
 			t.Errorf("the retry came after %v, want 1m", got)
 		}
-		wantDelay(t, q.Retry("a", queue.Normal, 0), 8*time.Second) // the hint has not stopped the doubling
+		wantDelay(t, q.Retry("a", queue.Normal, 0), 8*time.Second) // the minimum does not stop the doubling
 	})
 }
 
-func TestAHintIsKeptThoughAnEarlierRetryIsPending(t *testing.T) {
+func TestRetryWaitsForTheGivenMinimumWhenAnotherRetryIsPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
 		defer q.Close()
@@ -151,12 +151,12 @@ func TestAFailureDoesNotDelayAnEventOfTheSameRun(t *testing.T) {
 		failed := time.Now()
 		get(t, q, "a")
 		if got := time.Since(failed); got != 0 {
-			t.Errorf("the run for the event came after %v, want at once", got)
+			t.Errorf("the run for the event came after %v, want immediately", got)
 		}
 	})
 }
 
-func TestJitterShortensADelayByItsShareAtMost(t *testing.T) {
+func TestJitterShortensADelayByAtMostItsShare(t *testing.T) {
 	q := queue.New[int](&queue.Options{BaseDelay: time.Minute, Jitter: 0.5})
 	defer q.Close()
 	seen := map[time.Duration]bool{}
@@ -168,6 +168,6 @@ func TestJitterShortensADelayByItsShareAtMost(t *testing.T) {
 		seen[delay] = true
 	}
 	if len(seen) < 2 {
-		t.Errorf("100 keys have the same delay, want it at random")
+		t.Errorf("100 keys have the same delay, want random delays")
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 var errStop = errors.New("stop")
 
-// goGet calls Get in a goroutine and returns where its error goes.
+// goGet calls Get in a goroutine and returns a channel with its error.
 func goGet(ctx context.Context, q *queue.Queue[string]) <-chan error {
 	c := make(chan error, 1)
 	go func() {
@@ -30,7 +30,7 @@ func goGet(ctx context.Context, q *queue.Queue[string]) <-chan error {
 func wantError(t testing.TB, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
-		t.Fatalf("got the error %v, want %v", got, want)
+		t.Fatalf("got error %v, want %v", got, want)
 	}
 }
 
@@ -46,11 +46,11 @@ func TestGetReturnsTheCauseOfItsContext(t *testing.T) {
 		q.Add("a", queue.Normal)
 		_, err := q.Get(ctx)
 		wantError(t, err, errStop)
-		run(t, q, "a") // it is still there for others
+		run(t, q, "a") // the key is still in the queue
 	})
 }
 
-func TestCloseDropsWhatDoesNotRun(t *testing.T) {
+func TestCloseDropsKeysThatAreNotRunning(t *testing.T) {
 	q := queue.New[string](nil)
 	q.Add("running", queue.Normal)
 	get(t, q, "running")
@@ -100,7 +100,7 @@ func TestCloseWakesEveryGet(t *testing.T) {
 	})
 }
 
-func TestDrainHandsOutWhatWaitsAndWaitsForWhatRuns(t *testing.T) {
+func TestDrainWaitsForWaitingAndRunningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		q.Add("a", queue.Normal)
@@ -122,7 +122,7 @@ func TestDrainHandsOutWhatWaitsAndWaitsForWhatRuns(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-drained:
-			t.Fatalf("Drain() = %v while a key runs", err)
+			t.Fatalf("Drain() = %v while a key is running", err)
 		default:
 		}
 		q.Done("a")
@@ -131,7 +131,7 @@ func TestDrainHandsOutWhatWaitsAndWaitsForWhatRuns(t *testing.T) {
 	})
 }
 
-func TestDrainAfterCloseWaitsForWhatRuns(t *testing.T) {
+func TestDrainAfterCloseWaitsForRunningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		q.Add("running", queue.Normal)
@@ -147,7 +147,7 @@ func TestDrainAfterCloseWaitsForWhatRuns(t *testing.T) {
 	})
 }
 
-func TestCloseEndsADrainThatNobodyWorksFor(t *testing.T) {
+func TestCloseEndsADrainWithoutWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New[string](nil)
 		q.Add("a", queue.Normal)
@@ -164,7 +164,7 @@ func TestDrainReturnsTheCauseOfItsContext(t *testing.T) {
 	q.Add("a", queue.Normal)
 	wantError(t, q.Drain(ctx), errStop)
 	run(t, q, "a") // it is still handed out
-	for range 20 { // with nothing to wait for, the context does not matter; often enough that it is not by chance
+	for range 20 { // with nothing to wait for, the context does not matter; repeated, since select is random
 		wantError(t, q.Drain(ctx), nil)
 	}
 }

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// instant is a point in time: how long after the creation of the queue it is, on the monotonic clock.
+// instant is a point in time, as the duration since the creation of the queue on the monotonic clock.
 type instant = time.Duration
 
-// never is the instant that does not come.
+// never is an instant in the infinite future.
 const never instant = math.MaxInt64
 
-// state is the queue without waiting, locking and a clock. Each step takes the time at which it happens; times never
-// go back. What became due before a step counts as having happened before it, so it does not matter when or whether
-// a timer calls advance.
+// state is the queue without waiting, locks and a clock. Each step takes the current time, and times never decrease. A
+// delay that ended before a step takes effect before that step, so it does not matter when or whether a timer calls
+// advance.
 type state[K comparable] struct {
 	backoff backoff
 	entries entries[K]
 	ready   ready[K]
 	delays  delays[K]
 	running int
-	closed  bool // takes no more adds
+	closed  bool // ignores adds
 
 	adds, retries uint64
 }
@@ -45,7 +45,7 @@ func (s *state[K]) add(key K, p Priority, now instant) {
 	s.want(s.entries.ensure(key), p, now)
 }
 
-// addAfter makes the key ready once delay has passed, or at an earlier time that is already set.
+// addAfter makes the key ready after the delay, or at the time of a delayed add if that is earlier.
 func (s *state[K]) addAfter(key K, p Priority, delay time.Duration, now instant) {
 	if s.closed {
 		return
@@ -74,7 +74,7 @@ func (s *state[K]) retry(key K, p Priority, atLeast time.Duration, now instant) 
 	switch {
 	case e.failures == 0:
 		e.doubled = 0
-	case e.retryAt == never && e.doubled < math.MaxUint8: // the last delay was waited for, in vain
+	case e.retryAt == never && e.doubled < math.MaxUint8: // the last retry took place and failed
 		e.doubled++
 	}
 	if e.failures < math.MaxInt32 {
@@ -88,7 +88,7 @@ func (s *state[K]) retry(key K, p Priority, atLeast time.Duration, now instant) 
 	return delay
 }
 
-// take hands out the next key, if one is ready.
+// take removes and returns the next key, if one is ready.
 func (s *state[K]) take(now instant) (item Item[K], ok bool) {
 	s.advance(now)
 	e := s.ready.pop(now)
@@ -100,7 +100,7 @@ func (s *state[K]) take(now instant) (item Item[K], ok bool) {
 	return Item[K]{Key: e.key, Priority: e.priority, Failures: int(e.failures), Waited: now - e.since}, true
 }
 
-// done ends the run of the key. A run that has not asked for a retry has succeeded.
+// done ends the run of the key. A run that has not called retry has succeeded.
 func (s *state[K]) done(key K, now instant) {
 	e := s.entries.get(key)
 	if e == nil || !e.isRunning() {
@@ -122,7 +122,7 @@ func (s *state[K]) done(key K, now instant) {
 	s.entries.release(e)
 }
 
-// advance makes the keys ready whose delay is over.
+// advance makes the keys ready whose delays are over.
 func (s *state[K]) advance(now instant) {
 	for s.delays.due() <= now {
 		e := s.delays.first()
@@ -139,7 +139,7 @@ func (s *state[K]) advance(now instant) {
 	}
 }
 
-// drain takes no more adds and drops the delayed ones. What waits and what runs stays.
+// drain closes the state to new keys and drops the delayed ones. Waiting and running keys stay.
 func (s *state[K]) drain() {
 	s.closed = true
 	s.delays.clear()
@@ -149,7 +149,7 @@ func (s *state[K]) drain() {
 	})
 }
 
-// close takes no more adds and drops all keys that are not running.
+// close closes the state to new keys and drops all keys that are not running.
 func (s *state[K]) close() {
 	s.drain()
 	s.ready.clear()
@@ -161,7 +161,7 @@ func (s *state[K]) close() {
 	})
 }
 
-// stats describes the state.
+// stats returns the statistics of the state.
 func (s *state[K]) stats(now instant) Stats {
 	s.advance(now)
 	return Stats{
@@ -174,7 +174,7 @@ func (s *state[K]) stats(now instant) Stats {
 	}
 }
 
-// want notes that the key is to run, as of since.
+// want marks the key as waiting since the given time.
 func (s *state[K]) want(e *entry[K], p Priority, since instant) {
 	switch e.phase {
 	case idle:
@@ -192,11 +192,11 @@ func (s *state[K]) want(e *entry[K], p Priority, since instant) {
 		}
 	case runningAgain:
 		e.priority = max(e.priority, p)
-	case kept: // not in use; the entries of a state are looked up in any phase but this
+	case kept: // unused; ensure never returns an entry in this phase
 	}
 }
 
-// later is now+delay, or the last instant before never if that overflows.
+// later returns now+delay, or the last instant before never if that overflows.
 func later(now instant, delay time.Duration) instant {
 	return now + min(delay, never-1-now)
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newTestState returns a state whose first retry comes after four seconds.
+// newTestState returns a state with a first retry delay of four seconds.
 func newTestState() *state[string] {
 	s := newState[string](newBackoff(Options{BaseDelay: 4 * time.Second, MaxDelay: time.Hour}), time.Second)
 	return &s
 }
 
-// describe says what is known of the key.
+// describe returns the state of the key.
 func describe(s *state[string], key string) string {
 	e := s.entries.get(key)
 	if e == nil || e.phase == kept {
@@ -120,7 +120,7 @@ func TestEachStepInEachSituation(t *testing.T) {
 			},
 		},
 		{
-			"running before a retry that is pending",
+			"running with a pending retry",
 			func(s *state[string]) {
 				s.add(k, 0, 0)
 				s.take(0)
@@ -181,7 +181,7 @@ func TestEachTurnGoesToTheRightKey(t *testing.T) {
 	tests := []struct {
 		name string
 		in   []added
-		want []string // taken two seconds after the start; keys age in one
+		want []string // the order in which keys are taken two seconds after the start; keys age in one second
 	}{
 		{"nothing waits", nil, nil},
 		{"one priority keeps its order", []added{{"a", 0, 0}, {"b", 0, 0}, {"c", 0, 0}}, []string{"a", "b", "c"}},
@@ -236,7 +236,7 @@ func TestEachTurnGoesToTheRightKey(t *testing.T) {
 			[]string{"a", "b", "c", "old 1", "d", "e", "f", "old 2", "g"},
 		},
 		{
-			"the oldest of the aged keys goes first",
+			"the oldest aged key goes first",
 			[]added{
 				{"lowest", -2, 0},
 				{"lower", -1, time.Millisecond},
@@ -266,7 +266,7 @@ func TestEachTurnGoesToTheRightKey(t *testing.T) {
 	}
 }
 
-func TestKeysThatBecameDueTogetherKeepTheirOrder(t *testing.T) {
+func TestKeysThatAreDueAtTheSameTimeKeepTheirOrder(t *testing.T) {
 	s := newTestState()
 	for i := range 20 {
 		s.addAfter(strconv.Itoa(i), 0, time.Minute, 0)
@@ -286,7 +286,7 @@ func TestKeysThatBecameDueTogetherKeepTheirOrder(t *testing.T) {
 	}
 }
 
-func TestADelayBeyondTheEndOfTimeDoesNotOverflow(t *testing.T) {
+func TestLongestDelayDoesNotOverflow(t *testing.T) {
 	s := newTestState()
 	s.addAfter("k", 0, math.MaxInt64, time.Hour)
 	s.advance(math.MaxInt64 / 2)
@@ -295,7 +295,7 @@ func TestADelayBeyondTheEndOfTimeDoesNotOverflow(t *testing.T) {
 	}
 }
 
-func TestKeysLeaveNothingBehind(t *testing.T) {
+func TestUnusedKeysFreeTheirMemory(t *testing.T) {
 	const n = 5000
 	s := newTestState()
 	for i := range n {
@@ -320,9 +320,9 @@ func TestKeysLeaveNothingBehind(t *testing.T) {
 		t.Errorf("%d entries are left, want at most %d", got, maxKept)
 	}
 	if s.entries.peak > shrinkFrom {
-		t.Errorf("the map has had %d entries, want it replaced by a smaller one", s.entries.peak)
+		t.Errorf("the map has had %d entries, want a smaller new map", s.entries.peak)
 	}
 	if got := cap(s.delays.heap); got >= shrinkFrom {
-		t.Errorf("the heap has room for %d delays, want it shrunk", got)
+		t.Errorf("the heap has a capacity of %d delays, want it shrunk", got)
 	}
 }

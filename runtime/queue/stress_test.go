@@ -15,14 +15,14 @@ import (
 	"github.com/kube-go/sdk/runtime/queue"
 )
 
-// A subject is something that changes, and that workers must look at after each change.
+// A subject changes, and workers must see each change.
 type subject struct {
 	changes atomic.Int64
 	seen    atomic.Int64
 	workers atomic.Int64
 }
 
-// change changes a subject and adds it in one of the ways there are.
+// change changes a subject and adds its key in one of several ways.
 func change(q *queue.Queue[int], subjects []subject, key int) {
 	subjects[key].changes.Add(1)
 	p := queue.Priority(rand.IntN(256) - 128)
@@ -42,7 +42,7 @@ func work(ctx context.Context, t *testing.T, q *queue.Queue[int], subjects []sub
 		}
 		s := &subjects[item.Key]
 		if n := s.workers.Add(1); n != 1 {
-			t.Errorf("%d workers have the key %d at once", n, item.Key)
+			t.Errorf("%d workers have the key %d at the same time", n, item.Key)
 		}
 		seen := s.changes.Load()
 		if rand.IntN(4) == 0 {
@@ -58,8 +58,7 @@ func work(ctx context.Context, t *testing.T, q *queue.Queue[int], subjects []sub
 	}
 }
 
-// TestNoChangeIsMissedByManyWorkers runs in a bubble so that it can tell when everybody has come to rest: all workers
-// wait and no timer is left.
+// TestNoChangeIsMissedByManyWorkers runs in a bubble, so that it can detect when all workers wait and no timer is left.
 func TestNoChangeIsMissedByManyWorkers(t *testing.T) {
 	const producers, workers, changes = 16, 8, 2000
 	for name, numKeys := range map[string]int{"few keys": 3, "many keys": 500} {
@@ -82,7 +81,7 @@ func TestNoChangeIsMissedByManyWorkers(t *testing.T) {
 					working.Go(func() { work(t.Context(), t, q, subjects) })
 				}
 				stop := make(chan struct{})
-				for range workers { // these come and go, and must take no wake-up with them
+				for range workers { // these are cancelled, and must not lose a wake-up
 					working.Go(func() {
 						for {
 							ctx, cancel := context.WithTimeout(t.Context(), rand.N(time.Millisecond))
@@ -98,11 +97,11 @@ func TestNoChangeIsMissedByManyWorkers(t *testing.T) {
 				}
 				producing.Wait()
 				close(stop)
-				time.Sleep(time.Hour) // of the bubble's time
+				time.Sleep(time.Hour) // in the bubble's time
 				synctest.Wait()
 
 				if s := q.Stats(); s.Ready != 0 || s.Running != 0 || s.Delayed != 0 {
-					t.Errorf("Stats() = %+v, want all to be done", s)
+					t.Errorf("Stats() = %+v, want all keys to be done", s)
 				}
 				for key := range subjects {
 					if changed, seen := subjects[key].changes.Load(), subjects[key].seen.Load(); seen != changed {
@@ -116,7 +115,7 @@ func TestNoChangeIsMissedByManyWorkers(t *testing.T) {
 	}
 }
 
-// TestNoChangeIsMissedWhileDraining does without a bubble, so that everything truly happens at once.
+// TestNoChangeIsMissedWhileDraining runs without a bubble, so that the workers are truly concurrent.
 func TestNoChangeIsMissedWhileDraining(t *testing.T) {
 	const producers, workers, changes, numKeys = 8, 8, 5000, 20
 	q := queue.New[int](nil)
@@ -131,7 +130,7 @@ func TestNoChangeIsMissedWhileDraining(t *testing.T) {
 				}
 				s := &subjects[item.Key]
 				if n := s.workers.Add(1); n != 1 {
-					t.Errorf("%d workers have the key %d at once", n, item.Key)
+					t.Errorf("%d workers have the key %d at the same time", n, item.Key)
 				}
 				s.seen.Store(s.changes.Load())
 				s.workers.Add(-1)
