@@ -22,13 +22,14 @@ import (
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// podSource lists many copies of a real pod, each with a name and a UID of its own, and then has what changes it is given.
+// podSource lists many copies of a real pod, each with its own name and UID, and then sends the changes that it is
+// given.
 type podSource struct {
 	pods    []wire.Packed
 	changes chan wire.Event
 }
 
-// newPodSource packs the pods. There are ten in a namespace.
+// newPodSource packs the pods, with ten pods in each namespace.
 func newPodSource(t testing.TB, pods int, encoding wire.Encoding) *podSource {
 	t.Helper()
 	data, err := os.ReadFile("testdata/pod.json")
@@ -90,7 +91,7 @@ func (s *podSource) Watch(ctx context.Context, _ *request.WatchOptions) iter.Seq
 	}
 }
 
-// store returns a store with all pods in it, and what ends its reflector.
+// store returns a store with all pods, and a function that stops its reflector.
 func (s *podSource) store(t testing.TB) (*reflector.Store[corev1.Pod], func()) {
 	t.Helper()
 	r := reflector.New[corev1.Pod](s, nil)
@@ -117,8 +118,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// BenchmarkHeap reports how much of the heap a pod takes: in a store, and decoded into a map of typed pods, with and
-// without managedFields, as other caches hold them.
+// BenchmarkHeap reports the heap size of a pod: in a store, and decoded in a map of typed pods, with and without
+// managedFields, as other caches hold them.
 func BenchmarkHeap(b *testing.B) {
 	const pods = 20000
 	for _, encoding := range []wire.Encoding{wire.Protobuf, wire.JSON} {
@@ -174,7 +175,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkAll reports figures per pod of the store.
+// BenchmarkAll reports the cost of one pod in the store.
 func BenchmarkAll(b *testing.B) {
 	const pods = 1000
 	store, stop := newPodSource(b, pods, wire.Protobuf).store(b)
@@ -197,7 +198,7 @@ func BenchmarkAll(b *testing.B) {
 	}
 }
 
-// BenchmarkSync reports what a pod costs when a store is filled, with and without a subscriber.
+// BenchmarkSync reports the cost of a pod when a store is filled, with and without a subscriber.
 func BenchmarkSync(b *testing.B) {
 	const pods = 5000
 	for _, encoding := range []wire.Encoding{wire.Protobuf, wire.JSON} {
@@ -213,7 +214,7 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-// BenchmarkRelist reports what a pod costs when all are listed anew and none has changed.
+// BenchmarkRelist reports the cost of a pod when all pods are listed again and none has changed.
 func BenchmarkRelist(b *testing.B) {
 	const pods = 5000
 	src := newPodSource(b, pods, wire.Protobuf)
@@ -237,7 +238,7 @@ func BenchmarkRelist(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pods, "ns/pod")
 }
 
-// BenchmarkSubscribe reports what a pod costs a subscriber that comes late.
+// BenchmarkSubscribe reports the cost of a pod for a late subscriber.
 func BenchmarkSubscribe(b *testing.B) {
 	const pods = 5000
 	store, stop := newPodSource(b, pods, wire.Protobuf).store(b)

@@ -1,10 +1,10 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reflector keeps a store of the objects of one kind in step with the server.
+// Package reflector keeps a store of the objects of one kind synced with the API server.
 //
-// Use it when you read the same objects again and again, or want to know of their changes; to share one between the
-// parts of a program, use package cache, which is made of it.
+// Use it to read the same objects repeatedly, or to be notified of their changes. To share one store between the parts
+// of a program, use package cache, which is built on reflectors.
 //
 //	pods := reflector.New[corev1.Pod](kube.Namespaced[corev1.Pod](client, "prod").Feed(), nil)
 //	go pods.Run(ctx)
@@ -16,23 +16,25 @@
 //
 // # The packed store
 //
-// A [Store] keeps the bytes of each object as the server has sent them, without managedFields, and decodes them when they
-// are read. So it takes a fraction of the memory that decoded objects take, and what it returns is the caller's own:
-// nobody can spoil the store, and nothing needs to be copied before it is changed.
+// A [Store] keeps the bytes of each object as sent by the server, without managedFields, and decodes them on each read.
+// So it needs a fraction of the memory of decoded objects, and callers own the objects that it returns: they can't
+// corrupt the store, and may change an object without copying it.
 //
-// # Lists and deletes
+// # Lists and deletions
 //
-// When the objects have to be listed anew, the list is brought into the store as it comes. Objects that have not changed
-// keep their entry; those that are not in the list are removed at its end, and subscribers are told of each. Until then
-// readers see what was there. An object that was replaced by another of the same name is one change, whose Old and New
-// have different UIDs.
+// When the reflector lists the objects again, it updates the store item by item. Unchanged objects keep their entries.
+// Objects that are missing from the list are removed at its end, and subscribers receive each deletion. Until then,
+// readers see the old objects. An object that was replaced by another one with the same name is one change, whose Old
+// and New have different UIDs.
 //
 // # Errors
 //
-// Before the first list has come to its end, the absence of an object means nothing: it is [ErrNotReady], and
-// [core.ErrNotFound] only afterwards. Trouble that heals itself is told by [Reflector.Health] and to the Config's OnError.
+// Until the first list is complete, a missing object is [ErrNotReady]; from then on, it is [core.ErrNotFound].
+// [Reflector.Health] returns errors from which the reflector recovers automatically; the Config's OnError receives
+// them, too.
 //
 // # Concurrency
 //
-// A [Reflector] and its [Store] are safe for concurrent use. The only goroutine is that of [Reflector.Run]'s caller.
+// A [Reflector] and its [Store] are safe for concurrent use. They start no goroutines: [Reflector.Run] does its work in
+// the goroutine of its caller.
 package reflector

@@ -57,12 +57,12 @@ func ExampleStore_Subscribe() {
 			return
 		}
 		if change.Type == core.Bookmark {
-			fmt.Println("these were there; from now on, changes")
+			fmt.Println("these existed; changes follow")
 			break
 		}
 		fmt.Println(change.Type, change.Ref)
 	}
 	// Output:
 	// ADDED prod/web
-	// these were there; from now on, changes
+	// these existed; changes follow
 }

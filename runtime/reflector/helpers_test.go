@@ -22,7 +22,7 @@ import (
 
 var errStop = errors.New("the test is over")
 
-// configMap returns an object; its value tells its states apart.
+// configMap returns an object whose value identifies its state.
 func configMap(ref, value string) *corev1.ConfigMap {
 	r := core.ParseObjectRef(ref)
 	return &corev1.ConfigMap{
@@ -49,7 +49,7 @@ func newServer(t testing.TB, encoding wire.Encoding, refs ...string) *fakesource
 	return s
 }
 
-// run runs a reflector in the test's bubble until the test ends, and waits until it has nothing to do.
+// run runs a reflector in the test's bubble until the test ends, and waits until it is idle.
 func run(t *testing.T, server *fakesource.Server) *reflector.Store[corev1.ConfigMap] {
 	t.Helper()
 	r := reflector.New[corev1.ConfigMap](server, nil)
@@ -57,7 +57,7 @@ func run(t *testing.T, server *fakesource.Server) *reflector.Store[corev1.Config
 	return r.Store()
 }
 
-// runUntilEnd returns a function that stops the reflector and returns the error of Run.
+// runUntilEnd runs a reflector, and returns a function that stops it and returns the error of Run.
 func runUntilEnd(t *testing.T, r *reflector.Reflector[corev1.ConfigMap]) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -71,7 +71,7 @@ func runUntilEnd(t *testing.T, r *reflector.Reflector[corev1.ConfigMap]) (stop f
 	}
 }
 
-// subscriber takes changes one at a time, when a test asks for them.
+// subscriber receives changes one at a time, when a test asks for them.
 type subscriber struct {
 	t      *testing.T
 	next   func() (reflector.Change, error, bool)
@@ -89,7 +89,7 @@ func subscribe(t *testing.T, store *reflector.Store[corev1.ConfigMap]) *subscrib
 	return &subscriber{t, next, cancel}
 }
 
-// want checks which changes come next; then none must wait.
+// want checks the next changes, and that no other change is queued.
 func (s *subscriber) want(changes ...string) {
 	s.t.Helper()
 	for _, want := range changes {
@@ -103,7 +103,7 @@ func (s *subscriber) want(changes ...string) {
 	}
 }
 
-// wantNothing checks that no change waits. The subscription ends with it.
+// wantNothing checks that no change is queued, and ends the subscription.
 func (s *subscriber) wantNothing() {
 	s.t.Helper()
 	go func() {
@@ -118,7 +118,7 @@ func (s *subscriber) wantNothing() {
 	}
 }
 
-// describe returns, for example, "Modified prod/a 1:first 2:second": the type, then UIDs and values of the states.
+// describe returns the type, and the UIDs and values of the states, such as "Modified prod/a 1:first 2:second".
 func describe(t testing.TB, c reflector.Change) string {
 	t.Helper()
 	out := string(c.Type)

@@ -24,8 +24,8 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// Whatever happens on the server and on the way to it, in the end the store and every subscriber know what the server
-// has.
+// TestModel checks that the store and every subscriber end up with the objects of the server, whatever happens on the
+// server and on the connection.
 func TestModel(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -61,9 +61,9 @@ func model(t *testing.T, ops []byte) {
 		m.store = r.Store()
 		stop := runUntilEnd(t, r)
 		m.follow(0)
-		m.follow(30 * time.Second) // between two changes: it is slow
+		m.follow(30 * time.Second) // a slow subscriber, with a pause after each change
 		for i, op := range ops {
-			if op == 199 { // the watch is given up, and begun anew
+			if op == 199 { // stop the run, and start a new one
 				if err := stop(); err != errStop {
 					t.Errorf("Run ended with %v", err)
 				}
@@ -91,7 +91,7 @@ type modelRun struct {
 	puts    int
 }
 
-// do does one thing to the server, or on the way to it.
+// do makes one change to the server, or to the connection.
 func (m *modelRun) do(op byte) {
 	obj := ref(fmt.Sprintf("%s/%d", []string{"prod", "dev"}[op%2], op%7))
 	switch {
@@ -100,7 +100,7 @@ func (m *modelRun) do(op byte) {
 		m.server.Put(configMap(obj.String(), fmt.Sprint(m.puts)))
 	case op < 150:
 		m.server.Delete(obj)
-	case op < 165: // replaced while nobody looks
+	case op < 165: // replace an object while the watch is cut
 		m.server.Delete(obj)
 		m.server.Put(configMap(obj.String(), "replaced"))
 	case op < 180:
@@ -133,7 +133,7 @@ func (m *modelRun) cut(op byte) {
 
 func (m *modelRun) behave(op byte) {
 	var calls int
-	often := func(err error) error { // two of three
+	often := func(err error) error { // fails two of three times
 		if calls++; calls%3 != 0 {
 			return err
 		}
@@ -157,7 +157,7 @@ func (m *modelRun) behave(op byte) {
 	m.server.Behave(b)
 }
 
-// check compares what all know.
+// check compares the server, the store and the subscribers.
 func (m *modelRun) check() {
 	m.t.Helper()
 	want := m.server.Objects()
@@ -180,13 +180,13 @@ func (m *modelRun) check() {
 			m.t.Errorf("subscriber %d (-server +subscriber):\n%s", i, diff)
 		}
 		if !f.synced {
-			m.t.Errorf("subscriber %d was told no Bookmark", i)
+			m.t.Errorf("subscriber %d received no Bookmark", i)
 		}
 		f.mu.Unlock()
 	}
 }
 
-// follow starts a subscriber that takes so long for each change.
+// follow starts a subscriber that pauses after each change.
 func (m *modelRun) follow(pace time.Duration) {
 	f := &folder{t: m.t, state: make(map[core.ObjectRef]wire.Head)}
 	m.folders = append(m.folders, f)
@@ -203,15 +203,15 @@ func (m *modelRun) follow(pace time.Duration) {
 	}()
 }
 
-// folder makes of changes what there is.
+// folder applies changes to a map of objects.
 type folder struct {
 	t      *testing.T
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	state  map[core.ObjectRef]wire.Head
 	synced bool
 }
 
-// take checks that a change fits to what the subscriber was told before.
+// take checks that a change is consistent with the previous ones.
 func (f *folder) take(c reflector.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -230,14 +230,14 @@ func (f *folder) take(c reflector.Change) {
 	switch c.Type {
 	case core.Added:
 		if was || c.Old.Len() != 0 {
-			f.t.Errorf("added %s, which was there", c.Ref)
+			f.t.Errorf("added %s, which already existed", c.Ref)
 		}
 	case core.Modified:
 		if !was || old != known || updated == known {
 			f.t.Errorf("modified %s from %v to %v, which was %v", c.Ref, old, updated, known)
 		}
 	case core.Bookmark:
-		f.t.Error("a Bookmark about an object")
+		f.t.Error("a Bookmark with an object")
 	case core.Deleted:
 		if was && old != known || c.New.Len() != 0 || c.Old.Len() == 0 {
 			f.t.Errorf("deleted %s from %v, which was %v", c.Ref, old, known)

@@ -19,24 +19,24 @@ import (
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// Watch says what is watched, and how.
+	// Watch says which objects to watch, and how.
 	Watch watcher.Config
 }
 
-// Reflector keeps a [Store] in step with a source. Make one with [New]. It is safe for concurrent use.
+// Reflector keeps a [Store] synced with a source. Create one with [New]. It is safe for concurrent use.
 type Reflector[K any] struct {
 	source watcher.Source
 	watch  watcher.Config
 	store  *Store[K]
-	pack   func(wire.Packed) (wire.Packed, error) // returns the lasting copy that the store keeps
+	pack   func(wire.Packed) (wire.Packed, error) // returns the copy that the store keeps
 
 	running sync.Mutex // held by Run
-	listing bool       // a list has begun and not come to its end; for Run alone
+	listing bool       // a list has begun and is not complete; used by Run only
 }
 
-// New returns a reflector whose store is empty until [Reflector.Run] fills it. K must be the kind of the source, or
-// metav1.PartialObjectMetadata: a client's feed then asks the server for metadata only, and the store keeps nothing else,
-// whatever the source sends.
+// New returns a reflector with an empty store, which [Reflector.Run] fills. K must be the kind of the source, or
+// metav1.PartialObjectMetadata. With the latter, a client's feed requests metadata only, and the store keeps only
+// metadata, whatever the source sends.
 func New[K any, P core.ObjectPtr[K]](src watcher.Source, o *Options) *Reflector[K] {
 	if o == nil {
 		o = &Options{}
@@ -57,11 +57,11 @@ func New[K any, P core.ObjectPtr[K]](src watcher.Source, o *Options) *Reflector[
 	}
 }
 
-// Store returns the store, always the same.
+// Store returns the reflector's store.
 func (r *Reflector[K]) Store() *Store[K] { return r.store }
 
-// Health returns the trouble that the reflector is in: why its last request failed, nil when something has come since.
-// It gets over it by itself; meanwhile the store has what it had.
+// Health returns the error of the reflector's last request, or nil if data has arrived since. The reflector recovers
+// automatically; until then the store keeps its objects.
 func (r *Reflector[K]) Health() error {
 	t := r.store.table
 	t.mu.RLock()
@@ -69,19 +69,19 @@ func (r *Reflector[K]) Health() error {
 	return t.trouble
 }
 
-// Ready waits until the present run, or else the next, has brought the store in step with the server: what the store
-// holds is then no older than that run. The error says what the trouble was.
+// Ready waits until the current run, or the next one, has synced the store with the server. Then no object in the store
+// is older than the start of that run. If ctx ends first, the error includes the last error of the reflector.
 func (r *Reflector[K]) Ready(ctx context.Context) error {
 	t := r.store.table
 	return r.store.awaitAll(ctx, func() bool { return t.current })
 }
 
-// errRunning is a mistake of the caller.
+// errRunning reports a mistake of the caller.
 var errRunning = errors.New("reflector: Run was called while it was running")
 
-// Run keeps the store in step until ctx ends, and returns the cause, or returns an error because the request can't be
-// sent at all. The store then stays as it is, and the next Run brings it up to date: what has not changed is kept, the
-// rest becomes changes. It must not be called while it runs.
+// Run keeps the store synced until ctx ends, and returns the cause. It returns another error if the request is invalid
+// and can't be sent. The store then keeps its objects, and the next Run updates it: unchanged objects keep their
+// entries, and subscribers receive the differences. Run must not be called while it is running.
 func (r *Reflector[K]) Run(ctx context.Context) error {
 	if !r.running.TryLock() {
 		return errRunning
@@ -113,12 +113,12 @@ func (r *Reflector[K]) Run(ctx context.Context) error {
 	return end
 }
 
-// take brings an event into the table. An error is about its object, which then stays as it was.
+// take applies an event to the table. An error concerns only its object, which keeps its old state.
 func (r *Reflector[K]) take(ev watcher.Event) error {
 	t := r.store.table
 	version := ev.Head.ResourceVersion
 	if r.listing && ev.Type != watcher.InitDone {
-		version = "" // versions come in no order until all are there
+		version = "" // the versions of a list are not in order
 	}
 	switch ev.Type {
 	case watcher.Init:
@@ -137,7 +137,7 @@ func (r *Reflector[K]) take(ev watcher.Event) error {
 	return nil
 }
 
-// put stores the object of an event, unless the table has it already.
+// put stores the object of an event, unless the table already has it.
 func (r *Reflector[K]) put(ev watcher.Event, version string) error {
 	t := r.store.table
 	old, ok, _ := t.get(ev.Head.Ref)
@@ -147,13 +147,13 @@ func (r *Reflector[K]) put(ev watcher.Event, version string) error {
 	}
 	object, err := r.pack(ev.Object)
 	if err != nil {
-		return fmt.Errorf("%s %s is passed over: %w", r.source.Resource(), ev.Head.Ref, err)
+		return fmt.Errorf("skip %s %s: %w", r.source.Resource(), ev.Head.Ref, err)
 	}
 	t.put(ev.Head.Ref, object, version)
 	return nil
 }
 
-// packMetadata returns a copy of the metadata of an object that owns its bytes, without managedFields.
+// packMetadata returns a copy of an object's metadata, without managedFields.
 func packMetadata(p wire.Packed) (wire.Packed, error) {
 	meta, err := p.Metadata()
 	if err != nil {
@@ -162,7 +162,7 @@ func packMetadata(p wire.Packed) (wire.Packed, error) {
 	return wire.Pack(&metav1.PartialObjectMetadata{ObjectMeta: *meta}, p.Encoding())
 }
 
-// unchanged reports whether a stored object is the one, at the version, that a head describes.
+// unchanged reports whether a stored object has the UID and the version of a head.
 func unchanged(old wire.Packed, now wire.Head) bool {
 	head, err := old.Head()
 	return err == nil && head.UID == now.UID && head.ResourceVersion == now.ResourceVersion && now.ResourceVersion != ""

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-func TestNothingIsLeftBehind(t *testing.T) {
+func TestTableReleasesNamespacesWaitersAndSubscriptions(t *testing.T) {
 	table := newTable()
 	ref := core.ObjectRef{Namespace: "prod", Name: "a"}
 	table.put(ref, wire.NewPacked(wire.JSON, []byte(`{}`)), "1")
@@ -43,7 +43,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-func TestBurstLeavesNoLargeQueueBehind(t *testing.T) {
+func TestQueueOfABurstIsReleased(t *testing.T) {
 	table := newTable()
 	s := table.subscribe()
 	for i := range 100 {
@@ -56,7 +56,7 @@ func TestBurstLeavesNoLargeQueueBehind(t *testing.T) {
 		}
 	}
 	if _, ok, _ := table.next(s); ok || s.queue != nil || s.byRef != nil {
-		t.Errorf("left behind: %d, %d", cap(s.queue), len(s.byRef))
+		t.Errorf("the queue has capacity %d and %d objects, want both released", cap(s.queue), len(s.byRef))
 	}
 }
 

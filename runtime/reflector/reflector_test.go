@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-func TestRelistKeepsWhatHasNotChanged(t *testing.T) {
+func TestRelistKeepsUnchangedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b", "prod/c")
 		r := reflector.New[corev1.ConfigMap](server, nil)
@@ -36,18 +36,18 @@ func TestRelistKeepsWhatHasNotChanged(t *testing.T) {
 		wantNames(t, r.Store(), nil, "prod/a", "prod/b", "prod/d")
 		after, _ := r.Store().Packed(ref("prod/a"))
 		if &before.Bytes()[0] != &after.Bytes()[0] {
-			t.Error("the entry of an object that has not changed was replaced")
+			t.Error("the entry of an unchanged object was replaced")
 		}
 	})
 }
 
-func TestRelistTellsWhatWasMissed(t *testing.T) {
+func TestRelistDeliversMissedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b", "prod/c", "prod/d")
 		r := reflector.New[corev1.ConfigMap](server, nil)
 		stop := runUntilEnd(t, r)
 		sub := subscribe(t, r.Store())
-		for range 5 { // the four objects, and the Bookmark
+		for range 5 { // four objects and the Bookmark
 			if _, err, _ := sub.next(); err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestRelistTellsWhatWasMissed(t *testing.T) {
 	})
 }
 
-func TestInterruptedListRemovesNothing(t *testing.T) {
+func TestInterruptedListRemovesNoObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b")
 		r := reflector.New[corev1.ConfigMap](server, nil)
@@ -91,14 +91,14 @@ func TestInterruptedListRemovesNothing(t *testing.T) {
 			},
 		})
 		runUntilEnd(t, r)
-		wantNames(t, r.Store(), nil, "prod/a", "prod/a0", "prod/b") // one list, half done
+		wantNames(t, r.Store(), nil, "prod/a", "prod/a0", "prod/b") // half of a list
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		wantNames(t, r.Store(), nil, "prod/a0", "prod/b")
 	})
 }
 
-func TestObjectThatWasListedAndDeletedInTheSameList(t *testing.T) {
+func TestObjectThatIsListedAndDeletedInTheSameListIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b")
 		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored})
@@ -110,7 +110,7 @@ func TestObjectThatWasListedAndDeletedInTheSameList(t *testing.T) {
 			t.Errorf("Len() = %d, want 1", n)
 		}
 		if rv := r.Store().ResourceVersion(); rv != "" {
-			t.Errorf("ResourceVersion() = %s though not all of it has come", rv)
+			t.Errorf("ResourceVersion() = %s of an incomplete list, want none", rv)
 		}
 		server.Delete(ref("prod/b"))
 		time.Sleep(time.Minute)
@@ -119,7 +119,7 @@ func TestObjectThatWasListedAndDeletedInTheSameList(t *testing.T) {
 	})
 }
 
-func TestEachRunIsReadyByItself(t *testing.T) {
+func TestReadyWaitsForEachRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")
 		r := reflector.New[corev1.ConfigMap](server, nil)
@@ -146,7 +146,7 @@ func TestEachRunIsReadyByItself(t *testing.T) {
 	})
 }
 
-func TestHealthTellsTheTroubleUntilItIsOver(t *testing.T) {
+func TestHealthReturnsTheLastErrorUntilRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON)
 		reported := make(chan error, 100)
@@ -160,20 +160,20 @@ func TestHealthTellsTheTroubleUntilItIsOver(t *testing.T) {
 		server.Cut(fakesource.Expired())
 		synctest.Wait()
 		if err := r.Health(); !errors.Is(err, core.ErrExpired) {
-			t.Errorf("Health() = %v, want the trouble", err)
+			t.Errorf("Health() = %v, want the error", err)
 		}
 		if err := <-reported; !errors.Is(err, core.ErrExpired) {
-			t.Errorf("reported %v, want the trouble", err)
+			t.Errorf("reported %v, want the error", err)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if err := r.Health(); err != nil {
-			t.Errorf("Health() = %v after it was over", err)
+			t.Errorf("Health() = %v after recovery", err)
 		}
 	})
 }
 
-func TestRunThatCanNeverWork(t *testing.T) {
+func TestInvalidRequestEndsRunAndAllWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON)
 		invalid := &request.InvalidError{Field: "namespace", Detail: "is empty"}
@@ -192,7 +192,7 @@ func TestRunThatCanNeverWork(t *testing.T) {
 		}
 		for range 2 {
 			if err := <-waiting; !errors.Is(err, invalid) {
-				t.Errorf("who waited is told %v, want %v", err, invalid)
+				t.Errorf("a waiter got %v, want %v", err, invalid)
 			}
 		}
 		if err := r.Store().WaitFor(t.Context(), "1"); !errors.Is(err, invalid) {
@@ -201,7 +201,7 @@ func TestRunThatCanNeverWork(t *testing.T) {
 		server.Behave(fakesource.Behaviour{})
 		runUntilEnd(t, r)
 		if err := r.Store().Ready(t.Context()); err != nil {
-			t.Errorf("after a Run that works: %v", err)
+			t.Errorf("after a successful Run: %v", err)
 		}
 		sub := subscribe(t, r.Store())
 		sub.want("BOOKMARK")
@@ -209,7 +209,7 @@ func TestRunThatCanNeverWork(t *testing.T) {
 	})
 }
 
-func TestRunTwiceAtATimeIsRefused(t *testing.T) {
+func TestConcurrentRunIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reflector.New[corev1.ConfigMap](newServer(t, wire.JSON), nil)
 		runUntilEnd(t, r)

@@ -17,11 +17,11 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/kinds"
 )
 
-// ErrNotReady is returned when a store does not know yet what there is. Wait for [Store.Ready].
-var ErrNotReady = errors.New("the store is not in step with the server yet")
+// ErrNotReady is returned by a store that has not completed its first list. Wait for [Store.Ready].
+var ErrNotReady = errors.New("the store is not synced yet")
 
-// Store holds the objects of one kind as they were on the server a moment ago. It is packed: it keeps each object's own
-// bytes without managedFields, and decodes a fresh object for whoever reads it, which is then the reader's own.
+// Store holds recent states of the objects of one kind. It is packed: it keeps each object as encoded bytes without
+// managedFields, and decodes a new object for each read, which the caller may change.
 //
 // It is safe for concurrent use.
 type Store[K any] struct {
@@ -30,21 +30,21 @@ type Store[K any] struct {
 	as       func(*K) core.Object
 }
 
-// SelectOptions say which objects of a store are wanted. The zero value of a field is its default.
+// SelectOptions select objects of a store. The zero value of a field is its default.
 type SelectOptions struct {
-	// Namespace is where the objects are. Default: everywhere.
+	// Namespace is the namespace of the objects. Default: all namespaces.
 	Namespace string
-	// LabelSelector is written as for the server, such as "app=web,tier!=cache". Default: all labels.
+	// LabelSelector is a label selector as in API requests, such as "app=web,tier!=cache". Default: all labels.
 	LabelSelector string
 }
 
-// Resource returns what the kind is called on the wire.
+// Resource returns the resource of the kind.
 func (s *Store[K]) Resource() core.Resource { return s.resource }
 
 // Get returns an object.
 //
-// Errors: [core.ErrNotFound]; [ErrNotReady] when the store does not hold the object, but has not been synced yet. A ref
-// that can't be one of the kind, because it lacks the namespace or has one that the kind does not have, is another error.
+// Errors: [core.ErrNotFound]; [ErrNotReady] if the store does not hold the object and is not synced yet. A ref that is
+// invalid for the kind, because it lacks a namespace or has one that it can't have, is another error.
 func (s *Store[K]) Get(ref core.ObjectRef) (*K, error) {
 	object, ok, ready := s.table.get(ref)
 	if ok {
@@ -61,7 +61,7 @@ func (s *Store[K]) Get(ref core.ObjectRef) (*K, error) {
 	return nil, fmt.Errorf("%s %s: %w", s.resource, ref, err)
 }
 
-// checkRef returns why a ref can't be one of the kind.
+// checkRef returns why a ref is invalid for the kind, or nil.
 func (s *Store[K]) checkRef(ref core.ObjectRef) error {
 	switch {
 	case ref.Name == "":
@@ -75,23 +75,23 @@ func (s *Store[K]) checkRef(ref core.ObjectRef) error {
 	return nil
 }
 
-// Has reports whether the store holds an object. It does not say why not: [Store.Get] tells an object that does not exist
-// from a store that is not synced yet and from a ref that can't be one of the kind.
+// Has reports whether the store holds an object. If it returns false, [Store.Get] returns the reason: the object does
+// not exist, the store is not synced yet, or the ref is invalid for the kind.
 func (s *Store[K]) Has(ref core.ObjectRef) bool {
 	_, ok, _ := s.table.get(ref)
 	return ok
 }
 
-// Packed returns an object as the store holds it, and whether it does, see [Store.Has]. The bytes last, and must not be
-// changed.
+// Packed returns an object in its packed form, and reports whether the store holds it; see [Store.Has]. The bytes stay
+// valid, and must not be changed.
 func (s *Store[K]) Packed(ref core.ObjectRef) (wire.Packed, bool) {
 	object, ok, _ := s.table.get(ref)
 	return object, ok
 }
 
-// All iterates over the objects in no particular order, as they were all together when the loop began. Each is decoded
-// when its turn comes. A namespace is read without looking at others. An object that can't be decoded ends the
-// sequence with an error that names it.
+// All iterates over a snapshot of the objects, which is taken when the loop begins. The order is not specified. Each
+// object is decoded when it is yielded. Selecting a namespace does not read other namespaces. If an object can't be
+// decoded, the sequence ends with an error that names the object.
 //
 // Errors: [ErrNotReady].
 func (s *Store[K]) All(o *SelectOptions) iter.Seq2[*K, error] {
@@ -128,7 +128,7 @@ func (s *Store[K]) All(o *SelectOptions) iter.Seq2[*K, error] {
 	}
 }
 
-// match decodes an object if it is selected.
+// match decodes an object if the selector matches it, and returns nil otherwise.
 func (s *Store[K]) match(object wire.Packed, selector labels.Selector) (*K, error) {
 	if !selector.Empty() {
 		meta, err := object.Metadata()
@@ -149,21 +149,21 @@ func (s *Store[K]) Len() int {
 	return s.table.count
 }
 
-// ResourceVersion returns the version that the store has come to; empty when it has not been in step yet.
+// ResourceVersion returns the resource version that the store has observed. It is empty until the store is synced.
 func (s *Store[K]) ResourceVersion() string {
 	s.table.mu.RLock()
 	defer s.table.mu.RUnlock()
 	return s.table.version
 }
 
-// Ready waits until the store has been in step with the server once. It then stays ready; what it has may become old
-// when the server can't be reached, see [Reflector.Health], or when nothing runs, see [Reflector.Ready]. The error says
-// what the trouble was.
+// Ready waits until the store has been synced once. From then on the store is ready, but its objects may become
+// outdated: when the server can't be reached, see [Reflector.Health], or when Run is not running, see
+// [Reflector.Ready]. If ctx ends first, the error includes the last error of the reflector.
 func (s *Store[K]) Ready(ctx context.Context) error {
 	return s.awaitAll(ctx, func() bool { return s.table.ready })
 }
 
-// awaitAll waits until cond, which is about a list that has come to its end, is true.
+// awaitAll waits until cond, which concerns a complete list, is true.
 func (s *Store[K]) awaitAll(ctx context.Context, cond func() bool) error {
 	if err := s.table.await(ctx, cond); err != nil {
 		return fmt.Errorf("wait for all %s: %w", s.resource, err)
@@ -171,12 +171,12 @@ func (s *Store[K]) awaitAll(ctx context.Context, cond func() bool) error {
 	return nil
 }
 
-// WaitFor waits until the store has seen a version, such as that of the answer to a write: what is read afterwards is at
-// least as new. Versions are compared as numbers, which Kubernetes 1.35 and later allow for one kind, see
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
+// WaitFor waits until the store has observed a resource version, such as that of the response to a write. Later reads
+// are at least as new. Versions are compared as numbers, which Kubernetes 1.35 and later allow for versions of one
+// kind; see https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 //
-// When the store holds only some of the objects, it does not see the others change; it then learns of their versions
-// from bookmarks, which servers send about once a minute.
+// A store that holds only some of the objects does not see changes of the others. It learns of those versions from
+// bookmarks, which servers send about once a minute.
 func (s *Store[K]) WaitFor(ctx context.Context, version string) error {
 	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
 		return fmt.Errorf("wait for %s: %w", s.resource, err)
@@ -187,7 +187,7 @@ func (s *Store[K]) WaitFor(ctx context.Context, version string) error {
 	return nil
 }
 
-// decode makes an object of its packed form, and fills in the TypeMeta that the server leaves out.
+// decode decodes a packed object, and sets the TypeMeta, which servers omit from the items of a list.
 func (s *Store[K]) decode(object wire.Packed) (*K, error) {
 	obj := new(K)
 	o := s.as(obj)

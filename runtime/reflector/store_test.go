@@ -41,7 +41,7 @@ func TestGetReturnsAFreshObjectOfItsKind(t *testing.T) {
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Errorf("Get (-want +got):\n%s", diff)
 					}
-					got.Data["value"] = "the reader's own" // and nobody else's
+					got.Data["value"] = "the reader's own" // must not affect other readers
 					got.Labels["value"] = "the reader's own"
 				}
 			})
@@ -66,7 +66,7 @@ func TestStoreFollowsTheServer(t *testing.T) {
 			t.Errorf("ResourceVersion() = %s, want 8", rv)
 		}
 		if !store.Has(ref("dev/b")) || store.Has(ref("prod/b")) || store.Has(ref("b")) {
-			t.Error("Has says other than Get")
+			t.Error("Has and Get disagree")
 		}
 		if p, ok := store.Packed(ref("dev/b")); !ok || !strings.Contains(string(p.Bytes()), `"name":"b"`) {
 			t.Errorf("Packed = %s, %v", p.Bytes(), ok)
@@ -104,7 +104,7 @@ func TestAllSelects(t *testing.T) {
 	}
 }
 
-func TestAllRefusesABadSelector(t *testing.T) {
+func TestAllRejectsAnInvalidSelector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for obj, err := range run(t, newServer(t, wire.JSON, "prod/a")).All(&reflector.SelectOptions{LabelSelector: "=,"}) {
 			if obj != nil || err == nil || !strings.HasPrefix(err.Error(), "select configmaps: ") {
@@ -125,7 +125,7 @@ func TestAllEndsAtBreak(t *testing.T) {
 	})
 }
 
-func TestAllShowsOneMoment(t *testing.T) {
+func TestAllIteratesOverASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "dev/a")
 		store := run(t, server)
@@ -135,7 +135,7 @@ func TestAllShowsOneMoment(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n++; obj.Data["value"] != "first" {
-				t.Errorf("%s is from after the loop began", core.RefOf(obj))
+				t.Errorf("%s has changed after the loop began", core.RefOf(obj))
 			}
 			server.Put(configMap("prod/a", "second"))
 			server.Put(configMap("dev/a", "second"))
@@ -163,13 +163,13 @@ func wantNames(t *testing.T, store *reflector.Store[corev1.ConfigMap], o *reflec
 	}
 }
 
-func TestAbsenceMeansNothingBeforeTheFirstList(t *testing.T) {
+func TestMissingObjectIsNotReadyBeforeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")
-		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored}) // the list does not come to its end
+		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored}) // the list is never complete
 		store := run(t, server)
 		if _, err := store.Get(ref("prod/a")); err != nil {
-			t.Errorf("Get of an object that has come: %v", err)
+			t.Errorf("Get of a listed object: %v", err)
 		}
 		_, err := store.Get(ref("prod/b"))
 		if !errors.Is(err, reflector.ErrNotReady) || errors.Is(err, core.ErrNotFound) {
@@ -227,7 +227,7 @@ func TestReadyWaitsForTheFirstList(t *testing.T) {
 	})
 }
 
-func TestReadyTellsTheTrouble(t *testing.T) {
+func TestErrorOfReadyIncludesTheLastError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON)
 		server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return fakesource.Status(403, "Forbidden") }})
@@ -236,9 +236,9 @@ func TestReadyTellsTheTrouble(t *testing.T) {
 		defer cancel()
 		err := store.Ready(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, core.ErrForbidden) {
-			t.Errorf("got %v, want the end of the context with the trouble", err)
+			t.Errorf("got %v, want the cause of the context and the last error", err)
 		}
-		if want := "wait for all configmaps: context deadline exceeded; the last trouble was: forbidden"; err.Error() != want {
+		if want := "wait for all configmaps: context deadline exceeded; the last error was: forbidden"; err.Error() != want {
 			t.Errorf("got  %v\nwant %v", err, want)
 		}
 	})
@@ -254,10 +254,10 @@ func TestWaitForReadsYourWrites(t *testing.T) {
 		}
 		obj, err := store.Get(ref("prod/a"))
 		if err != nil || obj.Data["value"] != "second" {
-			t.Errorf("got %v, %v, want what was written", obj, err)
+			t.Errorf("got %v, %v, want the written object", obj, err)
 		}
 		if err := store.WaitFor(t.Context(), "1"); err != nil {
-			t.Errorf("a version of long ago: %v", err)
+			t.Errorf("an old version: %v", err)
 		}
 		deleted := server.Delete(ref("prod/a"))
 		if err := store.WaitFor(t.Context(), deleted); err != nil {
@@ -287,7 +287,7 @@ func TestWaitForComparesVersionsAsNumbers(t *testing.T) {
 		for range 8 {
 			server.Tick()
 		}
-		store := run(t, server) // at 9
+		store := run(t, server) // at version 9
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := store.WaitFor(ctx, "10")
@@ -302,7 +302,7 @@ func TestWaitForComparesVersionsAsNumbers(t *testing.T) {
 	})
 }
 
-func TestManyWaitersEachForItsVersion(t *testing.T) {
+func TestEachWaiterWakesAtItsVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON)
 		store := run(t, server)
@@ -318,17 +318,17 @@ func TestManyWaitersEachForItsVersion(t *testing.T) {
 		for _, want := range []string{"2", "3", "4"} {
 			synctest.Wait()
 			if len(done) != 0 {
-				t.Fatalf("%s is there before its time", <-done)
+				t.Fatalf("%s was observed too early", <-done)
 			}
 			server.Put(configMap("prod/a", want))
 			if got := <-done; got != want {
-				t.Errorf("%s is there, want %s", got, want)
+				t.Errorf("%s was observed, want %s", got, want)
 			}
 		}
 	})
 }
 
-func TestARefThatCannotBeOfTheKindIsNotAMissingObject(t *testing.T) {
+func TestInvalidRefIsNotErrNotFound(t *testing.T) {
 	nodes, _ := core.ResourceOf[corev1.Node]()
 	maps := reflector.New[corev1.ConfigMap](newServer(t, wire.JSON), nil).Store()
 	machines := reflector.New[corev1.Node](fakesource.New(nodes, wire.JSON), nil).Store()
@@ -370,6 +370,6 @@ func TestARefThatCannotBeOfTheKindIsNotAMissingObject(t *testing.T) {
 		})
 	}
 	if maps.Has(ref("web")) || machines.Has(ref("prod/a")) {
-		t.Error("the stores have what they can't have")
+		t.Error("Has returns true for an invalid ref")
 	}
 }

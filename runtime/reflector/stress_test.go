@@ -18,8 +18,8 @@ import (
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// Everything at the same time, for the race detector: one server that changes, readers, waiters, and subscribers that come
-// and go.
+// TestConcurrentUse runs everything at the same time, for the race detector: a server with changes, readers, waiters,
+// and subscribers that start and stop.
 func TestConcurrentUse(t *testing.T) {
 	const writes, objects = 2000, 20
 	server := newServer(t, wire.Protobuf)
@@ -56,18 +56,18 @@ func TestConcurrentUse(t *testing.T) {
 	if err := store.WaitFor(ctx, server.Put(configMap("prod/last", "last"))); err != nil {
 		t.Fatal(err)
 	}
-	<-caughtUp // changes come in order, so that all others have come
+	<-caughtUp // changes are ordered, so all others have arrived
 	cancel(errStop)
 	watching.Wait()
 	if got, want := fmt.Sprint(followed.state), fmt.Sprint(server.Objects()); got != want {
-		t.Errorf("the subscriber knows %s, the server has %s", got, want)
+		t.Errorf("the subscriber has %s, the server has %s", got, want)
 	}
 	if err := r.Health(); err != nil {
 		t.Error(err)
 	}
 }
 
-// write changes objects, and reads back every tenth.
+// write changes objects, and reads every tenth back.
 func write(t *testing.T, server *fakesource.Server, store *reflector.Store[corev1.ConfigMap], writes, objects int) {
 	for i := range writes {
 		obj := fmt.Sprintf("prod/%d", i%objects)
@@ -109,7 +109,7 @@ func read(t *testing.T, store *reflector.Store[corev1.ConfigMap], times int) {
 	}
 }
 
-// comeAndGo subscribes until it knows what is there, again and again.
+// comeAndGo repeatedly subscribes until it has received the existing objects.
 func comeAndGo(t *testing.T, store *reflector.Store[corev1.ConfigMap], times int) {
 	for range times {
 		f := &folder{t: t, state: make(map[core.ObjectRef]wire.Head)}

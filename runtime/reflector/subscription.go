@@ -11,36 +11,38 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Change is what has happened to one object since the subscriber was told of it last.
+// Change is a change of one object since the last change that the subscriber received for it.
 type Change struct {
-	// Type is Added, Modified or Deleted. One Bookmark, which is about no object, tells that all that was there when
-	// the subscription began was told.
+	// Type is Added, Modified or Deleted, or Bookmark once: it concerns no object, and follows the last of the objects
+	// that existed when the subscription began.
 	Type core.EventType
 
 	Ref core.ObjectRef
 
-	// Old is the object as the subscriber was told of it last; nothing (see [wire.Packed.Len]) when it was not, or when
-	// it was told of its end. The end of an object comes even when nothing else of it was told; Old is then its last
-	// state. When Old and New have different UIDs, the old object was deleted, and New is another of the same name.
+	// Old is the last state of the object that the subscriber received. It is empty (see [wire.Packed.Len]) if the
+	// subscriber received none, or if it received the deletion. A deletion is delivered even if the subscriber received
+	// no other change of the object; Old is then the last state of the object. If Old and New have different UIDs, the
+	// old object was deleted and New is another object with the same name.
 	Old wire.Packed
 
-	// New is the object as it is now; nothing when it is deleted.
+	// New is the current state of the object. It is empty if the object is deleted.
 	New wire.Packed
 
-	// Initial is true for the Added of what was there when the subscription began.
+	// Initial is true for the Added changes of the objects that existed when the subscription began.
 	Initial bool
 }
 
-// Subscribe tells what is there, as Added, then a Bookmark, then each change as it comes. When the store has not
-// been in step with the server yet, the Bookmark comes when it is. No change that comes while the subscription begins is
-// lost or told twice.
+// Subscribe yields the existing objects as Added, then a Bookmark, then each change as it happens. If the store is not
+// synced yet, the Bookmark follows when it is. No change that happens while the subscription begins is lost or
+// delivered twice.
 //
-// The watch does not wait for slow subscribers. Changes of one object that were not told yet become one, from the oldest
-// Old to the newest New; so no more changes wait than there are objects. Deletes are always told. Changes of different
-// objects come in the order in which the first of each came. The packed objects last, and must not be changed.
+// A slow subscriber does not delay the watch. Undelivered changes of one object are merged into one, from the oldest
+// Old to the newest New, so the number of undelivered changes never exceeds the number of objects. Deletions are always
+// delivered. Changes of different objects are delivered in the order of the first undelivered change of each. The
+// packed objects stay valid, and must not be changed.
 //
-// The subscription begins when the sequence is ranged over, and ends with the loop. It yields an error only as its last
-// pair: the cause of ctx, or the error with which [Reflector.Run] has failed.
+// The subscription begins when the caller ranges over the sequence, and ends with the loop. The sequence yields an
+// error only as its last pair: the cause of ctx, or the error that [Reflector.Run] returned for an invalid request.
 func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		sub := s.table.subscribe()
@@ -68,25 +70,25 @@ func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
 	}
 }
 
-// subscription is what a subscriber was not told yet. It is changed with the table's lock held: for writing, by whoever
-// writes to the table; for reading, by its subscriber, which is one goroutine.
+// subscription holds the undelivered changes of a subscriber. It is changed with the table's lock held: the write lock
+// by writers of the table, the read lock by its subscriber, which is one goroutine.
 type subscription struct {
 	queue   []*pending
 	byRef   map[core.ObjectRef]*pending
-	synced  bool          // the Bookmark was queued or told
-	alerted chan struct{} // holds one token when there is something new
+	synced  bool          // the Bookmark was queued or delivered
+	alerted chan struct{} // has one token when there are new changes
 }
 
-// pending is a change that was not told yet. What the object is now is in the table.
+// pending is an undelivered change. The current state of the object is in the table.
 type pending struct {
 	ref     core.ObjectRef
-	old     wire.Packed // what the subscriber knows; the last state if unknown
-	unknown bool        // the subscriber was told nothing of the object, which came and went
+	old     wire.Packed // the last delivered state, or the last state of all if unknown
+	unknown bool        // no state was delivered: the object was created and deleted in the meantime
 	initial bool
-	synced  bool // it is not about an object: the subscriber was told all that was there
+	synced  bool // it is the Bookmark: all existing objects were delivered
 }
 
-// subscribe starts a subscription with all that is there.
+// subscribe starts a subscription with all existing objects.
 func (t *table) subscribe() *subscription {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,8 +115,8 @@ func (t *table) unsubscribe(s *subscription) {
 	delete(t.subscriptions, s)
 }
 
-// offer notes that an object has changed from what it was in the table, nothing when it was not there; gone tells that
-// it is there no more.
+// offer queues a change of an object. old is its state in the table before the change, or empty if it was not there.
+// gone reports that the object was deleted.
 func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 	p, ok := s.byRef[ref]
 	switch {
@@ -143,10 +145,10 @@ func (s *subscription) push(p *pending) {
 	s.alert()
 }
 
-// pop returns the change that came first, nil when there is none.
+// pop returns the oldest undelivered change, or nil.
 func (s *subscription) pop() *pending {
 	if len(s.queue) == 0 {
-		s.queue, s.byRef = nil, nil // a burst leaves no large map behind
+		s.queue, s.byRef = nil, nil // so that a burst does not leave a large map behind
 		return nil
 	}
 	p := s.queue[0]
@@ -158,7 +160,7 @@ func (s *subscription) pop() *pending {
 	return p
 }
 
-// alert tells the subscriber that there is something new.
+// alert notifies the subscriber of new changes.
 func (s *subscription) alert() {
 	select {
 	case s.alerted <- struct{}{}:
@@ -166,8 +168,8 @@ func (s *subscription) alert() {
 	}
 }
 
-// next returns the change that a subscriber is to be told of next. Without one it returns false, with an error when
-// there never will be one.
+// next returns the next change for a subscriber. If there is none, it returns false, with an error if there will never
+// be one.
 func (t *table) next(s *subscription) (Change, bool, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-func TestSubscriberIsToldWhatIsThereThenChanges(t *testing.T) {
+func TestSubscriberReceivesExistingObjectsThenChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")
 		sub := subscribe(t, run(t, server))
@@ -28,21 +28,21 @@ func TestSubscriberIsToldWhatIsThereThenChanges(t *testing.T) {
 	})
 }
 
-func TestSubscriberBeforeTheFirstList(t *testing.T) {
+func TestSubscriberBeforeTheFirstListReceivesTheBookmarkAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b")
 		r := reflector.New[corev1.ConfigMap](server, nil)
 		sub := subscribe(t, r.Store())
 		go func() {
 			synctest.Wait()
-			_ = r.Run(t.Context()) // the test ends before
+			_ = r.Run(t.Context()) // ends with the test
 		}()
 		sub.want("initial ADDED prod/a - uid-1=first", "initial ADDED prod/b - uid-2=first", "BOOKMARK")
 		sub.wantNothing()
 	})
 }
 
-func TestSubscriberOfAnEmptyStore(t *testing.T) {
+func TestSubscriberOfAnEmptyStoreReceivesTheBookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sub := subscribe(t, run(t, newServer(t, wire.JSON)))
 		sub.want("BOOKMARK")
@@ -50,12 +50,12 @@ func TestSubscriberOfAnEmptyStore(t *testing.T) {
 	})
 }
 
-// What a slow subscriber is told of one object.
+// TestChangesOfOneObjectBecomeOne checks what a slow subscriber receives for one object.
 func TestChangesOfOneObjectBecomeOne(t *testing.T) {
 	const a = "prod/a"
 	tests := []struct {
 		name  string
-		known bool // the subscriber was told of the object
+		known bool // the subscriber has received the object
 		ops   []string
 		want  []string
 	}{
@@ -100,7 +100,7 @@ func TestChangesOfOneObjectBecomeOne(t *testing.T) {
 	}
 }
 
-func TestObjectThatChangesWhileTheSubscriptionBegins(t *testing.T) {
+func TestChangeWhileTheSubscriptionBeginsIsDeliveredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b")
 		sub := subscribe(t, run(t, server))
@@ -121,7 +121,7 @@ func TestObjectThatChangesWhileTheSubscriptionBegins(t *testing.T) {
 	})
 }
 
-func TestSlowSubscriberStallsNobody(t *testing.T) {
+func TestSlowSubscriberDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")
 		store := run(t, server)
@@ -132,7 +132,7 @@ func TestSlowSubscriberStallsNobody(t *testing.T) {
 			server.Put(configMap("prod/a", string(rune('a'+i%2))))
 			synctest.Wait()
 			if c, err, _ := fast.next(); err != nil || c.Type != core.Modified {
-				t.Fatalf("the fast one gets %v, %v", c, err)
+				t.Fatalf("the fast subscriber got %v, %v", c, err)
 			}
 		}
 		slow.want("BOOKMARK", "MODIFIED prod/a uid-1=first uid-1=b")
@@ -145,7 +145,7 @@ func TestSubscriptionEndsWithTheLoop(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")
 		store := run(t, server)
 		changes := store.Subscribe(t.Context())
-		for range 2 { // each loop is a subscription of its own
+		for range 2 { // each loop is a new subscription
 			n := 0
 			for c, err := range changes {
 				if err != nil {

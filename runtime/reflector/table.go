@@ -13,27 +13,28 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// table is the part of a store that does not depend on the kind: the packed objects, and who wants to know of changes.
-// One goroutine writes to it, any number read.
+// table is the part of a store that does not depend on the kind: the packed objects, the subscriptions and the waiters.
+// It has one writer, and any number of readers.
 type table struct {
-	mu sync.RWMutex // guards all below
+	mu sync.RWMutex // guards the fields below
 
-	// By namespace, then by name: each namespace's string is held once, and one namespace can be read without the others.
+	// Objects by namespace and name. Each namespace's string is stored once, and one namespace can be read without the
+	// others.
 	objects map[string]map[string]entry
 	count   int
 
-	list    uint32 // counts the lists; entries of an earlier one were not in the last
-	version string // that the table has come to
-	ready   bool   // a list has come to its end once
-	current bool   // a list of the present run has come to its end
-	trouble error  // why there is nothing new; nil when all is well
-	failed  error  // why there never will be
+	list    uint32 // counts the lists; the entries with an older number were not in the last list
+	version string // the resource version that the table has observed
+	ready   bool   // a list has been completed
+	current bool   // a list of the current run has been completed
+	trouble error  // the error of the last request; nil if data has arrived since
+	failed  error  // the error that ended the run permanently
 
 	subscriptions map[*subscription]struct{}
 	waiters       []*waiter
 }
 
-// entry is one object: its own bytes, and the last list that it was in.
+// entry is an object in packed form, and the last list that contained it.
 type entry struct {
 	object wire.Packed
 	list   uint32
@@ -46,7 +47,7 @@ func newTable() *table {
 	}
 }
 
-// get returns an object, and whether what the table holds is complete.
+// get returns an object, and whether the table has been completed by a list.
 func (t *table) get(ref core.ObjectRef) (object wire.Packed, ok, ready bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -54,7 +55,8 @@ func (t *table) get(ref core.ObjectRef) (object wire.Packed, ok, ready bool) {
 	return e.object, ok, t.ready
 }
 
-// snapshot returns the objects of a namespace, or all of them when it is empty, and whether that is complete.
+// snapshot returns the objects of a namespace, or all objects if it is empty, and whether the table has been completed
+// by a list.
 func (t *table) snapshot(namespace string) (objects []wire.Packed, ready bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -76,14 +78,14 @@ func appendObjects(dst []wire.Packed, objects map[string]entry) []wire.Packed {
 	return dst
 }
 
-// beginList starts a list, which may replace one that has not come to its end.
+// beginList starts a list. It may replace an incomplete one.
 func (t *table) beginList() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.list++
 }
 
-// endList removes what was not in the list.
+// endList removes the objects that were not in the list.
 func (t *table) endList(version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +110,7 @@ func (t *table) sweep() {
 	}
 }
 
-// put stores an object, of which it keeps the bytes, and notes that the table has come to a version.
+// put stores an object, whose bytes it keeps, and records the observed version.
 func (t *table) put(ref core.ObjectRef, object wire.Packed, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +130,7 @@ func (t *table) put(ref core.ObjectRef, object wire.Packed, version string) {
 	}
 }
 
-// keep notes that an object, if it is there, is in the list and as it was, and that the table has come to a version.
+// keep marks an object, if the table has it, as unchanged and present in the list, and records the observed version.
 func (t *table) keep(ref core.ObjectRef, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +141,7 @@ func (t *table) keep(ref core.ObjectRef, version string) {
 	}
 }
 
-// drop removes an object, and notes that the table has come to a version.
+// drop removes an object, and records the observed version.
 func (t *table) drop(ref core.ObjectRef, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,7 +151,7 @@ func (t *table) drop(ref core.ObjectRef, version string) {
 	}
 }
 
-// remove removes an entry; t.mu is locked.
+// remove removes an entry. The caller holds t.mu.
 func (t *table) remove(ref core.ObjectRef, e entry) {
 	objects := t.objects[ref.Namespace]
 	delete(objects, ref.Name)
@@ -162,15 +164,14 @@ func (t *table) remove(ref core.ObjectRef, e entry) {
 	}
 }
 
-// see notes that the table has come to a version.
+// see records an observed version.
 func (t *table) see(version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.advance(version)
 }
 
-// advance notes that something has come from the server, and which version, unless empty, the table has come to by it;
-// t.mu is locked.
+// advance clears the trouble, and records the observed version unless it is empty. The caller holds t.mu.
 func (t *table) advance(version string) {
 	if version != "" {
 		t.version = version
@@ -179,21 +180,21 @@ func (t *table) advance(version string) {
 	t.wake()
 }
 
-// setTrouble notes why there is nothing new.
+// setTrouble records the error of a request.
 func (t *table) setTrouble(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trouble = err
 }
 
-// endRun notes that nothing keeps the table in step any more.
+// endRun records that the run has ended.
 func (t *table) endRun() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.current = false
 }
 
-// setFailed notes that there never will be anything new, or, with nil, that there may be again.
+// setFailed records the error that ended the run permanently, or clears it with nil.
 func (t *table) setFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,7 +205,7 @@ func (t *table) setFailed(err error) {
 	}
 }
 
-// hasSeen reports whether the table has come to a version.
+// hasSeen reports whether the table has observed a version.
 func (t *table) hasSeen(version string) bool {
 	c, err := resourceversion.CompareResourceVersion(t.version, version)
 	return err == nil && c >= 0

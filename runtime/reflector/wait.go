@@ -11,11 +11,11 @@ import (
 
 // waiter waits for a state of the table.
 type waiter struct {
-	cond func() bool   // called with the table locked
-	done chan struct{} // closed when cond is true, or never will be
+	cond func() bool   // called with the table's lock held
+	done chan struct{} // closed when cond is true, or when it will never be
 }
 
-// await waits until cond, which is called with t.mu locked, is true.
+// await waits until cond is true. cond is called with t.mu held.
 func (t *table) await(ctx context.Context, cond func() bool) error {
 	w := &waiter{cond: cond, done: make(chan struct{})}
 	t.mu.Lock()
@@ -35,12 +35,12 @@ func (t *table) await(ctx context.Context, cond func() bool) error {
 	case t.failed != nil:
 		return t.failed
 	case t.trouble != nil:
-		return fmt.Errorf("%w; the last trouble was: %w", context.Cause(ctx), t.trouble)
+		return fmt.Errorf("%w; the last error was: %w", context.Cause(ctx), t.trouble)
 	}
 	return context.Cause(ctx)
 }
 
-// wake wakes those who have waited for what is true now, or never will be; t.mu is locked.
+// wake wakes the waiters whose condition is true, and all of them after a permanent failure. The caller holds t.mu.
 func (t *table) wake() {
 	if len(t.waiters) == 0 {
 		return
