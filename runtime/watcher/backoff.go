@@ -14,13 +14,13 @@ import (
 const (
 	firstDelay   = 800 * time.Millisecond
 	longestDelay = 30 * time.Second
-	quiet        = 2 * time.Minute // without a failure, after which delays start over
+	quiet        = 2 * time.Minute // the time without a failure after which the delay is reset
 )
 
-// backoff says how long to wait after a failure. Its zero value is one without failures.
+// backoff computes the delay after a failure. The zero value is the state without failures.
 type backoff struct {
 	delay time.Duration
-	last  time.Time // when the last failure was
+	last  time.Time // the time of the last failure
 }
 
 // next returns the back-off after a failure, and the delay before jitter.
@@ -34,7 +34,7 @@ func (b backoff) next(now time.Time) (backoff, time.Duration) {
 	return b, b.delay
 }
 
-// jitter makes a delay longer at random, up to twice as long, so that many watchers do not come back together.
+// jitter returns a random delay from d to twice d, so that many watchers do not retry at the same time.
 func jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -42,7 +42,7 @@ func jitter(d time.Duration) time.Duration {
 	return d + rand.N(d)
 }
 
-// pause waits, or returns the cause for which ctx ended.
+// pause waits for d. If ctx ends first, it returns the cause.
 func pause(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestBackoffDoublesUpToItsLimitAndStartsOverWhenQuiet(t *testing.T) {
+func TestBackoffDoublesUpToItsLimitAndResetsAfterAPause(t *testing.T) {
 	var b backoff
 	var got []time.Duration
 	at := now

@@ -15,23 +15,23 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// How long nothing may come from the server before a request is given up.
+// The time without any data from the server after which a request is cancelled.
 const (
-	// While a list is sent in pages. The server itself gives up after a minute, see --request-timeout of
+	// For a paged list. The server's own timeout is one minute, see --request-timeout of
 	// https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/.
 	pageSilence = 2 * time.Minute
 
-	// While a streaming list is sent. A busy server may let the request wait for up to a quarter of its minute.
+	// For a streaming list. A busy server may queue the request for up to a quarter of its one-minute timeout.
 	streamSilence = 20 * time.Second
 
-	// While watching, after the server should have ended the watch.
+	// For a watch, after the time at which the server should have ended it.
 	watchSilence = 10 * time.Second
 )
 
-// errBreak tells the source that the consumer has broken out of its loop.
+// errBreak reports to the source that the consumer has left its loop.
 var errBreak = errors.New("break")
 
-// driver runs the requests of a sequence, in the goroutine of its consumer.
+// driver sends the requests of a sequence, in the goroutine of its consumer.
 type driver struct {
 	src    Source
 	config Config
@@ -39,7 +39,7 @@ type driver struct {
 	state  state
 }
 
-// run returns why it ended; nil when the consumer did it.
+// run returns the reason why it ended, or nil if the consumer has left its loop.
 func (d *driver) run(ctx context.Context) error {
 	for {
 		out, err := d.request(ctx)
@@ -57,7 +57,7 @@ func (d *driver) run(ctx context.Context) error {
 	}
 }
 
-// request opens the request that the state asks for and runs it to its end.
+// request sends the request of the current phase, and reads the response to its end.
 func (d *driver) request(parent context.Context) (output, error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -72,7 +72,7 @@ func (d *driver) request(parent context.Context) (output, error) {
 // list reads one page.
 func (d *driver) list(ctx, parent context.Context, w *watchdog) (output, error) {
 	w.allow(pageSilence)
-	var stop error // why each has ended the reading
+	var stop error // why each stopped reading
 	meta, err := d.src.List(ctx, d.listOptions(), func(p wire.Packed) error {
 		w.pause()
 		if parent.Err() != nil {
@@ -109,7 +109,7 @@ func (d *driver) listOptions() *request.ListOptions {
 	return o
 }
 
-// watch reads one watch, which may begin as a streaming list.
+// watch reads one watch, which may begin with a streaming list.
 func (d *driver) watch(ctx, parent context.Context, w *watchdog) (output, error) {
 	o := d.watchOptions()
 	start := time.Now()
@@ -163,7 +163,7 @@ func (d *driver) silence(o *request.WatchOptions) time.Duration {
 	return o.Timeout + watchSilence
 }
 
-// event takes an event of a watch.
+// event handles an event of a watch.
 func (d *driver) event(ev wire.Event) (output, error) {
 	switch ev.Type {
 	case core.Added, core.Modified:
@@ -185,20 +185,20 @@ func (d *driver) event(ev wire.Event) (output, error) {
 	return output{}, nil
 }
 
-// object takes an object. One that can't be identified is passed over.
+// object handles an object. An object without an identity is skipped.
 func (d *driver) object(kind inputKind, p wire.Packed) (output, error) {
 	head, err := p.Head()
 	if err == nil && head.Ref.Name == "" {
-		err = errors.New("it has no name")
+		err = errors.New("the name is empty")
 	}
 	if err != nil {
-		d.trouble(fmt.Errorf("one of the %s is passed over: %w", d.src.Resource(), err))
+		d.trouble(fmt.Errorf("skip an object of %s: %w", d.src.Resource(), err))
 		return output{}, nil
 	}
 	return d.take(input{kind: kind, rv: head.ResourceVersion}, Event{Head: head, Object: p})
 }
 
-// take runs a step and hands its event to the consumer. The state moves on only when the consumer has taken that.
+// take runs a step and yields its event to the consumer. The state changes only if the consumer continues its loop.
 func (d *driver) take(in input, ev Event) (output, error) {
 	next, out := d.state.step(in)
 	if out.init && !d.yield(Event{Type: Init}, nil) {
@@ -220,20 +220,20 @@ func (d *driver) take(in input, ev Event) (output, error) {
 	return out, out.fatal
 }
 
-// ending returns the input that the end of a request is. The error is nil when the server ended it in good order.
+// ending returns the input for the end of a request. The error is nil if the server ended the request normally.
 func (d *driver) ending(w *watchdog, err error) input {
 	in := input{kind: gotEnd, err: err, now: time.Now()}
 	switch {
 	case w.fired():
 		in.kind = gotSilence
-		in.err = fmt.Errorf("watch %s: nothing has come from the server for %v", d.src.Resource(), w.limit)
+		in.err = fmt.Errorf("watch %s: no data from the server for %v", d.src.Resource(), w.limit)
 	case err != nil:
 		in.kind = gotError
 	}
 	return in
 }
 
-// over takes the end of a request.
+// over handles the end of a request.
 func (d *driver) over(in input) (output, error) {
 	return d.take(in, Event{})
 }

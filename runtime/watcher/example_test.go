@@ -35,7 +35,7 @@ func ExampleWatch() {
 			return
 		}
 		if core.InitialEventsEnd(ev.Object) {
-			fmt.Println("these were there; from now on, changes")
+			fmt.Println("these existed; changes follow")
 			break
 		}
 		fmt.Println(ev.Type, ev.Object.Name)
@@ -43,13 +43,13 @@ func ExampleWatch() {
 	// Output:
 	// ADDED db
 	// ADDED web
-	// these were there; from now on, changes
+	// these existed; changes follow
 }
 
 func ExampleEvents() {
 	ctx := context.Background()
 	src := exampleSource() // kube.Namespaced[corev1.ConfigMap](client, "prod").Feed()
-	config := &watcher.Config{OnError: func(err error) { fmt.Println("going on after:", err) }}
+	config := &watcher.Config{OnError: func(err error) { fmt.Println("recovering from:", err) }}
 	for ev, err := range watcher.Events(ctx, src, config) {
 		if err != nil {
 			fmt.Println(err)

@@ -40,19 +40,19 @@ func newServer(t testing.TB, names ...string) *fakesource.Server {
 	return s
 }
 
-// recorder runs a watcher beside a test, in its bubble, and writes down what it does.
+// recorder runs a watcher in the bubble of a test, and records its events, requests and errors.
 type recorder struct {
 	t      *testing.T
 	server *fakesource.Server
 	stop   context.CancelCauseFunc
 	ended  chan error // gets the error that the sequence has ended with
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	events []string
 	errs   []error
 }
 
-// record starts a watcher. It is stopped when the test ends.
+// record starts a watcher that is stopped when the test ends.
 func record(t *testing.T, server *fakesource.Server, config watcher.Config) *recorder {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -67,7 +67,7 @@ func record(t *testing.T, server *fakesource.Server, config watcher.Config) *rec
 		for ev, err := range watcher.Events(ctx, server, &config) {
 			if err != nil {
 				last = err
-				continue // were there another pair, the next error would replace this one
+				continue // another pair after the error would replace it
 			}
 			r.mu.Lock()
 			r.events = append(r.events, describe(ev))
@@ -95,7 +95,7 @@ func describe(ev watcher.Event) string {
 	return fmt.Sprintf("%s %s@%s", ev.Type, ev.Head.Ref.Name, ev.Head.ResourceVersion)
 }
 
-// want checks what has happened since it was called last, separated by commas.
+// want checks the events and requests since the last call, separated by commas.
 func (r *recorder) want(events, requests string) {
 	r.t.Helper()
 	synctest.Wait()
@@ -110,7 +110,7 @@ func (r *recorder) want(events, requests string) {
 	r.events = nil
 }
 
-// wantErrors checks which errors were reported since it was called last: each must match its target, or hold its text.
+// wantErrors checks the errors that were reported since the last call: each must match its target, or contain its text.
 func (r *recorder) wantErrors(targets ...any) {
 	r.t.Helper()
 	synctest.Wait()

@@ -13,59 +13,59 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// This file is the watcher's whole behaviour: a pure step from a state and an input to the next state and what to do.
-// The driver opens the request that the state asks for, turns what comes back into inputs, and does what outputs say.
+// This file has the watcher's whole behaviour: a pure step from a state and an input to the next state and an output.
+// The driver sends the request of the state's phase, turns the response into inputs, and executes the outputs.
 
-// phase is which request is open, or is opened next.
+// phase is the kind of the current request, or of the next one.
 type phase uint8
 
 const (
-	streaming phase = iota // a watch that sends the objects that are there first, then a bookmark, then changes
-	paging                 // a list, page by page
-	watching               // a watch for the changes after state.rv
+	streaming phase = iota // a watch that sends the existing objects, then a bookmark, then changes
+	paging                 // a paged list
+	watching               // a watch of the changes after state.rv
 )
 
 const (
-	// A watch that ends before this without telling anything new has failed: the minWatchDuration of client-go.
+	// A watch that ends earlier and without a new version has failed. It is the minWatchDuration of client-go.
 	shortest = time.Second
 
-	// After so many failed streaming lists in a row the objects are listed in pages for once, and after so many failed
-	// watches in a row they are listed anew, in case that the failures have a reason that is not known here.
+	// After this number of consecutive failures of streaming lists, the next list is paged; after this number of
+	// consecutive failures of watches, the objects are listed again, in case the cause is unknown to this package.
 	mostStreams = 3
 	mostWatches = 10
 )
 
-// state is what the watcher knows between two inputs. Its zero value is the start.
+// state is the watcher's state between two inputs. The zero value is the initial state.
 type state struct {
 	phase phase
-	begun bool // the consumer was told Init, and is waiting for InitDone
+	begun bool // the consumer has received Init, but not InitDone
 
-	rv    string // the newest version that the consumer knows of; in paging, the version of the list
+	rv    string // the newest version that the consumer has received; while paging, the version of the list
 	moved bool   // rv has changed since the watch was opened
 
 	token string // of the next page
-	whole bool   // the token of a page has expired: list without pages, so that none is needed
-	paged bool   // for good: the server does not do streaming lists
+	whole bool   // a continue token has expired: list without pages, which needs no token
+	paged bool   // permanently: the server does not support streaming lists
 
-	failures int // in a row
+	failures int // consecutive
 	backoff  backoff
 }
 
-// inputKind is what came back from a request.
+// inputKind is the kind of an input.
 type inputKind uint8
 
 const (
 	gotObject   inputKind = iota // an item of a page, or an object that was added or modified
 	gotDelete                    // an object that was deleted
-	gotBookmark                  // only a version
+	gotBookmark                  // a version without an object
 	gotStart                     // the bookmark that ends the initial events of a streaming list
-	gotPage                      // the end of a page, and of the request
+	gotPage                      // the end of a page and of its request
 	gotEnd                       // the server ended the watch
-	gotSilence                   // nothing came for too long; the driver has ended the request
-	gotError                     // the request has failed
+	gotSilence                   // no data for too long; the driver has cancelled the request
+	gotError                     // the request failed
 )
 
-// input is something that came back from the open request.
+// input is a part of the response to the current request.
 type input struct {
 	kind  inputKind
 	rv    string        // of the object, the bookmark or the list
@@ -75,29 +75,29 @@ type input struct {
 	lived time.Duration // gotEnd, gotError: how long the request was open
 }
 
-// output is what the driver does about an input.
+// output is what the driver has to do after an input.
 type output struct {
-	init    bool          // tell the consumer Init
-	emit    EventType     // then tell it this about the input's object or version, unless zero
-	done    bool          // the request is over: open the one that the new state asks for
+	init    bool          // emit Init
+	emit    EventType     // then emit this for the input's object or version, unless zero
+	done    bool          // the request is over: send the next one, according to the new state
 	trouble error         // report it
-	delay   time.Duration // wait so long, and a random time up to as long again, before the next request
-	atLeast time.Duration // but not less than this, because the server asked for it
-	fatal   error         // stop: it will never work
+	delay   time.Duration // wait for this time and a random time up to the same length before the next request
+	atLeast time.Duration // but at least for this time: the server's Retry-After
+	fatal   error         // stop: all further requests would fail
 }
 
-// fault is a trouble that the step has found, rather than the source.
+// fault is an error that the step detects, not the source.
 type fault string
 
 func (f fault) Error() string { return string(f) }
 
 const (
-	errNoVersion fault = "the server sent no resource version, so that it can't be watched from there"
-	errNoStart   fault = "the server ended a streaming list before its end; going on with paged lists"
-	errShort     fault = "the server ended the watch at once"
+	errNoVersion fault = "the server sent no resource version: a watch can't start after it"
+	errNoStart   fault = "the server ended a streaming list before it was complete: falling back to paged lists"
+	errShort     fault = "the server ended the watch immediately"
 )
 
-// step returns the state after an input, and what to do about the input.
+// step returns the state after an input, and the output.
 func (s state) step(in input) (state, output) {
 	switch over := in.kind == gotEnd || in.kind == gotSilence || in.kind == gotError; {
 	case over && isFatal(in.err):
@@ -116,8 +116,8 @@ func (s state) step(in input) (state, output) {
 	return s.initial(in)
 }
 
-// initial takes what comes before all that is there has come. In a streaming list it may change meanwhile. Versions
-// come in no order, so that none is taken before the last.
+// initial handles the inputs of a list until it is complete. Objects may change during a streaming list. Versions are
+// not in order, so only the last one counts.
 func (s state) initial(in input) (state, output) {
 	out := output{init: !s.begun}
 	switch in.kind {
@@ -141,7 +141,7 @@ func (s state) initial(in input) (state, output) {
 	return s, out
 }
 
-// page takes the end of a page.
+// page handles the end of a page.
 func (s state) page(in input) (state, output) {
 	if s.phase != paging {
 		return s, output{done: true}
@@ -149,7 +149,7 @@ func (s state) page(in input) (state, output) {
 	out := output{init: !s.begun, done: true}
 	s.begun = true
 	if s.token == "" {
-		s.rv = in.rv // all pages show the state at the version of the first
+		s.rv = in.rv // all pages have the state of the first page's version
 	}
 	if in.token != "" {
 		s.token = in.token
@@ -162,7 +162,7 @@ func (s state) page(in input) (state, output) {
 	return state{phase: watching, rv: s.rv, paged: s.paged, backoff: s.backoff}, out
 }
 
-// change takes an event of a watch.
+// change handles an event of a watch.
 func (s state) change(in input) (state, output) {
 	if in.rv != "" && in.rv != s.rv {
 		s.rv, s.moved, s.failures = in.rv, true, 0
@@ -177,7 +177,7 @@ func (s state) change(in input) (state, output) {
 	}
 }
 
-// streamOver takes the end of a streaming list before its last object.
+// streamOver handles the end of an incomplete streaming list.
 func (s state) streamOver(in input) (state, output) {
 	s.begun = false
 	switch {
@@ -198,7 +198,7 @@ func (s state) streamOver(in input) (state, output) {
 	return s, out
 }
 
-// pageOver takes the failure of a list.
+// pageOver handles the failure of a paged list.
 func (s state) pageOver(in input) (state, output) {
 	expired := s.token != "" && gone(in.err)
 	s.begun, s.token = false, ""
@@ -209,7 +209,7 @@ func (s state) pageOver(in input) (state, output) {
 	return s.fail(in.now, in.err)
 }
 
-// watchOver takes the end of a watch.
+// watchOver handles the end of a watch.
 func (s state) watchOver(in input) (state, output) {
 	worked := s.moved || in.lived >= shortest
 	s.moved = false
@@ -230,7 +230,7 @@ func (s state) watchOver(in input) (state, output) {
 	return s, out
 }
 
-// list returns the state that lists anew.
+// list returns the state that lists the objects again.
 func (s state) list() state {
 	if s.paged {
 		return state{phase: paging, paged: true, backoff: s.backoff}
@@ -238,7 +238,7 @@ func (s state) list() state {
 	return state{phase: streaming, backoff: s.backoff}
 }
 
-// fail counts a failure and waits before the next request.
+// fail counts a failure, and waits before the next request.
 func (s state) fail(now time.Time, err error) (state, output) {
 	s.failures++
 	out := output{done: true, trouble: err}
@@ -247,7 +247,7 @@ func (s state) fail(now time.Time, err error) (state, output) {
 	return s, out
 }
 
-// isFatal reports whether no request will ever work: the client refuses to send it.
+// isFatal reports whether all requests would fail, because the client rejects them as invalid.
 func isFatal(err error) bool {
 	if _, ok := errors.AsType[*request.InvalidError](err); ok {
 		return true
@@ -256,17 +256,17 @@ func isFatal(err error) bool {
 	return ok
 }
 
-// rejected reports whether the server refuses to do a streaming list, as those without the feature do.
+// rejected reports whether the server rejects a streaming list, as servers without the feature do.
 func rejected(err error) bool {
 	return errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrBadRequest) || errors.Is(err, core.ErrMethodNotAllowed)
 }
 
-// gone reports whether a version or a continue token is too old.
+// gone reports whether a version or a continue token has expired.
 func gone(err error) bool {
 	return errors.Is(err, core.ErrExpired) || errors.Is(err, core.ErrGone)
 }
 
-// resumable reports whether an error says nothing against watching again from the same version.
+// resumable reports whether a watch can resume from the same version after an error.
 func resumable(err error) bool {
 	if tooNew(err) {
 		return false
@@ -285,13 +285,14 @@ func resumable(err error) bool {
 	return false
 }
 
-// tooNew reports whether the server has not come to the version yet; it may never, when it was restored from a backup.
+// tooNew reports whether the server has not reached the version yet. After a restore from a backup, it may never reach
+// it.
 func tooNew(err error) bool {
 	_, ok := core.CauseOf(err, metav1.CauseTypeResourceVersionTooLarge)
 	return ok
 }
 
-// broken reports whether the connection failed, not the request.
+// broken reports whether the connection failed, rather than the request.
 func broken(err error) bool {
 	_, answered := errors.AsType[*core.StatusError](err)
 	return !answered && core.IsRetryable(err)

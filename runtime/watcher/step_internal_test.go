@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	// now is when the inputs of the tables come, and failed the back-off after a first failure then.
+	// now is the time of the inputs, and failed the back-off after a first failure at that time.
 	now    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	failed = backoff{delay: firstDelay, last: now}
 
@@ -42,7 +42,7 @@ func status(code int32, reason metav1.StatusReason) *core.StatusError {
 // trouble is the output after a first failure.
 func trouble(err error) output { return output{done: true, trouble: err, delay: firstDelay} }
 
-// cell is one state and input, and what must come of them.
+// cell is a state and an input, and the expected state and output.
 type cell struct {
 	name string
 	from state
@@ -85,16 +85,16 @@ func TestStepStreaming(t *testing.T) {
 		{"the end of the watch", begun, input{kind: gotEnd}, state{phase: paging, paged: true, rv: "1", failures: 1, backoff: failed}, trouble(errNoStart)},
 		{"silence", begun, input{kind: gotSilence, err: errUnknown}, state{phase: paging, paged: true, rv: "1"}, output{done: true, trouble: errUnknown}},
 		{"refused as invalid", state{}, input{kind: gotError, err: status(422, "")}, state{phase: paging, paged: true}, output{done: true}},
-		{"refused as bad", state{}, input{kind: gotError, err: status(400, "")}, state{phase: paging, paged: true}, output{done: true}},
-		{"refused as no method", state{}, input{kind: gotError, err: status(405, "")}, state{phase: paging, paged: true}, output{done: true}},
+		{"refused as a bad request", state{}, input{kind: gotError, err: status(400, "")}, state{phase: paging, paged: true}, output{done: true}},
+		{"refused as an unsupported method", state{}, input{kind: gotError, err: status(405, "")}, state{phase: paging, paged: true}, output{done: true}},
 		{"a broken connection", begun, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: time.Hour}, again, trouble(io.ErrUnexpectedEOF)},
 		{"forbidden", begun, input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
 		{"expired", begun, input{kind: gotError, err: errExpired}, again, trouble(errExpired)},
 		{"an internal error", begun, input{kind: gotError, err: errInternal}, again, trouble(errInternal)},
 		{"an unknown error", begun, input{kind: gotError, err: errUnknown}, again, trouble(errUnknown)},
 		{"busy", begun, input{kind: gotError, err: errBusy}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
-		{"the third failure in a row pages for once", state{failures: 2}, input{kind: gotError, err: errInternal}, state{phase: paging, failures: 3, backoff: failed}, trouble(errInternal)},
-		{"what can't be sent", begun, input{kind: gotError, err: errUnsent}, begun, output{done: true, fatal: errUnsent}},
+		{"after the third consecutive failure the next list is paged", state{failures: 2}, input{kind: gotError, err: errInternal}, state{phase: paging, failures: 3, backoff: failed}, trouble(errInternal)},
+		{"an invalid request", begun, input{kind: gotError, err: errUnsent}, begun, output{done: true, fatal: errUnsent}},
 	})
 }
 
@@ -123,7 +123,7 @@ func TestStepPaging(t *testing.T) {
 		{"an expired token", second, input{kind: gotError, err: errExpired}, state{phase: paging, paged: true, rv: "7", whole: true}, output{done: true, trouble: errExpired}},
 		{"a token that is gone", second, input{kind: gotError, err: errGone}, state{phase: paging, paged: true, rv: "7", whole: true}, output{done: true, trouble: errGone}},
 		{
-			"an expired token though no pages were asked for",
+			"an expired token of a list without pages",
 			state{phase: paging, paged: true, begun: true, rv: "7", token: "t", whole: true},
 			input{kind: gotError, err: errExpired},
 			state{phase: paging, paged: true, rv: "7", whole: true, failures: 1, backoff: failed},
@@ -133,7 +133,7 @@ func TestStepPaging(t *testing.T) {
 		{"a broken connection", second, input{kind: gotError, err: io.ErrUnexpectedEOF}, againFrom7, trouble(io.ErrUnexpectedEOF)},
 		{"forbidden", first, input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
 		{"busy", first, input{kind: gotError, err: errBusy}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
-		{"what can't be sent", first, input{kind: gotError, err: errUnsent}, first, output{done: true, fatal: errUnsent}},
+		{"an invalid request", first, input{kind: gotError, err: errUnsent}, first, output{done: true, fatal: errUnsent}},
 	})
 }
 
@@ -150,16 +150,16 @@ func TestStepWatching(t *testing.T) {
 		{"a bookmark of the same version", opened, input{kind: gotBookmark, rv: "7"}, opened, output{emit: Bookmark}},
 		{"a late end of a list", opened, input{kind: gotStart, rv: "8"}, moved, output{emit: Bookmark}},
 		{"an object without a version", opened, input{kind: gotObject}, opened, output{emit: Apply}},
-		{"something new ends the failures", state{phase: watching, rv: "7", failures: 9, backoff: failed}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true, backoff: failed}, output{emit: Apply}},
+		{"a new version resets the failures", state{phase: watching, rv: "7", failures: 9, backoff: failed}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true, backoff: failed}, output{emit: Apply}},
 		{"a page", opened, input{kind: gotPage, rv: "8"}, opened, output{done: true}},
 		{"the end", opened, input{kind: gotEnd, lived: long}, opened, output{done: true}},
-		{"the end ends the failures", again, input{kind: gotEnd, lived: long}, state{phase: watching, rv: "7", backoff: failed}, output{done: true}},
-		{"the end of a short watch that told something", moved, input{kind: gotEnd, lived: short}, state{phase: watching, rv: "8"}, output{done: true}},
+		{"a normal end resets the failures", again, input{kind: gotEnd, lived: long}, state{phase: watching, rv: "7", backoff: failed}, output{done: true}},
+		{"the end of a short watch with a new version", moved, input{kind: gotEnd, lived: short}, state{phase: watching, rv: "8"}, output{done: true}},
 		{"the end of a short watch", opened, input{kind: gotEnd, lived: short}, again, trouble(errShort)},
 		{"silence", opened, input{kind: gotSilence, err: errUnknown}, again, trouble(errUnknown)},
 		{"a connection that breaks", opened, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: long}, opened, output{done: true, trouble: io.ErrUnexpectedEOF}},
-		{"a connection that breaks after it told something", moved, input{kind: gotError, err: io.ErrUnexpectedEOF}, state{phase: watching, rv: "8"}, output{done: true, trouble: io.ErrUnexpectedEOF}},
-		{"a connection that breaks at once", opened, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: short}, again, trouble(io.ErrUnexpectedEOF)},
+		{"a connection that breaks after a new version", moved, input{kind: gotError, err: io.ErrUnexpectedEOF}, state{phase: watching, rv: "8"}, output{done: true, trouble: io.ErrUnexpectedEOF}},
+		{"a connection that breaks immediately", opened, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: short}, again, trouble(io.ErrUnexpectedEOF)},
 		{"busy", opened, input{kind: gotError, err: errBusy, lived: long}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
 		{"unauthorized", opened, input{kind: gotError, err: status(401, "")}, again, trouble(core.ErrUnauthorized)},
 		{"forbidden", opened, input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
@@ -172,15 +172,15 @@ func TestStepWatching(t *testing.T) {
 		{"a bad request", opened, input{kind: gotError, err: status(400, "")}, listed, trouble(core.ErrBadRequest)},
 		{"an internal error", opened, input{kind: gotError, err: errInternal}, listed, trouble(errInternal)},
 		{"an unknown error", moved, input{kind: gotError, err: errUnknown, lived: long}, listed, trouble(errUnknown)},
-		{"expired, of a server that pages", state{phase: watching, paged: true, rv: "7"}, input{kind: gotError, err: errExpired}, state{phase: paging, paged: true, backoff: failed}, trouble(errExpired)},
-		{"the tenth failure in a row", state{phase: watching, rv: "7", failures: 9}, input{kind: gotError, err: errForbidden}, listed, trouble(errForbidden)},
-		{"the tenth silence in a row", state{phase: watching, rv: "7", failures: 9}, input{kind: gotSilence, err: errUnknown}, listed, trouble(errUnknown)},
-		{"what can't be sent", opened, input{kind: gotError, err: errUnsent}, opened, output{done: true, fatal: errUnsent}},
+		{"an expired version of a server without streaming lists", state{phase: watching, paged: true, rv: "7"}, input{kind: gotError, err: errExpired}, state{phase: paging, paged: true, backoff: failed}, trouble(errExpired)},
+		{"the tenth consecutive failure", state{phase: watching, rv: "7", failures: 9}, input{kind: gotError, err: errForbidden}, listed, trouble(errForbidden)},
+		{"the tenth consecutive silence", state{phase: watching, rv: "7", failures: 9}, input{kind: gotSilence, err: errUnknown}, listed, trouble(errUnknown)},
+		{"an invalid request", opened, input{kind: gotError, err: errUnsent}, opened, output{done: true, fatal: errUnsent}},
 	})
 }
 
-// Whatever comes, the next state can go on: a watch has a version, Init comes before what is listed, and nothing is
-// repeated without a delay unless it made progress.
+// TestStepHoldsItsInvariants checks that the next state can always continue: a watch has a version, Init precedes the
+// objects of a list, and a request without progress is not repeated without a delay.
 func TestStepHoldsItsInvariants(t *testing.T) {
 	var states []state
 	for _, s := range []state{
@@ -218,15 +218,15 @@ func TestStepHoldsItsInvariants(t *testing.T) {
 						t.Error("Init is missing or repeated:", name)
 					}
 					if s.paged && to.phase == streaming {
-						t.Error("the fall-back was forgotten:", name)
+						t.Error("the fallback was forgotten:", name)
 					}
 					over := kind == gotEnd || kind == gotSilence || kind == gotError
 					if over && !out.done {
-						t.Error("the request is over, but it goes on:", name)
+						t.Error("the request is over, but continues:", name)
 					}
 					progress := s.moved || s.phase != to.phase || s.whole != to.whole
 					if over && out.delay == 0 && !progress {
-						t.Error("a failure is repeated at once:", name)
+						t.Error("a failed request is repeated immediately:", name)
 					}
 				}
 			}

@@ -15,19 +15,19 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/kinds"
 )
 
-// Watch is [Events] for who wants decoded objects and keeps no store: the objects that are there come as Added, then
-// their changes come as they happen, as if one watch went on for ever.
+// Watch yields decoded objects without keeping a store: first the existing objects as Added, then their changes as they
+// happen, like one watch that never ends.
 //
-// Gaps are bridged. When the objects had to be listed anew, those that have not changed are not repeated, and those that
-// are gone come as Deleted; since nobody saw their end, their objects have nothing but their identity and the last
-// version known. An object that was replaced by another of the same name comes as Deleted, then Added.
-// To know this, Watch remembers the identity and version of each object, some 200 bytes.
+// Watch hides interruptions. After a new list, it yields nothing for unchanged objects and Deleted for objects that no
+// longer exist. Since their deletion was not observed, such objects have only their identity and their last known
+// version. An object that was replaced by another one with the same name is yielded as Deleted, then as Added. For
+// this, Watch remembers the identity and the version of each object, about 200 bytes.
 //
-// After each list comes a Bookmark for which [core.InitialEventsEnd] is true, and now and then one that only tells how
-// far the watch has come. Objects are the caller's own. One that can't be decoded goes to [Config.OnError], as an error
-// that names it, and is passed over.
+// After each list, Watch yields a Bookmark for which [core.InitialEventsEnd] is true. Other Bookmarks have only the
+// version that the watch has reached. Callers own the objects. An object that can't be decoded is skipped, and
+// [Config.OnError] receives an error that names it.
 //
-// With metav1.PartialObjectMetadata as K, a client's feed asks the server for metadata only.
+// If K is metav1.PartialObjectMetadata, a client's feed requests metadata only.
 func Watch[K any, P core.ObjectPtr[K]](ctx context.Context, src Source, c *Config) iter.Seq2[core.WatchEvent[K], error] {
 	config := c.withDefaults()
 	src = kinds.Source[K](src)
@@ -51,14 +51,14 @@ func Watch[K any, P core.ObjectPtr[K]](ctx context.Context, src Source, c *Confi
 	}
 }
 
-// known is what is remembered of an object.
+// known is what Watch remembers of an object.
 type known struct {
 	uid     types.UID
 	version string
-	list    int // the last list that it was in
+	list    int // the last list that contained it
 }
 
-// follower makes changes of objects out of events.
+// follower turns events into changes of objects.
 type follower[K any] struct {
 	resource core.Resource
 	as       func(*K) core.Object
@@ -69,7 +69,7 @@ type follower[K any] struct {
 	list  int // counts the lists
 }
 
-// take returns false when the consumer has had enough.
+// take returns false when the consumer has left its loop.
 func (f *follower[K]) take(ev Event) bool {
 	switch ev.Type {
 	case Init:
@@ -125,7 +125,7 @@ func (f *follower[K]) apply(ev Event) bool {
 	return f.yield(change, nil)
 }
 
-// sweep tells of the objects that were not in the list.
+// sweep yields the deletion of each object that was not in the list.
 func (f *follower[K]) sweep() bool {
 	for ref, old := range f.known {
 		if old.list == f.list {
@@ -150,7 +150,7 @@ func (f *follower[K]) bookmark(version string, listed bool) bool {
 	return f.yield(core.WatchEvent[K]{Type: core.Bookmark, Object: obj}, nil)
 }
 
-// remains returns what is left of an object whose end nobody saw.
+// remains returns the object of a deletion that was not observed.
 func (f *follower[K]) remains(ref core.ObjectRef, last known) *K {
 	obj := new(K)
 	o := f.as(obj)
@@ -162,16 +162,16 @@ func (f *follower[K]) remains(ref core.ObjectRef, last known) *K {
 	return obj
 }
 
-// decode returns nil when the object can't be decoded.
+// decode returns nil if the object can't be decoded.
 func (f *follower[K]) decode(ev Event) *K {
 	obj := new(K)
 	if err := ev.Object.Decode(f.as(obj)); err != nil {
-		f.trouble(fmt.Errorf("%s %s is passed over: %w", f.resource, ev.Head.Ref, err))
+		f.trouble(fmt.Errorf("skip %s %s: %w", f.resource, ev.Head.Ref, err))
 		return nil
 	}
 	f.complete(f.as(obj))
 	return obj
 }
 
-// complete fills in the TypeMeta that the server leaves out.
+// complete sets the TypeMeta, which servers omit from the items of a list.
 func (f *follower[K]) complete(obj core.Object) { kinds.Complete(obj, f.resource) }

@@ -21,7 +21,7 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// follow takes the events of a typed watch one at a time, when the test asks for them.
+// follow receives the events of a typed watch one at a time, when the test asks for them.
 func follow(t *testing.T, server *fakesource.Server, config *watcher.Config) (want func(events ...string), stop context.CancelCauseFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -48,7 +48,7 @@ func follow(t *testing.T, server *fakesource.Server, config *watcher.Config) (wa
 	}, cancel
 }
 
-func TestWatchTellsWhatIsThereThenChanges(t *testing.T) {
+func TestWatchYieldsExistingObjectsThenChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
 		server.Behave(fakesource.Behaviour{Bookmarks: time.Minute})
@@ -63,13 +63,13 @@ func TestWatchTellsWhatIsThereThenChanges(t *testing.T) {
 	})
 }
 
-func TestWatchBridgesGaps(t *testing.T) {
+func TestWatchYieldsMissedChangesAfterANewList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "same", "changed", "replaced", "gone")
 		want, _ := follow(t, server, nil)
 		want("ADDED changed uid-2@3", "ADDED gone uid-4@5", "ADDED replaced uid-3@4", "ADDED same uid-1@2", "BOOKMARK@5 true")
 
-		// The consumer is not asking, so that the watch does not see these before it is cut.
+		// The consumer does not request events, so the watch is cut before it reads these.
 		server.Put(configMap("changed"))
 		server.Delete(core.ObjectRef{Namespace: "prod", Name: "replaced"})
 		server.Put(configMap("replaced"))
@@ -86,7 +86,7 @@ func TestWatchBridgesGaps(t *testing.T) {
 	})
 }
 
-func TestWatchPassesOverWhatCannotBeDecoded(t *testing.T) {
+func TestWatchSkipsObjectsThatCannotBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
 		bad := `{"metadata":{"namespace":"prod","name":"a","uid":"uid-1","resourceVersion":"2"},"data":[]}`
@@ -99,10 +99,10 @@ func TestWatchPassesOverWhatCannotBeDecoded(t *testing.T) {
 		var reported []error
 		want, _ := follow(t, server, &watcher.Config{Paged: true, OnError: func(err error) { reported = append(reported, err) }})
 		want("ADDED b uid-2@3", "BOOKMARK@3 true")
-		if len(reported) != 1 || !strings.HasPrefix(reported[0].Error(), "configmaps prod/a is passed over: decode json: ") {
+		if len(reported) != 1 || !strings.HasPrefix(reported[0].Error(), "skip configmaps prod/a: decode json: ") {
 			t.Errorf("reported %v", reported)
 		}
-		server.Put(configMap("a")) // it is new, as far as the consumer knows
+		server.Put(configMap("a")) // it is new to the consumer
 		server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
 		want("ADDED a uid-1@4", "DELETED a uid-1@5")
 	})
@@ -129,7 +129,7 @@ func TestWatchEndsAtBreak(t *testing.T) {
 	})
 }
 
-func TestWatchKeepsWhatCannotBeDecodedAnyMore(t *testing.T) {
+func TestWatchKeepsAnObjectThatCanNoLongerBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
 		want, _ := follow(t, server, &watcher.Config{Paged: true})
@@ -142,7 +142,7 @@ func TestWatchKeepsWhatCannotBeDecodedAnyMore(t *testing.T) {
 				return wire.NewPacked(wire.JSON, []byte(bad)), nil
 			},
 		})
-		want("BOOKMARK@3 true") // a is there, as far as is known
+		want("BOOKMARK@3 true") // a has not been deleted
 		server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
 		want("DELETED a uid-1@4")
 	})

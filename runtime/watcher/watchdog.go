@@ -9,19 +9,18 @@ import (
 	"time"
 )
 
-// errSilence is why a watchdog ends a request.
+// errSilence is the cause of a request that a watchdog has cancelled.
 var errSilence = errors.New("silence")
 
-// watchdog ends a request in which nothing has come from the server for too long. The time that the consumer takes for
-// itself does not count: the dog is paused meanwhile.
+// watchdog cancels a request when no data arrives from the server for too long. It is paused while the consumer works.
 type watchdog struct {
-	ctx    context.Context //nolint:containedctx // it lives as long as the request whose context this is
+	ctx    context.Context //nolint:containedctx // the context of the request, which the watchdog does not outlive
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // nil until it is needed
+	timer  *time.Timer // nil until first used
 	limit  time.Duration
 }
 
-// allow lets nothing come for so long.
+// allow starts to wait for data, for at most the limit.
 func (w *watchdog) allow(limit time.Duration) {
 	w.limit = limit
 	if w.timer == nil {
@@ -31,12 +30,12 @@ func (w *watchdog) allow(limit time.Duration) {
 	}
 }
 
-// pause lets nothing come until allow is called again.
+// pause stops the timer until allow is called again.
 func (w *watchdog) pause() {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 }
 
-// fired reports whether it has ended the request.
+// fired reports whether the watchdog has cancelled the request.
 func (w *watchdog) fired() bool { return context.Cause(w.ctx) == errSilence }

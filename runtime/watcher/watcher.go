@@ -16,56 +16,57 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Source is where the objects come from; a client's Feed is one. Its requests must end when their context does.
+// Source provides the objects; a client's Feed is a Source. Its requests must end when their context ends.
 type Source interface {
-	// Resource returns what the kind is called on the wire.
+	// Resource returns the resource of the kind.
 	Resource() core.Resource
 
-	// List reads one page and calls each with one object after the other; an object's bytes live until each returns.
-	// An error of each ends the reading.
+	// List reads one page and calls each for every object. The bytes of an object are valid until each returns. If each
+	// returns an error, List stops reading.
 	List(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error)
 
-	// Watch yields the events of one watch; an event's bytes live until the next one is asked for. The sequence ends
-	// without an error when the server ends the watch.
+	// Watch yields the events of one watch. The bytes of an event are valid until the next event is requested. The
+	// sequence ends without an error when the server ends the watch.
 	Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error]
 }
 
-// Config says what is watched, and how. The zero value of a field is its default.
+// Config says which objects are watched, and how. The zero value of a field is its default.
 type Config struct {
 	LabelSelector string
 	FieldSelector string
 
-	// PageSize is how many objects a page of a list holds, when the server does not do streaming lists. Default 500.
+	// PageSize is the number of objects on a page of a list, when the server does not support streaming lists. Default:
+	// 500.
 	PageSize int64
 
-	// Paged lists in pages from the start, without asking for a streaming list first. It is for servers that neither
-	// do nor refuse streaming lists, which is otherwise noticed only after 20 seconds without an answer.
+	// Paged requests pages from the start, without trying a streaming list. Set it for servers that ignore the request
+	// for a streaming list, which is otherwise detected only after 20 seconds without data.
 	Paged bool
 
-	// Timeout is after how long the server is to end a watch, which is then opened again where it was; in whole
-	// seconds. When nothing at all has come for 10 seconds longer, the connection is taken for dead.
-	// Default: for each watch a random time from 5 to 10 minutes, so that many watches do not end together.
+	// Timeout is the time after which the server ends a watch, in whole seconds. The watcher then resumes it. When no
+	// data has arrived by 10 seconds after that, the connection is considered dead. Default: a random time from 5 to 10
+	// minutes for each watch, so that many watches do not end at the same time.
 	Timeout time.Duration
 
-	// OnError is told of each trouble that the watcher gets over by itself: failed requests, and objects that can't be
-	// used. It is called by the loop that ranges over the sequence. Default: it is passed over.
+	// OnError receives each error from which the watcher recovers automatically: failed requests, and objects that
+	// can't be used. It is called by the loop that ranges over the sequence. Default: such errors are ignored.
 	OnError func(error)
 }
 
-// EventType is what an [Event] tells.
+// EventType is the type of an [Event].
 type EventType uint8
 
-// The types of events. Whenever the objects are listed, which is at the start and when the server does not know any
-// more what has changed, there is one Init, then an InitApply for each object, then one InitDone. An Init before the
-// InitDone means that the list has started over. What was there before and was not told of between an Init and its
-// InitDone is gone.
+// The types of events. The objects are listed at the start, and when the server no longer has the changes since the
+// last version. Each list is an Init, an InitApply for each object, and an InitDone. Another Init before the InitDone
+// means that the list has started again. An object that existed before, and that occurs in no event between Init and
+// InitDone, no longer exists.
 const (
 	Init      EventType = iota + 1 // a list begins
-	InitApply                      // an object that is there
-	InitDone                       // that was the list; the version is that of the list
+	InitApply                      // an existing object
+	InitDone                       // the list is complete; the version is that of the list
 	Apply                          // an object was created or changed
-	Delete                         // an object was deleted; it may come within a list too
-	Bookmark                       // nothing has changed up to this version
+	Delete                         // an object was deleted; it may also occur within a list
+	Bookmark                       // there are no other changes up to this version
 )
 
 // String returns the type's name.
@@ -87,22 +88,22 @@ func (t EventType) String() string {
 	return fmt.Sprintf("EventType(%d)", uint8(t))
 }
 
-// Event is something that has happened to one object, or to the list.
+// Event is an event of one object, or of the list.
 type Event struct {
 	Type EventType
 
-	// Head is the identity and the version of Object; for InitDone and Bookmark there is only a version.
+	// Head is the identity and the version of Object. For InitDone and Bookmark, it has only a version.
 	Head wire.Head
 
-	// Object is the object after the change, for Delete its last state. Its bytes live until the next event is asked for.
-	// Init, InitDone and Bookmark have none.
+	// Object is the object after the change, or its last state for Delete. Its bytes are valid until the next event is
+	// requested. Init, InitDone and Bookmark have no object.
 	Object wire.Packed
 }
 
-// Events keeps up with the objects of a source, for ever: it lists them, watches them, and gets over whatever comes in
-// between; see the package comment. Trouble goes to [Config.OnError]. The sequence ends with the cause of ctx when that
-// ends, or with an error when the request can't be sent at all, such as a [*request.InvalidError]; there are no others.
-// Ranging over it again starts from the beginning.
+// Events lists and watches the objects of a source, and recovers from interruptions; see the package comment.
+// [Config.OnError] receives errors from which it recovers. The sequence ends with the cause of ctx, or with an error
+// such as a [*request.InvalidError] if the request can't be sent at all; it has no other errors. Ranging over it again
+// starts from the beginning.
 func Events(ctx context.Context, src Source, c *Config) iter.Seq2[Event, error] {
 	config := c.withDefaults()
 	return func(yield func(Event, error) bool) {

@@ -36,7 +36,7 @@ func TestStreamingListThenChangesOnTheSameWatch(t *testing.T) {
 	})
 }
 
-func TestEmptyCollectionIsListedToo(t *testing.T) {
+func TestListOfAnEmptyCollectionHasInitAndInitDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record(t, newServer(t), watcher.Config{}).want("Init, InitDone@1", "stream")
 		record(t, newServer(t), watcher.Config{Paged: true}).want("Init, InitDone@1", "list limit=500, watch rv=1")
@@ -50,10 +50,10 @@ func TestServerThatRejectsStreamingListsIsListedInPages(t *testing.T) {
 		r := record(t, server, watcher.Config{PageSize: 2})
 		r.want("Init, InitApply a@2, InitApply b@3, InitApply c@4, InitDone@4",
 			"stream, list limit=2, list limit=2 continue=4/1, watch rv=4")
-		r.wantErrors() // it is how servers are told apart, not trouble
+		r.wantErrors() // the rejection is expected, and not an error
 
 		time.Sleep(time.Second)
-		server.Compact() // the fall-back is remembered
+		server.Compact() // the fallback is remembered
 		server.Cut(nil)
 		time.Sleep(2 * time.Second)
 		r.want("Init, InitApply a@2, InitApply b@3, InitApply c@4, InitDone@5",
@@ -61,7 +61,7 @@ func TestServerThatRejectsStreamingListsIsListedInPages(t *testing.T) {
 	})
 }
 
-func TestServerThatIgnoresStreamingListsIsNoticed(t *testing.T) {
+func TestServerThatIgnoresStreamingListsIsDetected(t *testing.T) {
 	t.Run("by its silence", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer(t, "a")
@@ -70,7 +70,7 @@ func TestServerThatIgnoresStreamingListsIsNoticed(t *testing.T) {
 			r.want("Init, InitApply a@2", "stream")
 			time.Sleep(20 * time.Second)
 			r.want("Init, InitApply a@2, InitDone@2", "list limit=500, watch rv=2")
-			r.wantErrors("nothing has come from the server for 20s")
+			r.wantErrors("no data from the server for 20s")
 		})
 	})
 	t.Run("by the end of the watch", func(t *testing.T) {
@@ -81,15 +81,15 @@ func TestServerThatIgnoresStreamingListsIsNoticed(t *testing.T) {
 			server.Cut(nil)
 			time.Sleep(2 * time.Second)
 			r.want("Init, InitApply a@2, Init, InitApply a@2, InitDone@2", "stream, list limit=500, watch rv=2")
-			r.wantErrors("the server ended a streaming list before its end")
+			r.wantErrors("the server ended a streaming list before it was complete")
 		})
 	})
 }
 
-func TestDeleteWithinAStreamingListIsTold(t *testing.T) {
+func TestDeleteWithinAStreamingListIsYielded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
-		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored}) // it never comes to the end of the list
+		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored}) // the list is never complete
 		r := record(t, server, watcher.Config{})
 		server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
 		server.Put(configMap("b"))
@@ -97,7 +97,7 @@ func TestDeleteWithinAStreamingListIsTold(t *testing.T) {
 	})
 }
 
-func TestWatchThatEndsInGoodOrderGoesOnWhereItWas(t *testing.T) {
+func TestWatchResumesAfterANormalEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
 		r := record(t, server, watcher.Config{Timeout: 5 * time.Minute})
@@ -111,7 +111,7 @@ func TestWatchThatEndsInGoodOrderGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-func TestBookmarksMoveTheVersion(t *testing.T) {
+func TestWatchResumesFromABookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
 		server.Behave(fakesource.Behaviour{Bookmarks: time.Minute})
@@ -123,13 +123,13 @@ func TestBookmarksMoveTheVersion(t *testing.T) {
 	})
 }
 
-func TestBrokenConnectionGoesOnWhereItWas(t *testing.T) {
+func TestWatchResumesAfterABrokenConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		r := record(t, server, watcher.Config{})
 		time.Sleep(time.Second)
 		server.Cut(io.ErrUnexpectedEOF)
-		r.want("Init, InitDone@1", "stream, watch rv=1") // at once, since the watch had worked
+		r.want("Init, InitDone@1", "stream, watch rv=1") // immediately, since the watch had worked
 		r.wantErrors(io.ErrUnexpectedEOF)
 
 		server.Cut(io.ErrUnexpectedEOF) // before it has worked
@@ -140,7 +140,7 @@ func TestBrokenConnectionGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-func TestForgottenVersionIsListedAnew(t *testing.T) {
+func TestObjectsAreListedAgainWhenTheVersionHasExpired(t *testing.T) {
 	for _, how := range []string{"ERROR event", "HTTP status"} {
 		t.Run("after 410 as "+how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestForgottenVersionIsListedAnew(t *testing.T) {
 	}
 }
 
-func TestInterruptedStreamingListStartsOver(t *testing.T) {
+func TestInterruptedStreamingListStartsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
 		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored})
@@ -195,7 +195,7 @@ func TestExpiredContinueTokenListsWithoutPages(t *testing.T) {
 	})
 }
 
-func TestBrokenListStartsOver(t *testing.T) {
+func TestBrokenListStartsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
 		items := 0
@@ -212,7 +212,7 @@ func TestBrokenListStartsOver(t *testing.T) {
 	})
 }
 
-func TestPersistentTroubleIsReportedAndRetriedWithBackoff(t *testing.T) {
+func TestPersistentErrorIsReportedAndRetriedWithBackoff(t *testing.T) {
 	for _, target := range []error{core.ErrUnauthorized, core.ErrForbidden, core.ErrNotFound, core.ErrUnavailable} {
 		t.Run(target.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestPersistentTroubleIsReportedAndRetriedWithBackoff(t *testing.T) {
 	}
 }
 
-func TestTroubleOfAWatchKeepsItsVersion(t *testing.T) {
+func TestFailedWatchResumesFromItsVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
 		r := record(t, server, watcher.Config{})
@@ -257,14 +257,14 @@ func TestTroubleOfAWatchKeepsItsVersion(t *testing.T) {
 		synctest.Wait()
 		for _, req := range server.Requests()[1:] {
 			if req != "watch rv=2" {
-				t.Errorf("request %q, want the watch to be taken up where it was", req)
+				t.Errorf("request %q, want the watch to resume from its version", req)
 			}
 		}
 		r.want("Init, InitApply a@2, InitDone@2, Apply b@3", "")
 	})
 }
 
-func TestWatchThatNeverWorksIsListedAnew(t *testing.T) {
+func TestObjectsAreListedAgainAfterTenFailedWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		watches := 0
@@ -309,35 +309,35 @@ func TestShortWatchesBackOff(t *testing.T) {
 		r := record(t, server, watcher.Config{})
 		server.Cut(nil)
 		r.want("Init, InitDone@1", "stream")
-		r.wantErrors("the server ended the watch at once")
+		r.wantErrors("the server ended the watch immediately")
 		time.Sleep(2 * time.Second)
 		r.want("", "watch rv=1")
 		server.Put(configMap("a"))
-		server.Cut(nil) // it was as short, but told something new
+		server.Cut(nil) // as short, but with a new version
 		r.want("Apply a@2", "watch rv=2")
 		r.wantErrors()
 	})
 }
 
-func TestDeadConnectionIsNoticed(t *testing.T) {
+func TestDeadConnectionIsDetected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		r := record(t, server, watcher.Config{Timeout: time.Minute})
 		server.Behave(fakesource.Behaviour{OnWatch: func(o *request.WatchOptions) error {
-			o.Timeout = 24 * time.Hour // the end does not come through
+			o.Timeout = 24 * time.Hour // the end never arrives
 			return nil
 		}})
 		time.Sleep(time.Minute)
 		r.want("Init, InitDone@1", "stream, watch rv=1")
 		time.Sleep(70 * time.Second)
 		r.want("", "")
-		r.wantErrors("nothing has come from the server for 1m10s")
+		r.wantErrors("no data from the server for 1m10s")
 		time.Sleep(2 * time.Second)
 		r.want("", "watch rv=1")
 	})
 }
 
-func TestTimeOfTheConsumerIsNotTheServers(t *testing.T) {
+func TestTimeOfTheConsumerIsNotSilenceOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, paged := range []bool{false, true} {
 			server := newServer(t, "a", "b")
@@ -376,7 +376,7 @@ func TestTimeoutIsRandomWithinFiveToTenMinutes(t *testing.T) {
 	})
 }
 
-func TestUnusableObjectIsPassedOver(t *testing.T) {
+func TestObjectWithoutANameIsSkipped(t *testing.T) {
 	for _, bytes := range []string{`{"metadata":{"resourceVersion":"2"}}`, `{"metadata":[]}`, `{"metadata":{"name":}}`} {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer(t, "a", "b")
@@ -386,12 +386,12 @@ func TestUnusableObjectIsPassedOver(t *testing.T) {
 			}})
 			r := record(t, server, watcher.Config{Paged: true})
 			r.want("Init, InitApply b@3, InitDone@3", "list limit=500, watch rv=3")
-			r.wantErrors("one of the configmaps is passed over")
+			r.wantErrors("skip an object of configmaps")
 		})
 	}
 }
 
-func TestSelectorsGoIntoEveryRequest(t *testing.T) {
+func TestEveryRequestHasTheSelectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		requests := 0
@@ -458,7 +458,7 @@ func TestSequenceEndsWithTheCauseOfItsContext(t *testing.T) {
 	})
 }
 
-func TestCancelledWithinTheLoop(t *testing.T) {
+func TestSequenceEndsWhenCancelledWithinTheLoop(t *testing.T) {
 	for _, paged := range []bool{false, true} {
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
@@ -517,7 +517,7 @@ func TestRequestThatCannotBeSentEndsTheSequence(t *testing.T) {
 	}
 }
 
-func TestSequenceStartsOverWhenRangedOverAgain(t *testing.T) {
+func TestSequenceStartsAgainWhenRangedOverAgain(t *testing.T) {
 	server := newServer(t, "a")
 	events := watcher.Events(t.Context(), server, nil)
 	for range 2 {
@@ -537,7 +537,7 @@ func TestSequenceStartsOverWhenRangedOverAgain(t *testing.T) {
 	}
 }
 
-// statusOf returns an answer that matches a sentinel.
+// statusOf returns a response that matches a sentinel.
 func statusOf(t *testing.T, target error) *core.StatusError {
 	t.Helper()
 	for _, code := range []int32{401, 403, 404, 503} {
@@ -549,7 +549,7 @@ func statusOf(t *testing.T, target error) *core.StatusError {
 	return nil
 }
 
-// deafSource sends what it has, whatever becomes of the request's context.
+// deafSource sends its objects, even when the request's context has ended.
 type deafSource struct{ *fakesource.Server }
 
 func (s deafSource) List(_ context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
@@ -560,7 +560,7 @@ func (s deafSource) Watch(_ context.Context, o *request.WatchOptions) iter.Seq2[
 	return s.Server.Watch(context.Background(), o)
 }
 
-// stuckSource has a server that takes requests and never answers, and notes their contexts.
+// stuckSource accepts requests and never responds, and records their contexts.
 type stuckSource struct {
 	*fakesource.Server
 	requests []context.Context
@@ -577,7 +577,7 @@ func (s *stuckSource) Watch(ctx context.Context, o *request.WatchOptions) iter.S
 	return s.Server.Watch(ctx, o)
 }
 
-func TestListWithoutAnAnswerIsGivenUp(t *testing.T) {
+func TestListWithoutAResponseIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &stuckSource{Server: newServer(t)}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 125*time.Second, errStop)
@@ -589,7 +589,7 @@ func TestListWithoutAnAnswerIsGivenUp(t *testing.T) {
 				t.Errorf("got %v, want the cause", err)
 			}
 		}
-		if len(src.requests) != 2 || len(reported) != 1 || !strings.HasSuffix(reported[0].Error(), "nothing has come from the server for 2m0s") {
+		if len(src.requests) != 2 || len(reported) != 1 || !strings.HasSuffix(reported[0].Error(), "no data from the server for 2m0s") {
 			t.Errorf("%d requests, reported %v", len(src.requests), reported)
 		}
 	})
@@ -604,11 +604,11 @@ func TestRequestsAreReleased(t *testing.T) {
 		break
 	}
 	if len(src.requests) != 1 || src.requests[0].Err() == nil {
-		t.Error("the context of the request goes on after the loop")
+		t.Error("the context of the request has not ended after the loop")
 	}
 }
 
-// manyErrors can't be compared, as the aggregates of some libraries can't.
+// manyErrors can't be compared, like the aggregated errors of some libraries.
 type manyErrors []error
 
 func (m manyErrors) Error() string { return fmt.Sprint([]error(m)) }
