@@ -16,11 +16,11 @@ import (
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// Logger gets the trouble of the watches, which go on by themselves. Default: none.
+	// Logger logs the errors of watches, which recover automatically. Default: no log.
 	Logger *slog.Logger
 }
 
-// Cache is a set of shared watches on one server. Make one with [New].
+// Cache is a set of shared watches on one server. Create one with [New].
 type Cache struct {
 	client *client.Client
 	logger *slog.Logger
@@ -29,7 +29,7 @@ type Cache struct {
 	views map[key]any
 }
 
-// key is what makes two views the same.
+// key identifies a view.
 type key struct {
 	goType     reflect.Type
 	kind       schema.GroupVersionKind
@@ -38,7 +38,7 @@ type key struct {
 	selection  Selection
 }
 
-// New returns a cache of a server's objects. It holds nothing until a view of it runs.
+// New returns a cache of a server's objects. It is empty until one of its views runs.
 func New(c *client.Client, o *Options) *Cache {
 	if o == nil {
 		o = &Options{}
@@ -50,21 +50,21 @@ func New(c *client.Client, o *Options) *Cache {
 	return &Cache{client: c, logger: logger, views: make(map[key]any)}
 }
 
-// Selection says which objects of a kind a view holds. The zero value of a field means all of them.
+// Selection selects the objects of a kind that a view holds. The zero value of a field selects all of them.
 type Selection struct {
 	Namespace     string
 	LabelSelector string
 	FieldSelector string
 }
 
-// Of returns the view of a kind; a nil selection means all of its objects.
+// Of returns the view of a kind. A nil selection selects all objects.
 func Of[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] {
 	res, err := core.ResourceOf[K, P]()
 	return view[K, P](c, res, err, s)
 }
 
-// OfResource is [Of] for a kind whose resource is given explicitly. With metav1.PartialObjectMetadata as K the view asks
-// the server for metadata only, and holds nothing else: it sees which secrets exist, and not their data.
+// OfResource is [Of] for an explicit resource. If K is metav1.PartialObjectMetadata, the view requests metadata only,
+// and holds nothing else: for example, it sees which secrets exist, but not their data.
 func OfResource[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s *Selection) *View[K] {
 	return view[K, P](c, res, res.Validate(), s)
 }

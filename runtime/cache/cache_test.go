@@ -31,20 +31,20 @@ type leanConfigMap struct {
 
 func (*leanConfigMap) KubeResource() core.Resource { return configMaps }
 
-// plain is a kind that nothing describes.
+// plain is a type without a known kind.
 type plain struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 }
 
-func TestViewsOfTheSameAreOneView(t *testing.T) {
+func TestEqualSelectionsShareAView(t *testing.T) {
 	c := cache.New(newServer().Client(), nil)
 	all := cache.Of[corev1.ConfigMap](c, nil)
 	for name, v := range map[string]*cache.View[corev1.ConfigMap]{
 		"the same":                     cache.Of[corev1.ConfigMap](c, nil),
 		"a selection of everything":    cache.Of[corev1.ConfigMap](c, &cache.Selection{}),
 		"the same resource explicitly": cache.OfResource[corev1.ConfigMap](c, configMaps, nil),
-		"of a resource in fewer words": cache.OfResource[corev1.ConfigMap](c, core.Resource{
+		"an equivalent resource with fewer fields": cache.OfResource[corev1.ConfigMap](c, core.Resource{
 			Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true,
 		}, nil),
 	} {
@@ -68,7 +68,7 @@ func TestViewsOfTheSameAreOneView(t *testing.T) {
 	}
 }
 
-func TestTypesOfOneKindHaveViewsOfTheirOwn(t *testing.T) {
+func TestEachTypeOfAKindHasItsOwnView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a")
 		c := cache.New(s.Client(), nil)
@@ -92,7 +92,7 @@ func TestTypesOfOneKindHaveViewsOfTheirOwn(t *testing.T) {
 	})
 }
 
-func TestSelectionsAreWhatTheServerIsAskedFor(t *testing.T) {
+func TestSelectionsAreSentToTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a", "test/a")
 		s.Put(configMaps, configMap("prod/b", "second"))
@@ -107,7 +107,7 @@ func TestSelectionsAreWhatTheServerIsAskedFor(t *testing.T) {
 	})
 }
 
-// subscribe returns the error with which a subscription ends, which must be its only pair.
+// subscribe returns the error that ends a subscription, which must be its only pair.
 func subscribe[K any](t *testing.T, v *cache.View[K]) (end error) {
 	t.Helper()
 	pairs := 0
@@ -133,7 +133,7 @@ func failures[K any](t *testing.T, v *cache.View[K]) map[string]error {
 	}
 }
 
-func TestViewsThatCanNeverWorkSaySoAtOnce(t *testing.T) {
+func TestInvalidViewsFailImmediately(t *testing.T) {
 	s := newServer()
 	c := cache.New(s.Client(), nil)
 	broken := configMaps
@@ -143,11 +143,11 @@ func TestViewsThatCanNeverWorkSaySoAtOnce(t *testing.T) {
 		errs map[string]error
 		want string
 	}{
-		{"a kind that nothing describes", failures(t, cache.Of[plain](c, nil)), "not a known kind"},
-		{"a resource with a hole", failures(t, cache.OfResource[corev1.ConfigMap](c, broken, nil)), "Kind is empty"},
-		{"labels that are none", failures(t, cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a in"})), `label selector "a in"`},
+		{"a type without a known kind", failures(t, cache.Of[plain](c, nil)), "not a known kind"},
+		{"an incomplete resource", failures(t, cache.OfResource[corev1.ConfigMap](c, broken, nil)), "Kind is empty"},
+		{"an invalid label selector", failures(t, cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a in"})), `label selector "a in"`},
 		{"a namespace of a cluster-scoped kind", failures(t, cache.Of[corev1.Node](c, &cache.Selection{Namespace: "prod"})), `"prod" was selected, but nodes are cluster-scoped`},
-		{"fields that are none", failures(t, cache.Of[corev1.ConfigMap](c, &cache.Selection{FieldSelector: "a"})), `field selector "a"`},
+		{"an invalid field selector", failures(t, cache.Of[corev1.ConfigMap](c, &cache.Selection{FieldSelector: "a"})), `field selector "a"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -159,19 +159,19 @@ func TestViewsThatCanNeverWorkSaySoAtOnce(t *testing.T) {
 		})
 	}
 	if _, ok := errors.AsType[*core.UnknownKindError](cache.Of[plain](c, nil).Run(t.Context())); !ok {
-		t.Error("the error of an unknown kind is no UnknownKindError")
+		t.Error("the error of an unknown kind is not an UnknownKindError")
 	}
 	view := cache.Of[corev1.Node](c, &cache.Selection{Namespace: "prod"})
 	if _, ok := errors.AsType[*request.InvalidError](view.Run(t.Context())); !ok {
 		t.Error("a namespace for a cluster-scoped kind is not an InvalidError")
 	}
 	if v := cache.OfResource[corev1.ConfigMap](c, configMaps, nil); v.Health() != nil {
-		t.Error("a view that can't work has spoilt the one that can")
+		t.Error("an invalid view affects a valid one")
 	}
 	wantRequests(t, s)
 }
 
-func TestTroubleIsToldToTheLoggerAndByHealthUntilItIsOver(t *testing.T) {
+func TestErrorsAreLoggedAndReturnedByHealthUntilRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a")
 		no := fakesource.Status(403, metav1.StatusReasonForbidden)
@@ -183,20 +183,20 @@ func TestTroubleIsToldToTheLoggerAndByHealthUntilItIsOver(t *testing.T) {
 		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), &cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}), nil)
 		start(t, v)
 		if err := v.Health(); !errors.Is(err, core.ErrForbidden) {
-			t.Errorf("Health() = %v, want the trouble", err)
+			t.Errorf("Health() = %v, want the error", err)
 		}
 		if line := log.String(); !strings.Contains(line, "level=WARN") || !strings.Contains(line, "watch configmaps") {
-			t.Errorf("the log says %q, want the trouble with the kind", line)
+			t.Errorf("the log is %q, want the error and the kind", line)
 		}
 		s.Kind(configMaps).Behave(fakesource.Behaviour{})
 		<-time.After(2 * time.Minute)
 		synctest.Wait()
 		if err := v.Health(); err != nil {
-			t.Errorf("Health() = %v after it was over", err)
+			t.Errorf("Health() = %v after recovery", err)
 		}
 		wantNames(t, v, "prod/a")
 		if asked := s.Kind(configMaps).Requests(); !slices.Contains(asked, "stream") {
-			t.Errorf("the server was asked %q", asked)
+			t.Errorf("the server received %q", asked)
 		}
 	})
 }

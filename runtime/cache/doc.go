@@ -1,9 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache shares watches: whatever part of a program wants to keep up with a kind, the server sees one watch.
+// Package cache shares watches: all parts of a program that watch a kind share one watch on the server.
 //
-// Want one cache per server, and a [View] of it for each kind:
+// Create one cache per server, and get a [View] of it for each kind:
 //
 //	c := cache.New(client, nil)
 //	pods := cache.Of[corev1.Pod](c, &cache.Selection{Namespace: "prod"})
@@ -11,30 +11,31 @@
 //	if err := pods.Ready(ctx); err != nil { … }
 //	pod, err := pods.Store().Get(core.ObjectRef{Namespace: "prod", Name: "web-0"})
 //
-// Views of the same Go type, resource and [Selection] are one view with one store and one watch, however many run it.
-// The watch begins with the first Run and ends with the last; the store keeps what it has, and the next Run brings it up
-// to date. A view lasts as long as its cache, so selections are better few than made up for each question: read a part
-// of a larger view by [reflector.SelectOptions].
+// Views with the same Go type, resource and [Selection] are one view with one store and one watch, however often it
+// runs. The watch begins with the first Run and ends with the last. The store keeps its objects, and the next Run
+// updates them. A view is never removed from its cache, so use few selections: to read a part of a larger view, use
+// [reflector.SelectOptions].
 //
 // # Metadata
 //
-// A view of metav1.PartialObjectMetadata, see [OfResource], lists and watches the metadata of a kind: less for the server
-// to send and for the store to hold, and no data of secrets in the memory of the program. Annotations are metadata: that of
-// a client-side "kubectl apply" repeats what was applied.
+// A view of metav1.PartialObjectMetadata lists and watches the metadata of a kind, see [OfResource]: the server sends
+// less, the store holds less, and the data of secrets is not in the memory of the program. Annotations are metadata:
+// the annotation of a client-side "kubectl apply" contains the object that was applied.
 //
-// # Reading one's own writes
+// # Reading your own writes
 //
-// A store is a moment behind the server. [View.WaitFor] bridges the moment: it waits until the store has seen what a
-// write has answered. A controller does so by itself between the runs of an object.
+// A store is slightly behind the server. [View.WaitFor] waits until the store has observed the response to a write. A
+// controller does this automatically between the runs of an object.
 //
 // # Errors
 //
-// Trouble that heals itself, such as a permission that is missing, is told by [View.Health] and to the logger. [View.Run]
-// returns an error of its own only when the view can't work at all: nothing describes the kind, a selector is not one, or
-// a namespace was given for a kind that has none.
+// [View.Health] returns errors from which the watch recovers automatically, such as a missing permission; the logger
+// logs them. [View.Run] returns its own error only if the view is invalid: the kind is unknown, a selector is invalid,
+// or a namespace is selected for a cluster-scoped kind.
 //
 // # Concurrency
 //
-// A [Cache] and its views are safe for concurrent use. A watch runs in a goroutine of its own, which ends with the last
-// Run. A panic of the Logger's handler or of the client's middleware in there is not contained: it ends the program.
+// A [Cache] and its views are safe for concurrent use. A watch runs in its own goroutine, which ends with the last Run.
+// A panic of the Logger's handler or of the client's middleware in that goroutine is not recovered: it ends the
+// program.
 package cache

@@ -21,7 +21,7 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
-// errStop is why the views of the tests end.
+// errStop ends the views of the tests.
 var errStop = errors.New("the test is over")
 
 var (
@@ -31,7 +31,7 @@ var (
 
 func ref(s string) core.ObjectRef { return core.ParseObjectRef(s) }
 
-// configMap returns an object; its value tells its states apart.
+// configMap returns an object whose value identifies its state.
 func configMap(name, value string) *corev1.ConfigMap {
 	r := ref(name)
 	return &corev1.ConfigMap{
@@ -49,7 +49,7 @@ func newServer(names ...string) *fakeapi.Server {
 	return s
 }
 
-// reach returns a client of a server that is reached through a transport.
+// reach returns a client that sends its requests through a transport.
 func reach(t *testing.T, rt http.RoundTripper) *client.Client {
 	t.Helper()
 	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: rt})
@@ -59,14 +59,14 @@ func reach(t *testing.T, rt http.RoundTripper) *client.Client {
 	return c
 }
 
-// through returns a cache of a server that is reached through a transport.
+// through returns a cache whose client sends its requests through a transport.
 func through(t *testing.T, rt http.RoundTripper) *cache.Cache {
 	t.Helper()
 	return cache.New(reach(t, rt), nil)
 }
 
-// start runs a view in the test's bubble until the test ends, and waits until there is nothing to do. The function that
-// it returns ends it before, and checks why it has ended.
+// start runs a view in the test's bubble until the test ends, and waits until it is idle. The returned function stops
+// it earlier, and checks the error of Run.
 func start[K any](t *testing.T, v *cache.View[K]) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -86,7 +86,7 @@ func start[K any](t *testing.T, v *cache.View[K]) (stop func()) {
 func wantRequests(t *testing.T, s *fakeapi.Server, want ...string) {
 	t.Helper()
 	if got := s.Kind(configMaps).Requests(); !slices.Equal(got, want) {
-		t.Errorf("the server was asked %q, want %q", got, want)
+		t.Errorf("the server received %q, want %q", got, want)
 	}
 }
 

@@ -37,7 +37,7 @@ func secret(name string) *corev1.Secret {
 	}
 }
 
-// acceptances notes which media types the requests for a server accept.
+// acceptances records the media types that requests accept.
 type acceptances struct {
 	*fakeapi.Server
 
@@ -59,7 +59,7 @@ func (a *acceptances) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.Server.RoundTrip(r)
 }
 
-// want checks that there were requests of some verbs, and that all of them accept nothing but metadata.
+// want checks that there were requests of some verbs, and that all of them accept only metadata.
 func (a *acceptances) want(t *testing.T, verbs ...string) {
 	t.Helper()
 	a.mu.Lock()
@@ -88,12 +88,12 @@ func newSecrets(names ...string) *acceptances {
 	return a
 }
 
-// secretMetadata is a metadata type that describes its kind.
+// secretMetadata is a metadata type with a known kind.
 type secretMetadata struct{ metav1.PartialObjectMetadata }
 
 func (*secretMetadata) KubeResource() core.Resource { return secrets }
 
-// wantMetadata checks that a store holds the metadata of a secret and no more.
+// wantMetadata checks that a store holds only the metadata of a secret.
 func wantMetadata[K any, P core.ObjectPtr[K]](t *testing.T, s *reflector.Store[K], name string) {
 	t.Helper()
 	packed, ok := s.Packed(ref(name))
@@ -110,7 +110,7 @@ func wantMetadata[K any, P core.ObjectPtr[K]](t *testing.T, s *reflector.Store[K
 	}
 }
 
-func TestAMetadataViewAsksForMetadataAndHoldsNothingElse(t *testing.T) {
+func TestMetadataViewRequestsAndHoldsOnlyMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSecrets("prod/a")
 		c := through(t, s)
@@ -133,7 +133,7 @@ func feedOf(t *testing.T, s *acceptances) *client.Feed {
 	return client.ClusterWide[corev1.Secret](reach(t, s)).Feed()
 }
 
-func TestAMetadataReflectorAsksAFeedOfObjectsForMetadata(t *testing.T) {
+func TestMetadataReflectorRequestsMetadataFromAFeedOfObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSecrets("prod/a")
 		o := &reflector.Options{Watch: watcher.Config{Paged: true}}
@@ -148,7 +148,7 @@ func TestAMetadataReflectorAsksAFeedOfObjectsForMetadata(t *testing.T) {
 	})
 }
 
-func TestAMetadataWatchAsksAFeedOfObjectsForMetadata(t *testing.T) {
+func TestMetadataWatchRequestsMetadataFromAFeedOfObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSecrets("prod/a")
 		for ev, err := range watcher.Watch[metav1.PartialObjectMetadata](t.Context(), feedOf(t, s), nil) {
@@ -161,7 +161,7 @@ func TestAMetadataWatchAsksAFeedOfObjectsForMetadata(t *testing.T) {
 	})
 }
 
-func TestAMetadataStoreHoldsOnlyMetadataWhateverItsSourceSends(t *testing.T) {
+func TestMetadataStoreHoldsOnlyMetadataOfWholeObjects(t *testing.T) {
 	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf, wire.CBOR} {
 		t.Run(encoding.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,28 +21,28 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// View is one kind of object in a [Cache]. Make one with [Of].
+// View holds the objects of one kind in a [Cache]. Create one with [Of].
 type View[K any] struct {
 	server    string
 	resource  core.Resource
 	selection Selection
 	labels    labels.Selector // parsed from the selection
 	reflector *reflector.Reflector[K]
-	setup     error // why it can't run
+	setup     error // the error of an invalid view
 
-	mu    sync.Mutex // guards what follows, and the number of users of the watch
+	mu    sync.Mutex // guards the fields below, and the number of users of the watch
 	watch *watch     // the last one; nil before the first
 }
 
-// watch is one run of the reflector, which calls of Run share.
+// watch is one run of the reflector, which concurrent calls of Run share.
 type watch struct {
 	users int
 	stop  context.CancelFunc
 	ended chan struct{} // closed when it has ended
-	err   error         // why it ended; to be read once ended is closed
+	err   error         // why it ended; read it only after ended is closed
 }
 
-// errGoexit is why a watch has ended when its goroutine did not return.
+// errGoexit is the error of a watch whose goroutine did not return.
 var errGoexit = errors.New("cache: runtime.Goexit was called by the client's middleware or the logger's handler")
 
 func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selection, setup error) *View[K] {
@@ -71,7 +71,8 @@ func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selectio
 	return v
 }
 
-// parse returns the label selector, or an error for what every server would refuse: the watch would only repeat it.
+// parse returns the label selector. It returns an error for selectors that every server would reject, since the watch
+// would repeat such a request forever.
 func (s Selection) parse() (labels.Selector, error) {
 	selector, err := labels.Parse(s.LabelSelector)
 	if err != nil {
@@ -83,17 +84,17 @@ func (s Selection) parse() (labels.Selector, error) {
 	return selector, nil
 }
 
-// Server returns the URL of the server whose objects these are.
+// Server returns the URL of the objects' server.
 func (v *View[K]) Server() string { return v.server }
 
-// Resource returns what the kind is called on the wire.
+// Resource returns the resource of the kind.
 func (v *View[K]) Resource() core.Resource { return v.resource }
 
-// Store returns the objects. It is filled while the view runs.
+// Store returns the store with the objects. It is filled while the view runs.
 func (v *View[K]) Store() *reflector.Store[K] { return v.reflector.Store() }
 
-// Ready waits until the watch that runs, or otherwise the next one, has synced the store, see
-// [reflector.Reflector.Ready]. It returns at once when the view can't work at all, with the error that Run returns.
+// Ready waits until the current watch, or the next one, has synced the store; see [reflector.Reflector.Ready]. If the
+// view is invalid, Ready immediately returns the same error as Run.
 func (v *View[K]) Ready(ctx context.Context) error {
 	if v.setup != nil {
 		return v.setup
@@ -101,8 +102,8 @@ func (v *View[K]) Ready(ctx context.Context) error {
 	return v.reflector.Ready(ctx)
 }
 
-// Subscribe yields the existing objects, then each change, see [reflector.Store.Subscribe]. When the view can't work at
-// all, it yields the error that Run returns.
+// Subscribe yields the existing objects, then each change; see [reflector.Store.Subscribe]. If the view is invalid,
+// Subscribe yields the same error as Run.
 func (v *View[K]) Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error] {
 	if v.setup != nil {
 		return func(yield func(reflector.Change, error) bool) { yield(reflector.Change{}, v.setup) }
@@ -110,10 +111,10 @@ func (v *View[K]) Subscribe(ctx context.Context) iter.Seq2[reflector.Change, err
 	return v.Store().Subscribe(ctx)
 }
 
-// WaitFor waits until the store has seen obj, such as the answer to a write, or a newer state of it; what is read
-// afterwards is at least as new. It returns at once when obj does not concern the view, because the selection leaves it
-// out, now and before. A field selector leaves out what the store does not hold already: only the server knows better.
-// See [reflector.Store.WaitFor].
+// WaitFor waits until the store has observed obj, such as the response to a write, or a newer state of it. Later reads
+// are at least as new. It returns immediately if obj does not concern the view because the selection excludes it, and
+// did so before. With a field selector, it also returns immediately if the store does not hold the object: only the
+// server can evaluate field selectors. See [reflector.Store.WaitFor].
 func (v *View[K]) WaitFor(ctx context.Context, obj core.Object) error {
 	if v.setup != nil {
 		return v.setup
@@ -124,18 +125,19 @@ func (v *View[K]) WaitFor(ctx context.Context, obj core.Object) error {
 	return v.Store().WaitFor(ctx, obj.GetResourceVersion())
 }
 
-// concerns reports whether the server tells the view that an object has become what it is.
+// concerns reports whether the server sends the state of an object to the view.
 func (v *View[K]) concerns(obj core.Object) bool {
 	switch {
 	case v.selection.Namespace != "" && v.selection.Namespace != obj.GetNamespace():
 		return false
-	case v.Store().Has(core.RefOf(obj)): // if it is not selected any more, it comes as deleted
+	case v.Store().Has(core.RefOf(obj)): // if it is no longer selected, the server sends it as deleted
 		return true
 	}
 	return v.selection.FieldSelector == "" && v.labels.Matches(labels.Set(obj.GetLabels()))
 }
 
-// Health returns the trouble that the watch is in, nil when there is none, see [reflector.Reflector.Health].
+// Health returns the error of the watch's last request, or nil if data has arrived since; see
+// [reflector.Reflector.Health].
 func (v *View[K]) Health() error {
 	if v.setup != nil {
 		return v.setup
@@ -143,9 +145,9 @@ func (v *View[K]) Health() error {
 	return v.reflector.Health()
 }
 
-// Run keeps the store in step with the server until ctx ends, and returns the cause, or returns an error because the
-// view can't work at all. It may be called many times: all share one watch, which ends with the last of them. The watch
-// is the program's, not the first caller's: its requests carry none of the values of any ctx.
+// Run keeps the store synced with the server until ctx ends, and returns the cause. It returns another error if the
+// view is invalid. It may be called many times: all calls share one watch, which ends with the last call. The watch
+// does not belong to the first caller: its requests have no values of any ctx.
 func (v *View[K]) Run(ctx context.Context) error {
 	if v.setup != nil {
 		return v.setup
@@ -160,7 +162,7 @@ func (v *View[K]) Run(ctx context.Context) error {
 	}
 }
 
-// join returns the watch that is under way, or else begins one, which starts when the one before has ended.
+// join returns the current watch, or creates one that starts when the previous one has ended.
 func (v *View[K]) join() *watch {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -171,7 +173,7 @@ func (v *View[K]) join() *watch {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	w := &watch{users: 1, stop: stop, ended: make(chan struct{}), err: errGoexit}
-	go func() { // owned by the users: the last to leave waits for it
+	go func() { // owned by the callers of Run: the last one waits for it
 		defer close(w.ended)
 		if before != nil {
 			<-before.ended
@@ -182,7 +184,7 @@ func (v *View[K]) join() *watch {
 	return w
 }
 
-// leave ends the watch when nobody is left, and then waits for its end, which holds up nobody else.
+// leave ends the watch if it has no other users, and then waits for its end without blocking other callers.
 func (v *View[K]) leave(w *watch) {
 	v.mu.Lock()
 	w.users--

@@ -21,7 +21,7 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
 )
 
-func TestTheWatchBeginsWithTheFirstRunAndEndsWithTheLast(t *testing.T) {
+func TestWatchBeginsWithTheFirstRunAndEndsWithTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a")
 		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), nil)
@@ -40,13 +40,13 @@ func TestTheWatchBeginsWithTheFirstRunAndEndsWithTheLast(t *testing.T) {
 		}
 		second()
 		if n := s.Kind(configMaps).Open(); n != 0 {
-			t.Errorf("%d watches are open when the last Run has returned", n)
+			t.Errorf("%d watches are open after the last Run has returned", n)
 		}
 		wantRequests(t, s)
 	})
 }
 
-func TestTheNextRunBringsTheStoreUpToDate(t *testing.T) {
+func TestNextRunUpdatesTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a", "prod/b", "prod/c")
 		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), nil)
@@ -54,7 +54,7 @@ func TestTheNextRunBringsTheStoreUpToDate(t *testing.T) {
 		s.Delete(configMaps, ref("prod/b"))
 		s.Put(configMaps, configMap("prod/c", "second"))
 		s.Put(configMaps, configMap("prod/d", "first"))
-		wantNames(t, v, "prod/a", "prod/b", "prod/c") // what it had
+		wantNames(t, v, "prod/a", "prod/b", "prod/c") // the objects of the first run
 
 		changes := make(map[string]core.EventType)
 		go func() {
@@ -70,16 +70,16 @@ func TestTheNextRunBringsTheStoreUpToDate(t *testing.T) {
 		want := map[string]core.EventType{"prod/b": core.Deleted, "prod/c": core.Modified, "prod/d": core.Added}
 		for name, kind := range want {
 			if changes[name] != kind {
-				t.Errorf("the subscriber was told %q of %s, want %q", changes[name], name, kind)
+				t.Errorf("the subscriber received %q of %s, want %q", changes[name], name, kind)
 			}
 		}
 		if _, told := changes["prod/a"]; told {
-			t.Error("the subscriber was told of what has not changed")
+			t.Error("the subscriber received a change of an unchanged object")
 		}
 	})
 }
 
-func TestAWatchThatIsSlowToEndHoldsUpNobodyButTheNextWatch(t *testing.T) {
+func TestSlowEndOfAWatchDelaysOnlyTheNextWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a")
 		s.SlowEnd(time.Minute)
@@ -94,14 +94,14 @@ func TestAWatchThatIsSlowToEndHoldsUpNobodyButTheNextWatch(t *testing.T) {
 		}()
 		synctest.Wait()
 
-		stopSecond, stopThird := start(t, v), start(t, v) // they share a watch that has not begun
+		stopSecond, stopThird := start(t, v), start(t, v) // they share a watch that has not started
 		if err := v.Health(); err != nil || v.Resource().Kind != "ConfigMap" {
 			t.Errorf("Health() = %v of %s", err, v.Resource())
 		}
 		stopSecond()
 		wantRequests(t, s)
 		if took := time.Since(began); took > 0 {
-			t.Errorf("a Run that others go on with returned after %v", took)
+			t.Errorf("a Run whose watch has other users returned after %v", took)
 		}
 		if took := <-ended; took != time.Minute {
 			t.Errorf("the last Run of a watch returned after %v, want when the watch has ended", took)
@@ -115,8 +115,8 @@ func TestAWatchThatIsSlowToEndHoldsUpNobodyButTheNextWatch(t *testing.T) {
 	})
 }
 
-// That no goroutine is left is what the bubble checks at its end, here as in all tests.
-func TestRunsThatComeAndGoAtTheSameTime(t *testing.T) {
+// The bubble checks at its end that no goroutine is left, here as in all tests.
+func TestConcurrentRunsShareOneWatchAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a")
 		most := 0
@@ -143,17 +143,17 @@ func TestRunsThatComeAndGoAtTheSameTime(t *testing.T) {
 		}
 		users.Wait()
 		if n := len(s.Kind(configMaps).Requests()); n < 10 {
-			t.Errorf("the watch began %d times; the test does not show what it should", n)
+			t.Errorf("the watch began %d times, which is too few to test anything", n)
 		}
 		if n := s.Kind(configMaps).Open(); n != 0 || most != 1 {
-			t.Errorf("%d watches are open in the end and there were %d at a time, want 0 and 1", n, most)
+			t.Errorf("%d watches are open at the end, and at most %d were at the same time, want 0 and 1", n, most)
 		}
 		start(t, v)
 		wantNames(t, v, "prod/a")
 	})
 }
 
-// requestContexts remembers the contexts of requests.
+// requestContexts records the contexts of requests.
 type requestContexts struct {
 	http.RoundTripper
 	seen []context.Context
@@ -164,8 +164,8 @@ func (c *requestContexts) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// The watch serves all who share it; it must not run as who came first.
-func TestTheWatchCarriesNoValuesOfTheFirstCaller(t *testing.T) {
+// The watch serves all callers that share it, so it must not have the values of the first one.
+func TestWatchHasNoContextValuesOfTheFirstCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
 		seen := &requestContexts{RoundTripper: newServer("prod/a")}
@@ -181,7 +181,7 @@ func TestTheWatchCarriesNoValuesOfTheFirstCaller(t *testing.T) {
 	})
 }
 
-func TestAFailureForGoodEndsAllRunsAndTheNextTriesAgain(t *testing.T) {
+func TestPermanentFailureEndsAllRunsAndTheNextRunTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a")
 		invalid := &request.InvalidError{Field: "name", Detail: "is wrong"}
@@ -224,7 +224,7 @@ func TestWaitFor(t *testing.T) {
 		{"with the label", cache.Selection{LabelSelector: "value=first"}, "prod/new", "first", true},
 		{"without the label", cache.Selection{LabelSelector: "value=first"}, "prod/new", "second", false},
 		{"that has lost the label", cache.Selection{LabelSelector: "value=first"}, "prod/a", "second", true},
-		{"selected by a field, for all we know", cache.Selection{FieldSelector: "data=x"}, "prod/new", "first", false},
+		{"possibly selected by a field", cache.Selection{FieldSelector: "data=x"}, "prod/new", "first", false},
 		{"selected by a field before", cache.Selection{FieldSelector: "data=x"}, "prod/a", "second", true},
 	}
 	for _, tt := range tests {
@@ -245,7 +245,7 @@ func TestWaitFor(t *testing.T) {
 				}
 				began = time.Now()
 				if err := v.WaitFor(t.Context(), obj); err != nil || time.Since(began) > 0 {
-					t.Errorf("WaitFor what was seen = %v after %v", err, time.Since(began))
+					t.Errorf("WaitFor of an observed object = %v after %v", err, time.Since(began))
 				}
 			})
 		})
@@ -266,7 +266,7 @@ func TestWaitForEndsWithItsContext(t *testing.T) {
 		}
 		obj.ResourceVersion = "latest"
 		if err := v.WaitFor(t.Context(), obj); err == nil {
-			t.Error("WaitFor() a version that is none returned no error")
+			t.Error("WaitFor() of an invalid version returned no error")
 		}
 	})
 }

@@ -1,9 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakeapi is an API server in memory that a client reaches without a socket, so that it can be used in the
-// bubbles of testing/synctest. Its lists and watches are those of package fakesource, faults included. It is for the
-// tests of this module; users test with an API server of their own.
+// Package fakeapi is an in-memory API server that clients reach without a socket, so that it works in the bubbles of
+// testing/synctest. It lists and watches like package fakesource, including its faults. It is only for the tests of
+// this module.
 package fakeapi
 
 import (
@@ -27,18 +27,18 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
 )
 
-// Server is an API server of some kinds. It is safe for concurrent use.
+// Server is an API server of several kinds. It is safe for concurrent use.
 type Server struct {
-	kinds map[string]*kind // by the path of the collection, such as "/apis/apps/v1/deployments"; never changed
+	kinds map[string]*kind // by the path of the collection, such as "/apis/apps/v1/deployments"; immutable
 	lag   atomic.Int64
 	end   atomic.Int64
 }
 
-// kind is the objects of a kind: what lists and watches tell of them, and what they are.
+// kind is the objects of a kind, both for lists and watches, and as JSON.
 type kind struct {
 	*fakesource.Server
 
-	mu      sync.Mutex // guards objects, and is held while one is changed
+	mu      sync.Mutex // guards objects, and is held during a change
 	objects map[core.ObjectRef]map[string]any
 }
 
@@ -54,17 +54,17 @@ func New(kinds ...core.Resource) *Server {
 	return s
 }
 
-// Kind returns what answers the lists and watches of a kind, for their faults and their log. To change objects, use the
-// server's own methods.
+// Kind returns the source of the lists and watches of a kind, to inject faults and to read its log. To change objects,
+// use the methods of Server.
 func (s *Server) Kind(res core.Resource) *fakesource.Server { return s.kinds[root(res)].Server }
 
-// Lag makes each event of a watch come so late.
+// Lag delays each event of a watch.
 func (s *Server) Lag(d time.Duration) { s.lag.Store(int64(d)) }
 
-// SlowEnd makes it take so long to close a watch.
+// SlowEnd delays the end of each watch.
 func (s *Server) SlowEnd(d time.Duration) { s.end.Store(int64(d)) }
 
-// Put creates or replaces an object. It returns the version.
+// Put creates or replaces an object. It returns the new resource version.
 func (s *Server) Put(res core.Resource, obj core.Object) string {
 	k := s.kinds[root(res)]
 	k.mu.Lock()
@@ -72,7 +72,7 @@ func (s *Server) Put(res core.Resource, obj core.Object) string {
 	return k.put(plain(obj))
 }
 
-// Delete removes an object if it is there. It returns the version.
+// Delete removes an object if it exists. It returns the new resource version.
 func (s *Server) Delete(res core.Resource, ref core.ObjectRef) string {
 	k := s.kinds[root(res)]
 	k.mu.Lock()
@@ -92,7 +92,7 @@ func (s *Server) Client() *client.Client {
 	return c
 }
 
-// root returns the path of a kind's collection in the whole cluster.
+// root returns the path of a kind's collection in all namespaces.
 func root(res core.Resource) string {
 	if res.Group == "" {
 		return "/api/" + res.Version + "/" + res.Plural
@@ -100,10 +100,10 @@ func root(res core.Resource) string {
 	return "/apis/" + res.APIVersion() + "/" + res.Plural
 }
 
-// target is what the path of a request means.
+// target is the object or the collection that a request path identifies.
 type target struct {
 	*kind
-	ref core.ObjectRef // without a name for the collection
+	ref core.ObjectRef // the name is empty for a collection
 }
 
 func (s *Server) target(path string) (target, bool) {
@@ -120,13 +120,13 @@ func (s *Server) target(path string) (target, bool) {
 		t.ref.Namespace, rest = rest[1], rest[2:]
 	}
 	if len(rest) > 1 {
-		t.ref.Name = rest[1] // a third part is a subresource, which is written as the whole is
+		t.ref.Name = rest[1] // a third part is a subresource, which is written like the whole object
 	}
 	t.kind = s.kinds["/"+strings.Join(parts[:prefix], "/")+"/"+rest[0]]
 	return t, t.kind != nil
 }
 
-// RoundTrip answers a request.
+// RoundTrip responds to a request.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer r.Body.Close()
@@ -149,7 +149,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// answer makes a response of an object, or of an error.
+// answer returns a response with an object or an error.
 func answer(obj any, err error) (*http.Response, error) {
 	code := http.StatusOK
 	if err != nil {

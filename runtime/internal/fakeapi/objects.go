@@ -21,7 +21,7 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
 )
 
-// plain returns an object as JSON has it.
+// plain returns the JSON value of an object.
 func plain(obj core.Object) map[string]any {
 	data, err := wire.MarshalJSON(obj)
 	if err != nil {
@@ -34,7 +34,7 @@ func plain(obj core.Object) map[string]any {
 	return m
 }
 
-// put stores an object, to which it gives a version, and a UID if it is new.
+// put stores an object with a new version, and with a new UID if it is new.
 func (k *kind) put(m map[string]any) string {
 	obj := &unstructured.Unstructured{Object: m}
 	obj.SetGroupVersionKind(k.Resource().GroupVersionKind())
@@ -63,8 +63,8 @@ func (t target) notFound() error {
 	return err
 }
 
-// write answers a request that changes an object. Every patch is taken for a merge patch, and an apply for one that may
-// create. As in a real server, an object that comes out as it was keeps its version.
+// write responds to a request that changes an object. Every patch is treated as a merge patch, and an apply as one that
+// may create the object. Like on a real server, an object that does not change keeps its version.
 func (t target) write(r *http.Request) (any, error) {
 	if r.Header.Get("Content-Type") == wire.MediaTypeProtobuf {
 		return nil, fakesource.Status(415, metav1.StatusReasonUnsupportedMediaType)
@@ -136,7 +136,7 @@ func merge(to, patch map[string]any) {
 	}
 }
 
-// list answers a request for one page.
+// list responds to a request for one page.
 func (t target) list(r *http.Request) (any, error) {
 	selected, err := selection(r, t)
 	if err != nil {
@@ -156,7 +156,7 @@ func (t target) list(r *http.Request) (any, error) {
 	return map[string]any{"kind": kind.Kind + "List", "apiVersion": kind.GroupVersion().String(), "metadata": meta, "items": items}, err
 }
 
-// metadataOnly reports whether a request asks for the metadata of objects.
+// metadataOnly reports whether a request accepts only the metadata of objects.
 func metadataOnly(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
 }
@@ -165,7 +165,7 @@ func metadataKind() schema.GroupVersionKind {
 	return metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 }
 
-// viewOf returns a function that copies the JSON of an object, or of its metadata if the request asks for that.
+// viewOf returns a function that copies the JSON of an object, or only its metadata if the request accepts only that.
 func viewOf(r *http.Request) func([]byte) json.RawMessage {
 	if !metadataOnly(r) {
 		return func(object []byte) json.RawMessage { return bytes.Clone(object) }

@@ -38,7 +38,7 @@ func watchOptions(r *http.Request) *request.WatchOptions {
 	}
 }
 
-// selection returns whether a request selects an object: by namespace and labels.
+// selection returns a function that reports whether a request selects an object, by namespace and labels.
 func selection(r *http.Request, t target) (func(wire.Packed) bool, error) {
 	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
 	if err != nil {
@@ -53,7 +53,7 @@ func selection(r *http.Request, t target) (func(wire.Packed) bool, error) {
 	}, nil
 }
 
-// watch answers a request for a watch.
+// watch responds to a request for a watch.
 func (s *Server) watch(r *http.Request, t target) (*http.Response, error) {
 	selected, err := selection(r, t)
 	if err != nil {
@@ -80,18 +80,18 @@ func (s *Server) watch(r *http.Request, t target) (*http.Response, error) {
 	}), nil
 }
 
-// stream is the body of a watch. It makes each event when it is read.
+// stream is the body of a watch. It creates each event when it is read.
 type stream struct {
 	next     func() (wire.Event, error, bool)
 	stop     func()
 	selected func(wire.Packed) bool
 	view     func([]byte) json.RawMessage
-	told     map[core.ObjectRef]bool // the selected objects that were told
+	told     map[core.ObjectRef]bool // the selected objects that were sent
 	pause    func()
 	rest     bytes.Buffer
 }
 
-// Close ends the watch. It is called by the one who reads.
+// Close ends the watch. It is called by the reader.
 func (s *stream) Close() error {
 	s.stop()
 	return nil
@@ -117,7 +117,7 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 func (s *stream) event(ev wire.Event) {
-	object := s.view(ev.Object.Bytes()) // a copy, because the bytes do not live as long as the pause
+	object := s.view(ev.Object.Bytes()) // a copy, because the bytes are not valid after the pause
 	if ev.Type == core.Bookmark {
 		s.write(ev.Type, object)
 		return
@@ -131,7 +131,7 @@ func (s *stream) event(ev wire.Event) {
 	case selected:
 		s.told[head.Ref] = true
 	case told || ev.Type == core.Deleted && s.selected(ev.Object):
-		ev.Type = core.Deleted // as far as this watch is concerned
+		ev.Type = core.Deleted // for this watch
 		delete(s.told, head.Ref)
 	default:
 		return

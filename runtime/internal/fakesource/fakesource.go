@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakesource is a collection of objects in memory that is listed and watched as an API server's is, and fails on
-// demand. It is for the tests of this module; users test with an API server of their own.
+// Package fakesource is an in-memory collection of objects that is listed and watched like that of an API server, and
+// fails on demand. It is only for the tests of this module.
 package fakesource
 
 import (
@@ -23,31 +23,31 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Streaming is what a server does about a request for a streaming list.
+// Streaming is a server's response to the request for a streaming list.
 type Streaming uint8
 
-// The ways that servers are known to have.
+// The known responses of servers.
 const (
 	Supported Streaming = iota
-	Rejected            // as servers do that know of it and have it switched off
-	Ignored             // sends the objects without the bookmark at their end, as servers do that do not know of it
+	Rejected            // an error, as from servers that have the feature disabled
+	Ignored             // the objects without a bookmark at their end, as from servers without the feature
 )
 
-// Behaviour is how a server does what it does. The zero value is that of a server with neither faults nor bookmarks.
+// Behaviour configures a server. The zero value has neither faults nor bookmarks.
 type Behaviour struct {
 	Streaming Streaming
 
-	// Bookmarks is how often a watch is told the newest version. Default: only at its end.
+	// Bookmarks is the interval at which a watch sends the newest version. Default: only at its end.
 	Bookmarks time.Duration
 
-	// OnList and OnWatch, when set, are called with each request; an error is the answer to it.
+	// OnList and OnWatch, if set, are called for each request. If they return an error, it is the response.
 	OnList  func(*request.ListOptions) error
 	OnWatch func(*request.WatchOptions) error
 
-	// OnItem, when set, is called before each item of a list, which it may change or end by an error.
+	// OnItem, if set, is called for each item of a list. It may change the item, or end the list with an error.
 	OnItem func(wire.Packed) (wire.Packed, error)
 
-	// DropOnCut ends the watches by Cut at once, without the changes that they were not told yet.
+	// DropOnCut makes Cut end the watches immediately, without the changes that they have not sent yet.
 	DropOnCut bool
 }
 
@@ -56,18 +56,18 @@ type Server struct {
 	kind     core.Resource
 	encoding wire.Encoding
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards the fields below
 	behaviour Behaviour
 	version   uint64
 	uids      uint64
 	objects   map[core.ObjectRef]wire.Packed
 	log       []change
-	compacted uint64 // the newest version that is forgotten
+	compacted uint64 // the newest version that has expired
 	pages     map[string][]wire.Packed
 	requests  []string
 	open      int
 
-	changed chan struct{} // closed with each change
+	changed chan struct{} // closed by the next change
 	cut     chan struct{} // closed when all watches end
 	cutErr  error
 }
@@ -92,7 +92,7 @@ func New(kind core.Resource, encoding wire.Encoding) *Server {
 	}
 }
 
-// Behave sets how the server does what it does.
+// Behave configures the server.
 func (s *Server) Behave(b Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,10 +105,10 @@ func (s *Server) behaves() Behaviour {
 	return s.behaviour
 }
 
-// Resource returns what the kind is called.
+// Resource returns the resource of the kind.
 func (s *Server) Resource() core.Resource { return s.kind }
 
-// Put creates or replaces an object, whose version, and UID if it is new, are set. It returns the version.
+// Put creates or replaces an object. It sets the object's version, and its UID if it is new. It returns the version.
 func (s *Server) Put(obj core.Object) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Server) Put(obj core.Object) string {
 	return format(s.version)
 }
 
-// Delete removes an object if it is there. It returns the version.
+// Delete removes an object if it exists. It returns the new version.
 func (s *Server) Delete(ref core.ObjectRef) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *Server) Delete(ref core.ObjectRef) string {
 	return format(s.version)
 }
 
-// Tick raises the version, as changes of other kinds do.
+// Tick increases the version, like changes of other kinds do.
 func (s *Server) Tick() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +156,8 @@ func (s *Server) Tick() string {
 	return format(s.version)
 }
 
-// Compact forgets all versions but the newest: new watches from others, and the tokens of pages, have expired. Watches
-// that are open go on.
+// Compact discards all versions but the newest: new watches from older versions, and the tokens of pages, have expired.
+// Open watches continue.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +166,7 @@ func (s *Server) Compact() {
 	clear(s.pages)
 }
 
-// Cut ends all watches with an error, or in good order when it is nil.
+// Cut ends all watches with an error, or normally if err is nil.
 func (s *Server) Cut(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *Server) Cut(err error) {
 	s.cut = make(chan struct{})
 }
 
-// Requests returns the requests so far, such as "list limit=500" and "watch rv=7"; and forgets them.
+// Requests returns and clears the log of requests, such as "list limit=500" and "watch rv=7".
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,14 +184,14 @@ func (s *Server) Requests() []string {
 	return r
 }
 
-// Open returns how many watches are open.
+// Open returns the number of open watches.
 func (s *Server) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open
 }
 
-// Objects returns the heads of all objects that are there, by reference.
+// Objects returns the heads of all objects by reference.
 func (s *Server) Objects() map[core.ObjectRef]wire.Head {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,7 +244,7 @@ func (s *Server) List(ctx context.Context, o *request.ListOptions, each func(wir
 	return meta, nil
 }
 
-// page returns the items of a page. A token is "the version of the list/what page it is of".
+// page returns the items of a page. A token is "the version of the list/the number of the page".
 func (s *Server) page(o *request.ListOptions) ([]wire.Packed, metav1.ListMeta, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -344,7 +344,7 @@ func (s *Server) count(n int) {
 	s.open += n
 }
 
-// note logs a request with those of its parameters that are set.
+// note logs a request with the parameters that are set.
 func (s *Server) note(verb string, params ...any) {
 	for i := 0; i < len(params); i += 2 {
 		if v := params[i+1]; v != "" && v != int64(0) {
@@ -358,10 +358,10 @@ func (s *Server) note(verb string, params ...any) {
 
 func format(version uint64) string { return strconv.FormatUint(version, 10) }
 
-// Status returns an answer of a server that is not a success.
+// Status returns an error response of a server.
 func Status(code int32, reason metav1.StatusReason) *core.StatusError {
 	return &core.StatusError{Status: metav1.Status{Code: code, Reason: reason}}
 }
 
-// Expired returns the answer of a server that has forgotten a version.
+// Expired returns the response of a server that has discarded a version.
 func Expired() *core.StatusError { return Status(410, metav1.StatusReasonExpired) }

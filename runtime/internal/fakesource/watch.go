@@ -92,7 +92,7 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-// next returns what has changed since the position, and what is closed when there is more.
+// next returns the changes after the position, and a channel that is closed when there are more.
 func (w *watch) next() ([]change, <-chan struct{}) {
 	s := w.server
 	s.mu.Lock()
@@ -114,7 +114,7 @@ func ticker(d time.Duration) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// bookmark tells the newest version, or the last that was sent when there is something to send.
+// bookmark returns a bookmark with the newest version, or with the last sent one if there are changes to send.
 func (w *watch) bookmark() change {
 	s := w.server
 	s.mu.Lock()
@@ -132,7 +132,7 @@ func (s *Server) cutError() error {
 	return s.cutErr
 }
 
-// lend hands out a copy of an object and spoils it afterwards, since its bytes live no longer.
+// lend passes on a copy of an object and overwrites it afterwards, since its bytes are only valid until then.
 func lend(p wire.Packed, to func(wire.Packed) error) error {
 	data := bytes.Clone(p.Bytes())
 	defer func() {

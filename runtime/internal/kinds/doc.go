@@ -1,5 +1,5 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds fits sources and objects to the Go type that a caller gives for a kind.
+// Package kinds adapts sources and objects to the Go type that a caller gives for a kind.
 package kinds

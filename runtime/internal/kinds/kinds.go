@@ -12,8 +12,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// IsMetadata reports whether K holds the metadata of objects of any kind: metav1.PartialObjectMetadata, or a struct that
-// does nothing but embed it. Package client asks the server for metadata by the same rule.
+// IsMetadata reports whether K is a type for the metadata of objects of any kind: metav1.PartialObjectMetadata, or a
+// struct that only embeds it. Package client requests metadata by the same rule.
 func IsMetadata[K any]() bool {
 	t := reflect.TypeFor[K]()
 	for t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous {
@@ -22,8 +22,8 @@ func IsMetadata[K any]() bool {
 	return t == reflect.TypeFor[metav1.PartialObjectMetadata]()
 }
 
-// Source returns the source of what K holds: for a metadata type, a client's feed of nothing but metadata in place of one
-// of whole objects. Any other source is returned unchanged.
+// Source returns the source for objects of type K. For a metadata type, it replaces a client's feed of whole objects by
+// a feed of metadata. It returns any other source unchanged.
 func Source[K, S any](src S) S {
 	feed, ok := any(src).(interface{ Metadata() *client.Feed })
 	if !ok || !IsMetadata[K]() {
@@ -32,7 +32,7 @@ func Source[K, S any](src S) S {
 	return any(feed.Metadata()).(S)
 }
 
-// Complete sets the TypeMeta of an object that a server has sent without it, or as the metadata of an object.
+// Complete sets the TypeMeta of an object that the server has sent without it, or as metadata.
 func Complete(obj core.Object, res core.Resource) {
 	kind := obj.GetObjectKind()
 	partial := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")

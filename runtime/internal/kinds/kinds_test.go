@@ -20,7 +20,7 @@ type (
 		metav1.PartialObjectMetadata
 		Spec string
 	}
-	empty struct { // a kind without any other field, whose objects are whole
+	empty struct { // a kind without other fields, which is not a metadata type
 		metav1.TypeMeta
 		metav1.ObjectMeta
 	}
@@ -28,11 +28,11 @@ type (
 
 func TestMetadataTypesAreRecognised(t *testing.T) {
 	for name, tt := range map[string]struct{ got, want bool }{
-		"PartialObjectMetadata": {kinds.IsMetadata[metav1.PartialObjectMetadata](), true},
-		"a type that embeds it": {kinds.IsMetadata[embedding](), true},
-		"one with more":         {kinds.IsMetadata[more](), false},
-		"a kind without fields": {kinds.IsMetadata[empty](), false},
-		"a kind":                {kinds.IsMetadata[corev1.Pod](), false},
+		"PartialObjectMetadata":    {kinds.IsMetadata[metav1.PartialObjectMetadata](), true},
+		"a type that embeds it":    {kinds.IsMetadata[embedding](), true},
+		"a type with other fields": {kinds.IsMetadata[more](), false},
+		"a kind without fields":    {kinds.IsMetadata[empty](), false},
+		"a kind":                   {kinds.IsMetadata[corev1.Pod](), false},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: IsMetadata = %v, want %v", name, tt.got, tt.want)
