@@ -29,11 +29,11 @@ import (
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// benchObjects is how many objects the benchmarks have.
+// benchObjects is the number of objects in the benchmarks.
 const benchObjects = 10_000
 
-// BenchmarkRun reports what a reconcile that does nothing costs, from Add to Done: of the queue and the worker alone,
-// with objects that are at hand, and with objects that are decoded from the store, as it is in a controller.
+// BenchmarkRun reports the cost of a reconcile that does nothing, from Add to Done: of the queue and the worker alone,
+// with objects in memory, and with objects that are decoded from the store, as in a controller.
 func BenchmarkRun(b *testing.B) {
 	atHand := new(corev1.ConfigMap)
 	for _, bb := range []struct {
@@ -120,7 +120,7 @@ func benchStore(b *testing.B, encoding wire.Encoding) *reflector.Store[corev1.Co
 	return r.Store()
 }
 
-// frames is a server whose only answer is one watch.
+// frames is a server whose only response is one watch.
 type frames struct{ body io.ReadCloser }
 
 func (f frames) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -137,8 +137,8 @@ func frame(b *testing.B, kind core.EventType, obj any) []byte {
 	return append(line, '\n')
 }
 
-// BenchmarkLatency reports how long after an event of a watch the reconcile of its object begins, with 10 000 objects
-// and nothing else to do: through the client, the decoding of the stream, the store, the queue and a worker.
+// BenchmarkLatency reports the time from an event of a watch to the reconcile of its object, with 10,000 objects and no
+// other load: through the client, the decoding of the stream, the store, the queue and a worker.
 func BenchmarkLatency(b *testing.B) {
 	r, w := io.Pipe()
 	c, err := client.New(b.Context(), &client.Options{

@@ -15,34 +15,35 @@ import (
 	"github.com/kube-go/sdk/runtime/queue"
 )
 
-// Reconcile makes the world as obj asks. Obj is the reconcile's own.
+// Reconcile changes the cluster to the state that obj specifies. It may change obj, which is a copy.
 type Reconcile[K any] func(ctx context.Context, obj *K) (Action, error)
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// Concurrency is how many objects are reconciled at the same time. Default: two for each CPU, 8 at least.
+	// Concurrency is the maximum number of objects that are reconciled at the same time. Default: two per CPU, and at
+	// least 8.
 	Concurrency int
 
-	// Retry sets the back-off: the delays after failed runs, and after runs that ask for another one at once, see
-	// [RequeueAfter]. Default: 5 ms, doubling up to 1000 s.
+	// Retry sets the back-off: the delays after failed runs, and after runs that request another one without a delay,
+	// see [RequeueAfter]. Default: 5 ms, doubling up to 1000 s.
 	Retry *queue.Options
 
-	// SyncTimeout is how long the first run waits for sources other than the primary one. Default: 30 s.
+	// SyncTimeout is the maximum time that the first run waits for the secondary sources. Default: 30 s.
 	SyncTimeout time.Duration
 
-	// StopTimeout is how long runs may go on after the context of Run has ended. Default: 30 s.
+	// StopTimeout is the maximum time that runs may continue after the context of Run has ended. Default: 30 s.
 	StopTimeout time.Duration
 
-	// HoldTimeout is how long an object is held back after a run that has written something, until the caches have seen
-	// what was written. Default: 5 s. A negative one means that objects are not held back.
+	// HoldTimeout is the maximum time that an object is held back after a run that wrote objects, until the caches have
+	// observed the writes. Default: 5 s. If it is negative, objects are not held back.
 	HoldTimeout time.Duration
 
-	// Logger gets failed runs and panics at error level, and sources and caches that are late at warning level.
-	// A panic of its handler is not contained. Default: none.
+	// Logger logs failed runs and panics as errors, and late sources and caches as warnings. A panic of its handler is
+	// not recovered. Default: no log.
 	Logger *slog.Logger
 
 	// OnResult is called after each run, in the goroutine of the run. A panic of OnResult is logged with its stack, and
-	// changes nothing about the run: its outcome stands, and it is retried only if it has failed itself. Default: none.
+	// does not affect the result of the run or its retry. Default: none.
 	OnResult func(Result)
 }
 
@@ -69,17 +70,17 @@ func (o *Options) withDefaults() Options {
 	return d
 }
 
-// Controller reconciles the objects of one kind. Make one with [New].
+// Controller reconciles the objects of one kind. Create one with [New].
 type Controller[K any] struct {
 	view    *cache.View[K]
-	sources []source // the primary one first
+	sources []source // the primary source first
 	opts    Options
 
-	queue atomic.Pointer[queue.Queue[core.ObjectRef]] // of the Run under way, or nil
+	queue atomic.Pointer[queue.Queue[core.ObjectRef]] // of the current Run, or nil
 	holds holds
 }
 
-// New returns a controller of the objects that p names. It does nothing until it is run.
+// New returns a controller of the objects of p. It does nothing until Run is called.
 func New[K any](p Primary[K], o *Options) *Controller[K] {
 	return &Controller[K]{
 		view:    p.view,
@@ -88,31 +89,31 @@ func New[K any](p Primary[K], o *Options) *Controller[K] {
 	}
 }
 
-// Owns has an object reconciled when an object that it is the controlling owner of changes, see core.ControllerRef.
+// Owns reconciles an object when an object changes whose controlling owner it is, see core.ControllerRef.
 func (c *Controller[K]) Owns(s Owned) *Controller[K] {
 	c.sources = append(c.sources, source{feed: s.feed(), refs: eachState(controllerOf(c.view.Resource()))})
 	return c
 }
 
-// Watches has objects reconciled when others change that concern them.
+// Watches reconciles objects when other objects change that concern them.
 func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
 	c.sources = append(c.sources, t.source)
 	return c
 }
 
-// Stats describes a controller at one moment.
+// Stats is a snapshot of a controller's statistics.
 type Stats struct {
-	// Queue is the state of the queue of the Run under way. Objects that are held back count as running.
+	// Queue is the state of the queue of the current Run. Objects that are held back count as running.
 	Queue queue.Stats
 
-	// Held is how many objects are held back until the caches have seen what their last run has written.
+	// Held is the number of objects that are held back until the caches have observed the writes of their last run.
 	Held int
 
-	// Overdue is how many times so far a cache had not seen a write when [Options.HoldTimeout] was over.
+	// Overdue is the number of times that a cache had not observed a write after [Options.HoldTimeout].
 	Overdue uint64
 }
 
-// Stats describes the controller as it is now.
+// Stats returns the current statistics of the controller.
 func (c *Controller[K]) Stats() Stats {
 	s := Stats{Held: int(c.holds.held.Load()), Overdue: c.holds.overdue.Load()}
 	if q := c.queue.Load(); q != nil {
@@ -121,18 +122,18 @@ func (c *Controller[K]) Stats() Stats {
 	return s
 }
 
-// SourceHealth is how one source of a controller does. Each has a watch and a back-off of its own.
+// SourceHealth is the state of one source of a controller. Each source has its own watch and back-off.
 type SourceHealth struct {
 	Resource core.Resource
 
-	// Ready is true once the source has delivered what was there.
+	// Ready is true once the source has delivered the existing objects.
 	Ready bool
 
-	// Err is the trouble that the source is in, nil when there is none, see [cache.View.Health].
+	// Err is the error of the source's last request, or nil if data has arrived since; see [cache.View.Health].
 	Err error
 }
 
-// Health returns how the sources do, the primary one first and the others in the order in which they were added.
+// Health returns the state of the sources: the primary one first, the others in the order in which they were added.
 func (c *Controller[K]) Health() []SourceHealth {
 	health := make([]SourceHealth, len(c.sources))
 	for i, s := range c.sources {

@@ -12,39 +12,41 @@
 //		return controller.RequeueAfter(5 * time.Minute), nil
 //	})
 //
-// # What a reconcile can count on
+// # Guarantees
 //
-//   - It gets the newest state that the cache has when the run begins, as a value of its own.
-//   - No two runs of one object overlap. Changes during a run bring exactly one more.
-//   - Every object is reconciled once after the start, behind the changes that happen meanwhile.
-//   - A run sees what the one before has written under its context, in the object and in the kinds that are sources: the
-//     object is held back until the cache has seen it, for [Options.HoldTimeout] at most. Deletes are not waited for.
-//   - A failed run is tried again with a delay that grows from 5 ms to 1000 s and starts over after a success; when the
-//     server asked to wait longer, for longer. A [Terminal] error is not tried again. A run that asks for another one
+//   - A reconcile receives a copy of the newest state that the cache has when the run begins.
+//   - Two runs of one object never overlap. Changes during a run start exactly one more run.
+//   - Every object is reconciled once after the start, with a lower priority than changes in the meantime.
+//   - A run sees the writes that the previous run made with its context, to the object and to objects of the sources'
+//     kinds: the object is held back until the cache has observed them, for at most [Options.HoldTimeout]. It is not
+//     held back for deletions.
+//   - A failed run is retried with a delay that grows from 5 ms to 1000 s and is reset by a success, or after the
+//     server's Retry-After if that is longer. A [Terminal] error is not retried. A run that requests another one
 //     without a delay waits in the same way, see [RequeueAfter].
-//   - A panic of the reconcile, and a call of runtime.Goexit, is an error of that one run. A panic of [Options.OnResult]
-//     or of a function given to [Secondary.Map] is logged, and stops nothing else.
-//   - It does not run before every source has delivered what was there, or has taken longer than
+//   - A panic of the reconcile, or a call of runtime.Goexit, is an error of that run. A panic of [Options.OnResult] or
+//     of a function that was passed to [Secondary.Map] is logged, and affects nothing else.
+//   - No run begins before every source has delivered its existing objects, or has taken longer than
 //     [Options.SyncTimeout]: one forbidden kind does not stop the others.
 //
-// A reconcile is told which object, never what happened to it; it makes the world as the object asks, whatever state it
-// finds. An object that is gone is not reconciled: what must happen before that is for package finalizer.
+// A reconcile receives an object, and not what happened to it: it changes the cluster to the state that the object
+// specifies, whatever the current state is. Deleted objects are not reconciled: for work that must precede a deletion,
+// use package finalizer.
 //
 // # Errors
 //
-// A failed run reaches [Options.OnResult] and the logger, and its object is tried again. An object that can't be decoded
-// is a failed run too; it runs again when it changes. [Controller.Run] itself returns only when it stops: the cause of
-// its context, or at once when a source can't work at all. [Controller.Health] tells of the trouble that sources get over
-// by themselves, [Controller.Stats] how much there is to do.
+// [Options.OnResult] and the logger receive the error of a failed run, and the object is retried. An object that can't
+// be decoded is a failed run, too; it runs again when it changes. [Controller.Run] returns when it stops, with the
+// cause of its context, or immediately if a source is invalid. [Controller.Health] returns errors from which sources
+// recover automatically, and [Controller.Stats] the amount of pending work.
 //
 // # Stopping
 //
-// When the context of Run ends, no run begins any more. Those under way have [Options.StopTimeout] to finish before the
-// context they were given ends too, for the same cause. Run returns when all of them have: a reconcile that pays no heed
-// to its context is waited for.
+// When the context of Run ends, no more runs begin. Current runs have [Options.StopTimeout] to finish; then their
+// context ends, too, with the same cause. Run returns when all of them have finished: it waits for a reconcile that
+// ignores its context.
 //
 // # Concurrency
 //
-// A [Controller] is built in one goroutine and then run once at a time; its other methods are safe for concurrent use.
-// Reconciles of different objects run side by side, [Options.Concurrency] at most.
+// A [Controller] is built in one goroutine, and only one Run may be active at a time. Its other methods are safe for
+// concurrent use. Different objects are reconciled concurrently, up to [Options.Concurrency].
 package controller

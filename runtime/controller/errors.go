@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 )
 
-// Terminal marks an error that trying again does not mend: the key runs again only when something changes.
-// A nil error stays nil.
+// Terminal marks an error that a retry does not resolve: the object is not reconciled again until something changes.
+// Terminal returns nil for nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -29,21 +29,21 @@ func IsTerminal(err error) bool {
 	return ok
 }
 
-// PanicError is a panic of a reconcile, made an error of that one run. A reconcile that ends its goroutine by
-// runtime.Goexit, as the FailNow of a test does, counts as a panic: the goroutine is replaced by another.
+// PanicError is the error of a run whose reconcile panicked. A reconcile that ends its goroutine with runtime.Goexit,
+// as the FailNow of a test does, counts as a panic; the controller replaces the goroutine.
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
-// Error returns the panic's value; the stack is in Stack.
+// Error returns the value of the panic. The stack is in Stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// errGoexit is the value of the PanicError of what has not returned though nothing has panicked.
+// errGoexit is the value of the PanicError of a function that neither returned nor panicked.
 var errGoexit = errors.New("runtime.Goexit was called")
 
-// try calls f. A panic of f becomes *err. So does runtime.Goexit, but that can't be stopped: it runs what is deferred,
-// and ends the goroutine.
+// try calls f. A panic of f becomes *err. So does runtime.Goexit, which can't be stopped: it runs the deferred
+// functions, and ends the goroutine.
 func try(err *error, f func()) {
 	returned := false
 	defer func() {

@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
-// exampleCluster stands for a cluster with a config map in it.
+// exampleCluster stands for a cluster with a config map.
 func exampleCluster() *fakeapi.Server {
 	configMaps, _ := core.ResourceOf[corev1.ConfigMap]()
 	secrets, _ := core.ResourceOf[corev1.Secret]()
@@ -36,7 +36,7 @@ func ExampleNew() {
 	c := exampleCluster().Client() // kube.NewClient(ctx, nil)
 	secrets := client.ClusterWide[corev1.Secret](c)
 
-	// A secret for each config map, which is made again when somebody deletes it.
+	// A secret for each config map, which is created again when it is deleted.
 	shared := cache.New(c, nil)
 	owned := controller.Source[corev1.Secret](shared)
 	ctl := controller.New(controller.For[corev1.ConfigMap](shared), nil).Owns(owned)
@@ -59,13 +59,13 @@ func ExampleNew() {
 			return controller.Action{}, err
 		}
 		fmt.Println("applied", core.RefOf(secret), "owned by", secret.OwnerReferences[0].Kind, secret.OwnerReferences[0].Name)
-		stop(errors.New("that was it"))
+		stop(errors.New("done"))
 		return controller.RequeueAfter(24 * time.Hour), nil
 	})
 	fmt.Println(err)
 	// Output:
 	// applied prod/web owned by ConfigMap web
-	// that was it
+	// done
 }
 
 func ExampleSecondary_Map() {

@@ -24,7 +24,7 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
-// errStop is why the controllers of the tests end.
+// errStop ends the controllers of the tests.
 var errStop = errors.New("the test is over")
 
 // document is the kind that is reconciled.
@@ -39,7 +39,7 @@ func (*document) KubeResource() core.Resource {
 	return core.Resource{Group: "docs.example.com", Version: "v1", Kind: "Document", Plural: "documents", Namespaced: true}
 }
 
-// page is a kind that documents own, or that concerns them.
+// page is a kind that documents own, or that concerns documents.
 type page struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -74,7 +74,7 @@ func doc(name, text string) *document {
 	return &document{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}, Text: text}
 }
 
-// pageOf returns a page with an owner reference; apiVersion and name of the owner differ from test to test.
+// pageOf returns a page with an owner reference. Tests vary the apiVersion and the name of the owner.
 func pageOf(name string, owners ...metav1.OwnerReference) *page {
 	r := ref(name)
 	return &page{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, OwnerReferences: owners}}
@@ -84,7 +84,7 @@ func owner(apiVersion, kind, name string, controller bool) metav1.OwnerReference
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: "1", Controller: &controller}
 }
 
-// world is a server with a cache of it.
+// world is a server with a cache of its objects.
 type world struct {
 	*fakeapi.Server
 	cache *cache.Cache
@@ -97,8 +97,8 @@ func newWorld(t testing.TB) *world {
 	return &world{Server: server, cache: cache.New(server.Client(), nil), log: &lines{}}
 }
 
-// start runs a controller in the test's bubble until the test ends, and waits until it has nothing to do. The function
-// that it returns ends it before. Either way the end is checked: Run must return the cause.
+// start runs a controller in the test's bubble until the test ends, and waits until it is idle. The returned function
+// stops it earlier. In both cases, Run must return the cause.
 func start[K any](t *testing.T, c *controller.Controller[K], reconcile controller.Reconcile[K]) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
@@ -118,7 +118,7 @@ func start[K any](t *testing.T, c *controller.Controller[K], reconcile controlle
 	return stop
 }
 
-// journal is a list that tests write from many goroutines.
+// journal is a list that many goroutines append to.
 type journal struct {
 	mu   sync.Mutex // guards list
 	list []string
@@ -139,7 +139,7 @@ func (j *journal) take() []string {
 	return list
 }
 
-// want checks what was added since the last look, in order.
+// want checks the entries since the last take, in order.
 func (j *journal) want(t testing.TB, want ...string) {
 	t.Helper()
 	if got := j.take(); !slices.Equal(got, want) {
@@ -147,7 +147,7 @@ func (j *journal) want(t testing.TB, want ...string) {
 	}
 }
 
-// wantSet checks what was added since the last look, in any order.
+// wantSet checks the entries since the last take, in any order.
 func (j *journal) wantSet(t testing.TB, want ...string) {
 	t.Helper()
 	got := j.take()
@@ -157,13 +157,13 @@ func (j *journal) wantSet(t testing.TB, want ...string) {
 	}
 }
 
-// note returns a reconcile that only writes down what it was called for.
+// note returns a reconcile that only records its calls.
 func (j *journal) note(_ context.Context, d *document) (controller.Action, error) {
 	j.add(d.Name + "=" + d.Text)
 	return controller.AwaitChange(), nil
 }
 
-// lines is what a logger has written.
+// lines is the output of a logger.
 type lines struct {
 	mu  sync.Mutex // guards buf
 	buf bytes.Buffer
@@ -194,16 +194,16 @@ func (l *lines) with(text string) []string {
 
 func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// after waits so long, and then until there is nothing to do.
+// after waits for a time, and then until the bubble is idle.
 func after(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// viewOf returns the view of all objects of a kind, which is that of the controllers too.
+// viewOf returns the view of all objects of a kind, which the controllers use, too.
 func viewOf[K any, P core.ObjectPtr[K]](w *world) *cache.View[K] { return cache.Of[K, P](w.cache, nil) }
 
-// broken is a document of which no [document] can be made.
+// broken is a document that can't be decoded as a [document].
 type broken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

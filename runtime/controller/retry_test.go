@@ -24,9 +24,9 @@ import (
 
 var errNo = errors.New("no")
 
-// script is a reconcile whose runs do one thing after the other, and then nothing; it remembers when they were.
+// script is a reconcile whose runs execute a list of steps, and then do nothing. It records the time of each run.
 type script struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	steps []func() (controller.Action, error)
 	began time.Time
 	at    []time.Duration
@@ -52,7 +52,7 @@ func (s *script) next() func() (controller.Action, error) {
 	return step
 }
 
-// want checks when the runs since the last look were.
+// want checks the times of the runs since the last call.
 func (s *script) want(t *testing.T, want ...time.Duration) {
 	t.Helper()
 	s.mu.Lock()
@@ -73,7 +73,7 @@ func again(d time.Duration) func() (controller.Action, error) {
 	return func() (controller.Action, error) { return controller.RequeueAfter(d), nil }
 }
 
-func TestWhenTheNextRunIs(t *testing.T) {
+func TestNextRunFollowsItsDelay(t *testing.T) {
 	const ms = time.Millisecond
 	tooMany := &core.StatusError{RetryAfter: 3 * time.Second}
 	tests := []struct {
@@ -83,47 +83,47 @@ func TestWhenTheNextRunIs(t *testing.T) {
 	}{
 		{"a success waits for a change", []func() (controller.Action, error){succeed}, []time.Duration{0}},
 		{
-			"failures are tried again, each after twice as long, and the action of a failure does not count",
+			"failures are retried with doubling delays, and the action of a failure is ignored",
 			[]func() (controller.Action, error){fail(errNo), fail(errNo), fail(errNo)},
 			[]time.Duration{0, 5 * ms, 15 * ms, 35 * ms},
 		},
 		{
-			"a success starts the delays afresh",
+			"a success resets the delays",
 			[]func() (controller.Action, error){fail(errNo), fail(errNo), again(ms), fail(errNo)},
 			[]time.Duration{0, 5 * ms, 15 * ms, 16 * ms, 21 * ms},
 		},
 		{
-			"what the server asked for is waited for",
+			"a retry waits for the server's Retry-After",
 			[]func() (controller.Action, error){fail(fmt.Errorf("apply: %w", tooMany)), fail(errNo)},
 			[]time.Duration{0, 3000 * ms, 3010 * ms},
 		},
 		{
-			"a terminal error is not tried again, wherever it is in the chain",
+			"a terminal error is not retried, wherever it is in the chain",
 			[]func() (controller.Action, error){fail(fmt.Errorf("apply: %w", controller.Terminal(tooMany)))},
 			[]time.Duration{0},
 		},
 		{
-			"a requeue comes after its time, and a negative one after the back-off",
+			"a requeue runs after its delay, and a negative one after the back-off",
 			[]func() (controller.Action, error){again(time.Minute), again(-time.Minute)},
 			[]time.Duration{0, time.Minute, time.Minute + 5*ms},
 		},
 		{
-			"requeues without a delay wait twice as long each time, together with failures",
+			"requeues without a delay double the back-off, as failures do",
 			[]func() (controller.Action, error){again(0), again(-1), fail(errNo), again(time.Millisecond - 1)},
 			[]time.Duration{0, 5 * ms, 15 * ms, 35 * ms, 75 * ms},
 		},
 		{
-			"a requeue after a delay starts the back-off over",
+			"a requeue with a delay resets the back-off",
 			[]func() (controller.Action, error){again(0), again(0), again(ms), again(0)},
 			[]time.Duration{0, 5 * ms, 15 * ms, 16 * ms, 21 * ms},
 		},
 		{
-			"a panic is tried again",
+			"a panic is retried",
 			[]func() (controller.Action, error){func() (controller.Action, error) { panic("oh") }, fail(errNo)},
 			[]time.Duration{0, 5 * ms, 15 * ms},
 		},
 		{
-			"so is a run that has ended its goroutine",
+			"a run that ended its goroutine is retried",
 			[]func() (controller.Action, error){func() (controller.Action, error) {
 				runtime.Goexit()
 				return controller.AwaitChange(), nil
@@ -145,7 +145,7 @@ func TestWhenTheNextRunIs(t *testing.T) {
 	}
 }
 
-// Once there were more than a thousand runs the reconcile stops asking, so that a hot loop lets the test end.
+// After more than a thousand runs the reconcile stops requeueing, so that the test ends even with a hot loop.
 func TestARequeueWithoutADelayDoesNotSpin(t *testing.T) {
 	for _, d := range []time.Duration{0, -time.Hour, 30} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestAChangeComesBeforeARequeueAndDoesNotReplaceIt(t *testing.T) {
 		w.Put(documents, doc("prod/a", "2"))
 		after(30 * time.Second)
 		s.want(t, 0, 30*time.Second, time.Minute)
-		w.Put(documents, doc("prod/a", "3")) // asks for a second, while an hour is pending
+		w.Put(documents, doc("prod/a", "3")) // requests a second, while an hour is pending
 		after(2 * time.Hour)
 		s.want(t, time.Minute, 61*time.Second)
 	})
@@ -195,7 +195,7 @@ func TestAChangeComesBeforeARetry(t *testing.T) {
 		options := &controller.Options{Retry: &queue.Options{BaseDelay: time.Minute}}
 		start(t, controller.New(controller.For[document](w.cache), options), s.reconcile)
 		after(time.Second)
-		w.Put(documents, doc("prod/a", "2")) // succeeds, so that nothing is to be tried again
+		w.Put(documents, doc("prod/a", "2")) // succeeds, so that there is nothing to retry
 		after(time.Hour)
 		s.want(t, 0, time.Second)
 	})
@@ -218,7 +218,7 @@ func TestARetryOfTheInitialListStaysBehindLiveChanges(t *testing.T) {
 				}
 				return controller.AwaitChange(), nil
 			})
-		after(1500 * time.Millisecond) // the one that failed waits, and the other runs
+		after(1500 * time.Millisecond) // the failed object waits, and the other one runs
 		w.Put(documents, doc("prod/new", "1"))
 		after(time.Minute)
 		runs.want(t, "old", "old", "new", "old")
@@ -238,7 +238,7 @@ func TestATerminalErrorWaitsForAChange(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatIsGoneIsNotReconciledAndItsFailuresAreForgotten(t *testing.T) {
+func TestDeletedObjectIsNotReconciledAndItsFailuresAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -255,7 +255,7 @@ func TestAnObjectThatIsGoneIsNotReconciledAndItsFailuresAreForgotten(t *testing.
 		after(time.Hour)
 		s.want(t)
 		if q := c.Stats().Queue; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
-			t.Errorf("the queue still has something to do: %+v", q)
+			t.Errorf("the queue is not empty: %+v", q)
 		}
 		w.Put(documents, doc("prod/a", "1"))
 		after(time.Minute)
@@ -264,7 +264,7 @@ func TestAnObjectThatIsGoneIsNotReconciledAndItsFailuresAreForgotten(t *testing.
 	})
 }
 
-func TestAPanicStopsNothingElse(t *testing.T) {
+func TestPanicFailsOnlyItsRun(t *testing.T) {
 	for want, stop := range map[string]func(){
 		"panic: no":                        func() { panic(errNo) },
 		"panic: runtime.Goexit was called": runtime.Goexit,
@@ -282,8 +282,8 @@ func TestAPanicStopsNothingElse(t *testing.T) {
 					Retry:       &queue.Options{BaseDelay: time.Second, MaxDelay: time.Second},
 					OnResult: func(r controller.Result) {
 						p, ok := errors.AsType[*controller.PanicError](r.Err)
-						if ok && (p.Error() != want || !strings.Contains(string(p.Stack), "TestAPanicStopsNothingElse")) {
-							t.Errorf("got %v, want %s; the stack is to tell where:\n%s", p, want, p.Stack)
+						if ok && (p.Error() != want || !strings.Contains(string(p.Stack), "TestPanicFailsOnlyItsRun")) {
+							t.Errorf("got %v, want %s; the stack must include the test:\n%s", p, want, p.Stack)
 						}
 						results.add(fmt.Sprint(r.Ref.Name, " ", ok))
 					},
@@ -300,7 +300,7 @@ func TestAPanicStopsNothingElse(t *testing.T) {
 				synctest.Wait()
 				runs.want(t, "good=1", "good=2")
 				if lines := w.log.with("stack="); len(lines) != 10 || !strings.Contains(lines[0], "prod/bad") {
-					t.Errorf("the log does not tell of the 10 panics:\n%s", w.log)
+					t.Errorf("the log does not have the 10 panics:\n%s", w.log)
 				}
 				end()
 			})
@@ -308,7 +308,7 @@ func TestAPanicStopsNothingElse(t *testing.T) {
 	}
 }
 
-func TestAPanicOfOnResultIsLoggedAndChangesNothing(t *testing.T) {
+func TestPanicOfOnResultIsLoggedAndDoesNotAffectTheRun(t *testing.T) {
 	for want, stop := range map[string]func(){
 		"panic: no":                        func() { panic(errNo) },
 		"panic: runtime.Goexit was called": runtime.Goexit,
@@ -341,7 +341,7 @@ func TestAPanicOfOnResultIsLoggedAndChangesNothing(t *testing.T) {
 				results.wantSet(t, "a 0", "a 0", "a 1", "a 1", "b 0")
 				lines := w.log.with("msg=OnResult")
 				if len(lines) != 5 || !strings.Contains(lines[0], want) || !strings.Contains(lines[0], "stack=") ||
-					!strings.Contains(lines[0], "TestAPanicOfOnResult") {
+					!strings.Contains(lines[0], "TestPanicOfOnResult") {
 					t.Errorf("the log does not report the 5 panics with their stacks:\n%s", w.log)
 				}
 				w.Put(documents, doc("prod/b", "2")) // the key was released
@@ -353,12 +353,12 @@ func TestAPanicOfOnResultIsLoggedAndChangesNothing(t *testing.T) {
 	}
 }
 
-// touchy is a document whose decoding panics.
+// touchy is a document that panics when it is decoded.
 type touchy struct{ document }
 
 func (*touchy) UnmarshalJSON([]byte) error { panic(errNo) }
 
-func TestAPanicOfDecodingIsAnErrorOfOneRun(t *testing.T) {
+func TestPanicOfDecodingFailsOnlyItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -378,7 +378,7 @@ func TestAPanicOfDecodingIsAnErrorOfOneRun(t *testing.T) {
 	})
 }
 
-func TestResults(t *testing.T) {
+func TestOnResultReceivesEachRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -413,8 +413,8 @@ func TestResults(t *testing.T) {
 	})
 }
 
-// An object that can't be decoded is reported once, not again and again: only a change can mend it.
-func TestAnObjectThatCannotBeDecoded(t *testing.T) {
+// An object that can't be decoded is reported only once: only a change can resolve the error.
+func TestObjectThatCannotBeDecodedIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, &broken{ObjectMeta: doc("prod/a", "").ObjectMeta, Text: 7})
@@ -452,7 +452,7 @@ func TestActionsDescribeThemselves(t *testing.T) {
 	}
 }
 
-func TestTerminal(t *testing.T) {
+func TestTerminalKeepsTheErrorAndIsDetected(t *testing.T) {
 	if controller.Terminal(nil) != nil {
 		t.Error("Terminal(nil) is an error")
 	}

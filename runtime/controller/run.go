@@ -15,13 +15,13 @@ import (
 	"github.com/kube-go/sdk/runtime/queue"
 )
 
-// errRunning is a mistake of the caller.
+// errRunning reports a mistake of the caller.
 var errRunning = errors.New("controller: Run was called while it was running")
 
-// Run runs the reconcile for every object, and again for each that something has changed about, until the context ends.
-// It returns when all that it began has ended: the context's cause, or why a source can't work. It may be called again
-// afterwards; it then begins when what the cache has was brought up to date. It panics if [Options.Retry] is
-// not valid, see [queue.New].
+// Run runs the reconcile for every object, and again for each object that a change concerns, until the context ends.
+// When all of its runs and watches have ended, it returns the context's cause, or the error of an invalid source. It
+// may be called again afterwards; the runs then begin when the caches are up to date. It panics if [Options.Retry] is
+// invalid, see [queue.New].
 func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
 	q := queue.New[core.ObjectRef](c.opts.Retry)
 	if !c.queue.CompareAndSwap(nil, q) {
@@ -30,15 +30,15 @@ func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
 	defer c.queue.Store(nil)
 	defer q.Close()
 
-	// Work is taken until ctx ends or a source can't go on. The sources outlive the workers' last run, so that what it
-	// reads is not stale for long.
+	// Workers take keys until ctx ends or a source fails permanently. The sources end after the workers' last run, so
+	// that this run reads current objects.
 	take, stopTaking := context.WithCancelCause(ctx)
 	defer stopTaking(nil)
 	feeds, stopFeeds := context.WithCancel(context.WithoutCancel(ctx))
 	var sources sync.WaitGroup
 	for _, s := range c.sources {
 		sources.Go(func() {
-			err := errGoexit // unless run returns
+			err := errGoexit // overwritten if run returns
 			defer func() { stopTaking(fmt.Errorf("source %s: %w", s.feed.Resource(), err)) }()
 			err = s.run(feeds, q, c.opts.Logger)
 		})
@@ -50,15 +50,15 @@ func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
 	return context.Cause(take)
 }
 
-// sync waits until every source has delivered what was there, or ctx ends. Only the primary one is waited for however
-// long it takes.
+// sync waits until every source has delivered its existing objects, or ctx ends. It waits for the primary source
+// without a time limit.
 func (c *Controller[K]) sync(ctx context.Context) {
-	for !c.await(ctx, c.sources[:1]) { // it has told that it is late
+	for !c.await(ctx, c.sources[:1]) { // it has logged that it is late
 	}
 	c.await(ctx, c.sources[1:])
 }
 
-// await waits for sources, [Options.SyncTimeout] at most, and tells which are late. It reports whether none is.
+// await waits for sources, for at most [Options.SyncTimeout], and logs the late ones. It reports whether all are ready.
 func (c *Controller[K]) await(ctx context.Context, sources []source) bool {
 	wait, cancel := context.WithTimeout(ctx, c.opts.SyncTimeout)
 	defer cancel()
@@ -68,7 +68,7 @@ func (c *Controller[K]) await(ctx context.Context, sources []source) bool {
 		if err == nil {
 			continue
 		}
-		<-wait.Done() // when the source can't work at all, ctx ends
+		<-wait.Done() // if the source is invalid, ctx ends
 		if ctx.Err() != nil {
 			return true
 		}
@@ -79,7 +79,7 @@ func (c *Controller[K]) await(ctx context.Context, sources []source) bool {
 	return all
 }
 
-// work runs the workers until take ends and all have finished.
+// work runs the workers until take ends and all runs have finished.
 func (c *Controller[K]) work(take context.Context, q *queue.Queue[core.ObjectRef], reconcile Reconcile[K]) {
 	running, stop := context.WithCancelCause(context.WithoutCancel(take))
 	defer stop(nil)
@@ -91,7 +91,7 @@ func (c *Controller[K]) work(take context.Context, q *queue.Queue[core.ObjectRef
 			reconcile: reconcile,
 			report:    c.report,
 			restart:   wg.Go,
-			hold: func(key core.ObjectRef, list []write) { // in a goroutine of its own; there is at most one for each key
+			hold: func(key core.ObjectRef, list []write) { // in its own goroutine, at most one for each key
 				c.holds.held.Add(1)
 				wg.Go(func() {
 					defer q.Done(key)
@@ -112,8 +112,8 @@ func (c *Controller[K]) work(take context.Context, q *queue.Queue[core.ObjectRef
 	wg.Wait()
 }
 
-// report logs a run that failed, and passes every run to OnResult. A panic of OnResult, and a call of runtime.Goexit, is
-// logged: the run is over, and its outcome stands.
+// report logs a failed run, and calls OnResult for every run. It logs a panic of OnResult, and a call of
+// runtime.Goexit; they do not change the result of the run.
 func (c *Controller[K]) report(ctx context.Context, r Result) {
 	if r.Err != nil {
 		attrs := append(describe(c.view.Resource(), r.Ref, r.Err),
@@ -124,7 +124,7 @@ func (c *Controller[K]) report(ctx context.Context, r Result) {
 		return
 	}
 	var err error
-	defer func() { // also when OnResult ends the goroutine
+	defer func() { // also if OnResult ends the goroutine
 		if err != nil {
 			c.opts.Logger.LogAttrs(ctx, slog.LevelError, "OnResult", describe(c.view.Resource(), r.Ref, err)...)
 		}
@@ -132,7 +132,7 @@ func (c *Controller[K]) report(ctx context.Context, r Result) {
 	try(&err, func() { c.opts.OnResult(r) })
 }
 
-// describe returns the attributes of a log record for an error that concerns one object.
+// describe returns the attributes of a log record for an error of one object.
 func describe(res core.Resource, ref core.ObjectRef, err error) []slog.Attr {
 	attrs := []slog.Attr{slog.String("kind", res.Kind), slog.String("object", ref.String()), slog.Any("err", err)}
 	if p, ok := errors.AsType[*PanicError](err); ok {

@@ -50,7 +50,7 @@ func TestRunsOfOneObjectDoNotOverlap(t *testing.T) {
 				<-time.After(time.Second)
 				return controller.AwaitChange(), nil
 			})
-		for i := range 5 { // all of them during the first run
+		for i := range 5 { // all during the first run
 			w.Put(documents, doc("prod/a", fmt.Sprint(i+1)))
 			synctest.Wait()
 		}
@@ -62,7 +62,7 @@ func TestRunsOfOneObjectDoNotOverlap(t *testing.T) {
 	})
 }
 
-func TestOneChangeBringsOneRunThoughBothStatesLeadToIt(t *testing.T) {
+func TestChangeStartsOneRunWhenBothStatesConcernTheObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -82,7 +82,7 @@ func TestOneChangeBringsOneRunThoughBothStatesLeadToIt(t *testing.T) {
 	})
 }
 
-func TestTheInitialListGoesBehindLiveChanges(t *testing.T) {
+func TestInitialListHasLowerPriorityThanLiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		for i := range 5 {
@@ -117,14 +117,14 @@ func TestConcurrencyIsBounded(t *testing.T) {
 			})
 		for _, want := range []int32{3, 3, 3, 0} {
 			if n := running.Load(); n != want {
-				t.Errorf("%d run at a time, want %d", n, want)
+				t.Errorf("%d runs at the same time, want %d", n, want)
 			}
 			after(time.Second)
 		}
 	})
 }
 
-func TestASlowReconcileDoesNotHoldUpTheWatch(t *testing.T) {
+func TestSlowReconcileDoesNotDelayTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -145,7 +145,7 @@ func TestASlowReconcileDoesNotHoldUpTheWatch(t *testing.T) {
 	})
 }
 
-func TestStartingWithManyObjects(t *testing.T) {
+func TestEachOfManyObjectsIsReconciledOnceAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const objects = 10_000
 		w := newWorld(t)

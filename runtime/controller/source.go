@@ -22,26 +22,26 @@ import (
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// Primary is the kind that a controller reconciles. Make one with [For].
+// Primary is the kind that a controller reconciles. Create one with [For].
 type Primary[K any] struct{ view *cache.View[K] }
 
-// For returns the kind that a controller reconciles: all of its objects in the cluster.
+// For returns the kind that a controller reconciles, with all objects of the cluster.
 func For[K any, P core.ObjectPtr[K]](c *cache.Cache) Primary[K] {
 	return ForView(cache.Of[K, P](c, nil))
 }
 
-// ForView returns the kind that a controller reconciles: the objects of a view.
+// ForView returns the kind that a controller reconciles, with the objects of a view.
 func ForView[K any](v *cache.View[K]) Primary[K] { return Primary[K]{v} }
 
-// Secondary is a kind whose changes concern the objects of another. Make one with [Source].
+// Secondary is a kind whose changes concern the objects of another kind. Create one with [Source].
 type Secondary[K any] struct{ view *cache.View[K] }
 
-// Source returns a kind whose changes concern the objects of another: all of its objects in the cluster.
+// Source returns a kind whose changes concern the objects of another kind, with all objects of the cluster.
 func Source[K any, P core.ObjectPtr[K]](c *cache.Cache) Secondary[K] {
 	return SourceView(cache.Of[K, P](c, nil))
 }
 
-// SourceView returns a kind whose changes concern the objects of another: the objects of a view.
+// SourceView returns a kind whose changes concern the objects of another kind, with the objects of a view.
 func SourceView[K any](v *cache.View[K]) Secondary[K] { return Secondary[K]{v} }
 
 // Owned is a [Secondary] of any kind.
@@ -49,14 +49,14 @@ type Owned interface{ feed() feed }
 
 func (s Secondary[K]) feed() feed { return s.view }
 
-// Trigger is a [Secondary] together with the way from its objects to those that they concern.
+// Trigger is a [Secondary] with a function that maps its objects to the objects that they concern.
 type Trigger struct{ source source }
 
-// Map returns a trigger: f returns the objects that a changed one concerns. It is called with the object as it is and as
-// it was, and, when it is deleted, with its last state, so that objects which it no longer concerns are reconciled too.
-// The result must depend on nothing but the object: f is not called again when other things change. A panic of f is
-// logged with its stack, and the state that it was called with then concerns nothing. A reference that can't be one of
-// the reconciled kind, such as one without a namespace, fails as a run of its own, see [Options.OnResult].
+// Map returns a trigger. f returns references to the objects that a changed object concerns. It is called with the old
+// and the new state of the object, or with the last state of a deleted object, so that objects that it no longer
+// concerns are reconciled, too. The result must depend only on the object: f is not called again when other objects
+// change. A panic of f is logged with its stack, and that state of the object then concerns no objects. A reference
+// that is invalid for the reconciled kind, such as one without a namespace, is a failed run, see [Options.OnResult].
 func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
 	res := s.view.Resource()
 	refs := func(p wire.Packed) ([]core.ObjectRef, error) {
@@ -74,7 +74,7 @@ func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
 	})}}
 }
 
-// feed is what a controller needs of a view, whatever its kind.
+// feed is the part of a view that a controller needs, independent of its kind.
 type feed interface {
 	identity
 	changes
@@ -97,24 +97,24 @@ type progress interface {
 	Health() error
 }
 
-// source is a feed together with the way from its changes to the keys of the controller.
+// source is a feed with a function that maps its changes to the keys of the controller.
 type source struct {
 	feed feed
 	refs func(reflector.Change) ([]core.ObjectRef, error)
 }
 
-// ready reports whether the source has delivered what was there.
+// ready reports whether the source has delivered its existing objects.
 func (s source) ready() bool { return s.feed.Ready(ended()) == nil }
 
-// ended returns a context with which what waits does not wait, but only looks.
+// ended returns a context that has ended, so that functions that wait return immediately.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-// run puts the keys that the source's changes concern into the queue until ctx ends, and returns its cause, or why the
-// source can't work at all.
+// run adds the keys that the source's changes concern to the queue until ctx ends, and returns its cause, or the error
+// of an invalid source.
 func (s source) run(ctx context.Context, q *queue.Queue[core.ObjectRef], logger *slog.Logger) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
@@ -133,7 +133,7 @@ func (s source) run(ctx context.Context, q *queue.Queue[core.ObjectRef], logger 
 func (s source) enqueue(ctx context.Context, c reflector.Change, q *queue.Queue[core.ObjectRef], logger *slog.Logger) {
 	refs, err := s.refs(c)
 	if err != nil {
-		logger.LogAttrs(ctx, slog.LevelError, "a changed object can't be used", describe(s.feed.Resource(), c.Ref, err)...)
+		logger.LogAttrs(ctx, slog.LevelError, "can't use a changed object", describe(s.feed.Resource(), c.Ref, err)...)
 	}
 	priority := queue.Normal
 	if c.Initial {
@@ -144,7 +144,7 @@ func (s source) enqueue(ctx context.Context, c reflector.Change, q *queue.Queue[
 	}
 }
 
-// itself is the way from an object of the primary kind to its own key.
+// itself maps an object of the primary kind to its own key.
 func itself(c reflector.Change) ([]core.ObjectRef, error) {
 	if c.Type == core.Bookmark {
 		return nil, nil
@@ -152,8 +152,9 @@ func itself(c reflector.Change) ([]core.ObjectRef, error) {
 	return []core.ObjectRef{c.Ref}, nil
 }
 
-// eachState returns the way from a change by both states of the object, so that what it concerned before hears of the
-// change too. No key comes twice: a worker could be done with it in between, and run it twice for one change.
+// eachState maps a change to the keys of both states of the object, so that the objects that it concerned before are
+// reconciled, too. A key occurs only once: otherwise, a worker could finish it in between, and run it twice for one
+// change.
 func eachState(refs func(wire.Packed) ([]core.ObjectRef, error)) func(reflector.Change) ([]core.ObjectRef, error) {
 	return func(c reflector.Change) (all []core.ObjectRef, err error) {
 		known := make(map[core.ObjectRef]bool)
@@ -174,7 +175,7 @@ func eachState(refs func(wire.Packed) ([]core.ObjectRef, error)) func(reflector.
 	}
 }
 
-// controllerOf returns the way from an object to the object of a kind that controls it.
+// controllerOf maps an object to the object of a kind that controls it.
 func controllerOf(owner core.Resource) func(wire.Packed) ([]core.ObjectRef, error) {
 	return func(p wire.Packed) ([]core.ObjectRef, error) {
 		meta, err := p.Metadata()

@@ -14,9 +14,9 @@ import (
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// A key that is added twice for one change may run twice: a worker can be done with it in between. The other tests do not
-// show that reliably.
-func TestNoKeyComesTwiceForOneChange(t *testing.T) {
+// A key that is added twice for one change may run twice, if a worker finishes the first run in between. The other
+// tests do not show this reliably.
+func TestKeyOccursOnceInAChange(t *testing.T) {
 	errNo := errors.New("no")
 	a, b := core.ObjectRef{Name: "a"}, core.ObjectRef{Name: "b"}
 	refs := eachState(func(p wire.Packed) ([]core.ObjectRef, error) {
@@ -46,7 +46,7 @@ func TestNoKeyComesTwiceForOneChange(t *testing.T) {
 	}
 }
 
-func TestABookmarkIsAboutNoObject(t *testing.T) {
+func TestBookmarkHasNoKey(t *testing.T) {
 	if refs, err := itself(reflector.Change{Type: core.Bookmark}); len(refs) > 0 || err != nil {
 		t.Errorf("got %v, %v, want nothing", refs, err)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
 )
 
-func TestOwnersHearOfWhatTheyControl(t *testing.T) {
+func TestOwnerIsReconciledWhenAnObjectThatItControlsChanges(t *testing.T) {
 	const group = "docs.example.com/v1"
 	tests := []struct {
 		name   string
@@ -38,7 +38,7 @@ func TestOwnersHearOfWhatTheyControl(t *testing.T) {
 		{"not a controller of another kind", []metav1.OwnerReference{owner(group, "Shelf", "a", true)}, nil},
 		{"not a controller of another group", []metav1.OwnerReference{owner("example.com/v1", "Document", "a", true)}, nil},
 		{"not a controller of the core group", []metav1.OwnerReference{owner("v1", "Document", "a", true)}, nil},
-		{"not one that makes no sense", []metav1.OwnerReference{owner("a/b/c", "Document", "a", true)}, nil},
+		{"not a controller with an invalid API version", []metav1.OwnerReference{owner("a/b/c", "Document", "a", true)}, nil},
 		{"nobody", nil, nil},
 	}
 	for _, tt := range tests {
@@ -68,7 +68,7 @@ func TestOwnersHearOfWhatTheyControl(t *testing.T) {
 	}
 }
 
-func TestBothOwnersHearWhenTheControllerChanges(t *testing.T) {
+func TestBothOwnersAreReconciledWhenTheControllerChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -87,7 +87,7 @@ func TestBothOwnersHearWhenTheControllerChanges(t *testing.T) {
 	})
 }
 
-func TestAClusterScopedOwnerOfANamespacedObject(t *testing.T) {
+func TestClusterScopedOwnerOfANamespacedObjectIsReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(shelves, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "s"}})
@@ -105,7 +105,7 @@ func TestAClusterScopedOwnerOfANamespacedObject(t *testing.T) {
 	})
 }
 
-// of is the way from a page to the documents that it names.
+// of maps a page to the documents that it names.
 func of(p *page) []core.ObjectRef {
 	refs := make([]core.ObjectRef, len(p.Of))
 	for i, name := range p.Of {
@@ -121,7 +121,7 @@ func pageAbout(of ...string) *page {
 	return p
 }
 
-func TestWhatAnObjectConcernsAndWhatItConcernedHearOfIt(t *testing.T) {
+func TestObjectsOfTheOldAndTheNewStateAreReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		for _, name := range []string{"a", "b", "c"} {
@@ -146,7 +146,7 @@ func TestWhatAnObjectConcernsAndWhatItConcernedHearOfIt(t *testing.T) {
 	})
 }
 
-func TestMappingAnObjectOfAnyKind(t *testing.T) {
+func TestMapSupportsUnstructuredObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -167,7 +167,7 @@ func TestMappingAnObjectOfAnyKind(t *testing.T) {
 	})
 }
 
-func TestAMappingThatPanicsIsToldAndNothingElseSuffers(t *testing.T) {
+func TestPanicOfMapIsLoggedAndAffectsOnlyItsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -175,7 +175,7 @@ func TestAMappingThatPanicsIsToldAndNothingElseSuffers(t *testing.T) {
 		var runs journal
 		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
 			Watches(controller.Source[page](w.cache).Map(func(p *page) []core.ObjectRef {
-				_ = p.Of[0] // index out of range when it names nothing
+				_ = p.Of[0] // index out of range if it names no document
 				return of(p)
 			}))
 		start(t, c, runs.note)
@@ -190,12 +190,12 @@ func TestAMappingThatPanicsIsToldAndNothingElseSuffers(t *testing.T) {
 		synctest.Wait()
 		runs.want(t, "b=1")
 		if lines := w.log.with("kind=Page object=prod/p"); len(lines) != 2 || !strings.Contains(lines[0], "index out of range") {
-			t.Errorf("the log does not tell of the panics of both states:\n%s", w.log)
+			t.Errorf("the log does not have the panics of both states:\n%s", w.log)
 		}
 	})
 }
 
-func TestAPanicOfDecodingWhatIsMappedStopsNothingElse(t *testing.T) {
+func TestPanicOfDecodingAMappedObjectIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -204,7 +204,7 @@ func TestAPanicOfDecodingWhatIsMappedStopsNothingElse(t *testing.T) {
 			Watches(controller.Source[touchy](w.cache).Map(func(*touchy) []core.ObjectRef { return nil }))
 		start(t, c, runs.note)
 		runs.want(t, "a=1")
-		if lines := w.log.with("a changed object can't be used"); len(lines) != 1 || !strings.Contains(lines[0], "panic: no") ||
+		if lines := w.log.with("can't use a changed object"); len(lines) != 1 || !strings.Contains(lines[0], "panic: no") ||
 			!strings.Contains(lines[0], "stack=") {
 			t.Errorf("the log does not report the panic with its stack:\n%s", w.log)
 		}
@@ -225,12 +225,12 @@ func TestANamespacedOwnerOfAClusterScopedObjectIsLogged(t *testing.T) {
 		start(t, c, runs.note)
 		runs.want(t, "a=1")
 		if lines := w.log.with("object=s"); len(lines) != 1 || !strings.Contains(lines[0], "give it an owner that is cluster-scoped") {
-			t.Errorf("the log does not say that the owner can't be one:\n%s", w.log)
+			t.Errorf("the log does not report the invalid owner:\n%s", w.log)
 		}
 	})
 }
 
-func TestAReferenceThatCannotBeOfTheKindIsAFailedRun(t *testing.T) {
+func TestInvalidReferenceIsAFailedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -251,7 +251,7 @@ func TestAReferenceThatCannotBeOfTheKindIsAFailedRun(t *testing.T) {
 	})
 }
 
-// forbidden makes a kind's lists and watches fail until the function that it returns is called.
+// forbidden makes the lists and watches of a kind fail until the returned function is called.
 func forbidden(s *fakesource.Server) (permit func()) {
 	no := fakesource.Status(403, metav1.StatusReasonForbidden)
 	s.Behave(fakesource.Behaviour{
@@ -261,7 +261,7 @@ func forbidden(s *fakesource.Server) (permit func()) {
 	return func() { s.Behave(fakesource.Behaviour{}) }
 }
 
-func TestALateSourceHoldsNothingUpForLongAndCountsOnceItComes(t *testing.T) {
+func TestLateSourceDelaysRunsUpToItsTimeoutAndIsUsedOnceReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		permit := forbidden(w.Kind(pages))
@@ -278,7 +278,7 @@ func TestALateSourceHoldsNothingUpForLongAndCountsOnceItComes(t *testing.T) {
 		runs.want(t, "a=1")
 		if lines := w.log.with("level=WARN"); len(lines) != 1 ||
 			!strings.Contains(lines[0], "source=pages.docs.example.com") || !strings.Contains(lines[0], "forbidden") {
-			t.Errorf("the log does not say once which source is late, and why:\n%s", w.log)
+			t.Errorf("the log does not report the late source and its error exactly once:\n%s", w.log)
 		}
 		w.Put(documents, doc("prod/a", "2"))
 		synctest.Wait()
@@ -287,7 +287,7 @@ func TestALateSourceHoldsNothingUpForLongAndCountsOnceItComes(t *testing.T) {
 		health := c.Health()
 		wantHealth(t, health, "documents.docs.example.com ready", "shelves.docs.example.com ready", "pages.docs.example.com late")
 		if !errors.Is(health[2].Err, core.ErrForbidden) || health[0].Err != nil {
-			t.Errorf("Health() = %v, want the trouble of the pages only", health)
+			t.Errorf("Health() = %v, want an error of the pages only", health)
 		}
 		permit()
 		after(2 * time.Minute)
@@ -307,11 +307,11 @@ func wantHealth(t *testing.T, health []controller.SourceHealth, want ...string) 
 		got = append(got, h.Resource.String()+state)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("Health() tells %q, want %q", got, want)
+		t.Errorf("Health() = %q, want %q", got, want)
 	}
 }
 
-func TestThePrimarySourceIsWaitedForAndTheLogSaysSo(t *testing.T) {
+func TestRunWaitsForThePrimarySourceAndLogsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		permit := forbidden(w.Kind(documents))
@@ -324,7 +324,7 @@ func TestThePrimarySourceIsWaitedForAndTheLogSaysSo(t *testing.T) {
 		runs.want(t)
 		lines := w.log.with("documents.docs.example.com")
 		if len(lines) != 10 || !strings.Contains(lines[9], "forbidden") {
-			t.Errorf("the log does not tell each 30 seconds that and why the source is late:\n%s", w.log)
+			t.Errorf("the log does not report the late source and its error every 30 seconds:\n%s", w.log)
 		}
 		permit()
 		after(2 * time.Minute)
@@ -332,7 +332,7 @@ func TestThePrimarySourceIsWaitedForAndTheLogSaysSo(t *testing.T) {
 	})
 }
 
-func TestRunEndsAtOnceWhileItWaitsForTheSources(t *testing.T) {
+func TestRunEndsImmediatelyWhileItWaitsForTheSources(t *testing.T) {
 	for _, late := range []core.Resource{documents, pages} {
 		t.Run(late.Kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -348,14 +348,14 @@ func TestRunEndsAtOnceWhileItWaitsForTheSources(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				if w.log.String() != "" {
-					t.Errorf("the log tells of what is nobody's fault:\n%s", w.log)
+					t.Errorf("the log reports an error that is none of a source:\n%s", w.log)
 				}
 			})
 		})
 	}
 }
 
-func TestASourceThatCanNeverWorkEndsRunAtOnce(t *testing.T) {
+func TestInvalidSourceEndsRunImmediately(t *testing.T) {
 	type unknown struct {
 		metav1.TypeMeta
 		metav1.ObjectMeta
@@ -365,13 +365,13 @@ func TestASourceThatCanNeverWorkEndsRunAtOnce(t *testing.T) {
 		source func(*cache.Cache) controller.Owned
 		want   string
 	}{
-		{"of a kind that nothing describes", func(c *cache.Cache) controller.Owned {
+		{"of an unknown kind", func(c *cache.Cache) controller.Owned {
 			return controller.Source[unknown](c)
 		}, "source controller_test.unknown: controller_test.unknown: not a known kind"},
-		{"with a selector that is none", func(c *cache.Cache) controller.Owned {
+		{"with an invalid selector", func(c *cache.Cache) controller.Owned {
 			return controller.SourceView(cache.Of[page](c, &cache.Selection{LabelSelector: "a in"}))
 		}, `source pages.docs.example.com: label selector "a in"`},
-		{"in a namespace that its kind can't have", func(c *cache.Cache) controller.Owned {
+		{"with a namespace for a cluster-scoped kind", func(c *cache.Cache) controller.Owned {
 			return controller.SourceView(cache.Of[shelf](c, &cache.Selection{Namespace: "prod"}))
 		}, "shelves.docs.example.com are cluster-scoped"},
 	}
@@ -386,21 +386,21 @@ func TestASourceThatCanNeverWorkEndsRunAtOnce(t *testing.T) {
 				began := time.Now()
 				err := c.Run(t.Context(), runs.note)
 				if err == nil || !strings.Contains(err.Error(), tt.want) || time.Since(began) > 0 {
-					t.Errorf("Run() = %v after %v, want at once: %s", err, time.Since(began), tt.want)
+					t.Errorf("Run() = %v after %v, want immediately: %s", err, time.Since(began), tt.want)
 				}
 				runs.want(t)
 				if log := w.log.String(); log != "" {
-					t.Errorf("what Run returns was logged too:\n%s", log)
+					t.Errorf("the error that Run returns was logged, too:\n%s", log)
 				}
 				if err := c.Health()[1].Err; err == nil {
-					t.Error("Health() tells nothing of it")
+					t.Error("Health() does not return the error")
 				}
 			})
 		})
 	}
 }
 
-func TestRunAgainAfterASourceHasFailedForGood(t *testing.T) {
+func TestRunAgainAfterAPermanentFailureOfASource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -414,7 +414,7 @@ func TestRunAgainAfterASourceHasFailedForGood(t *testing.T) {
 		w.Kind(pages).Behave(fakesource.Behaviour{})
 		runs.take()
 
-		// Whether it is in time to be told of the old failure or not, it must not half work.
+		// Run may or may not return the old failure, but it must not work with only some of its sources.
 		ctx, cancel := context.WithCancelCause(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx, runs.note) }()

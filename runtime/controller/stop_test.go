@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/runtime/controller"
 )
 
-func TestStoppingBeginsNothingAndWaitsForWhatRuns(t *testing.T) {
+func TestStopStartsNoRunsAndWaitsForCurrentRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		for i := range 4 {
@@ -41,12 +41,12 @@ func TestStoppingBeginsNothingAndWaitsForWhatRuns(t *testing.T) {
 		}
 		a, b := begun.take(), finished.take()
 		if len(a) != 2 || len(b) != 2 {
-			t.Errorf("%q began and %q finished, want the two that ran", a, b)
+			t.Errorf("%q began and %q finished, want the two that were running", a, b)
 		}
 	})
 }
 
-func TestRunsThatDoNotEndAreToldWhyAfterAWhile(t *testing.T) {
+func TestContextOfARunEndsAfterStopTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -60,13 +60,13 @@ func TestRunsThatDoNotEndAreToldWhyAfterAWhile(t *testing.T) {
 		began := time.Now()
 		stop()
 		if took := time.Since(began); took != time.Minute || cause != errStop {
-			t.Errorf("after %v the run was told %v, want the cause after a minute", took, cause)
+			t.Errorf("the context of the run ended after %v with %v, want the cause after a minute", took, cause)
 		}
 	})
 }
 
-// What is read while the last runs finish is still kept up to date.
-func TestTheCacheIsKeptUpWhileRunsFinish(t *testing.T) {
+// While the last runs finish, the objects that they read are still updated.
+func TestCacheIsUpdatedWhileRunsFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -84,7 +84,7 @@ func TestTheCacheIsKeptUpWhileRunsFinish(t *testing.T) {
 	})
 }
 
-// bubble returns the stacks of the goroutines of the test's bubble. That counts no others, such as the runtime's own.
+// bubble returns the stacks of the goroutines in the test's bubble, without those of the Go runtime.
 func bubble() string {
 	buf := make([]byte, 1<<20)
 	var stacks strings.Builder
@@ -96,7 +96,7 @@ func bubble() string {
 	return stacks.String()
 }
 
-func TestRunLeavesNoGoroutineBehind(t *testing.T) {
+func TestRunEndsItsGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -112,7 +112,7 @@ func TestRunLeavesNoGoroutineBehind(t *testing.T) {
 		if took := time.Since(began); took != time.Minute {
 			t.Errorf("Run returned after %v, want when its watches have ended", took)
 		}
-		synctest.Wait() // those that have told of their end may not be gone yet
+		synctest.Wait() // goroutines that have signalled their end may still exist
 		if stacks := bubble(); strings.Count(stacks, "\n\n") > strings.Count(before, "\n\n") {
 			t.Errorf("goroutines when Run has returned:\n%s\nand before it was called:\n%s", stacks, before)
 		}
@@ -122,7 +122,7 @@ func TestRunLeavesNoGoroutineBehind(t *testing.T) {
 	})
 }
 
-func TestRunAgainAfterItHasEnded(t *testing.T) {
+func TestSecondRunReconcilesTheNewestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -134,7 +134,7 @@ func TestRunAgainAfterItHasEnded(t *testing.T) {
 		w.Delete(documents, ref("prod/b"))
 		w.Put(documents, doc("prod/a", "2"))
 		start(t, c, runs.note)
-		// Never what the cache had of the first run; the change that it becomes may come after the run for it.
+		// Never the state in the cache from the first run. The run for the change may follow the run for the object.
 		if got := slices.Compact(runs.take()); !slices.Equal(got, []string{"a=2"}) {
 			t.Errorf("got %q, want the newest state of a alone", got)
 		}
@@ -144,14 +144,14 @@ func TestRunAgainAfterItHasEnded(t *testing.T) {
 	})
 }
 
-func TestRunTwiceAtATimeIsRefused(t *testing.T) {
+func TestConcurrentRunIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var runs journal
 		c := controller.New(controller.For[document](w.cache), nil)
 		start(t, c, runs.note)
 		if err := c.Run(t.Context(), runs.note); err == nil || !strings.Contains(err.Error(), "while it was running") {
-			t.Errorf("the second Run() = %v, want a refusal", err)
+			t.Errorf("the second Run() = %v, want an error", err)
 		}
 		w.Put(documents, doc("prod/a", "1"))
 		synctest.Wait()
@@ -175,16 +175,16 @@ func TestControllersOfOneCacheShareItsWatches(t *testing.T) {
 			})
 		for _, res := range []core.Resource{documents, pages} {
 			if asked := w.Kind(res).Requests(); !slices.Equal(asked, []string{"stream"}) {
-				t.Errorf("the server was asked %q for %s, want one streaming list that becomes the watch", asked, res)
+				t.Errorf("the server received %q for %s, want one streaming list that becomes the watch", asked, res)
 			}
 		}
 		stop()
 		w.Put(pages, pageAbout("a"))
 		synctest.Wait()
 		runs.want(t, "a=1")
-		others.want(t, "p") // though the one that began the watches has ended
+		others.want(t, "p") // although the controller that started the watches has ended
 		if asked := w.Kind(pages).Requests(); len(asked) > 0 {
-			t.Errorf("the server was asked again: %q", asked)
+			t.Errorf("the server received more requests: %q", asked)
 		}
 	})
 }

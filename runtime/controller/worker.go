@@ -13,40 +13,41 @@ import (
 	"github.com/kube-go/sdk/runtime/queue"
 )
 
-// Result is one run of a reconcile.
+// Result describes one run of a reconcile.
 type Result struct {
 	Ref    core.ObjectRef
-	Action Action // what it asked for, when Err is nil
-	Err    error  // why it failed
+	Action Action // the action that it returned, if Err is nil
+	Err    error  // the error of a failed run
 
-	// Failures is how many runs of this object in a row the back-off counts, this one included: those that failed, and
-	// those that asked for a run as soon as the back-off allows, see [RequeueAfter]. It is 0 when Err is nil.
+	// Failures is the number of consecutive runs of this object, including this one, that the back-off counts: runs
+	// that failed, and runs that requested another one as soon as the back-off allows, see [RequeueAfter]. It is 0 if
+	// Err is nil.
 	Failures int
 
-	// RetryIn is the back-off: the delay until the object runs again because this run failed, or asked for a run as soon
-	// as the back-off allows. It is 0 when the error is terminal, and when the run asked for anything else.
+	// RetryIn is the delay of the back-off until the next run, if this run failed or requested a run as soon as the
+	// back-off allows. It is 0 if the error is terminal, and after all other runs.
 	RetryIn time.Duration
 
 	Took time.Duration
 }
 
-// worker runs reconciles until the queue has no more.
+// worker runs reconciles until the queue is closed.
 type worker[K any] struct {
 	queue     *queue.Queue[core.ObjectRef]
 	get       func(core.ObjectRef) (*K, error)
 	reconcile Reconcile[K]
 	report    func(context.Context, Result)
 	writes    writes
-	restart   func(func())                  // goes on in another goroutine
-	hold      func(core.ObjectRef, []write) // calls Done once the writes were seen
+	restart   func(func())                  // continues in another goroutine
+	hold      func(core.ObjectRef, []write) // calls Done once the writes have been observed
 }
 
-// run takes keys until take ends. A run that has begun goes on under running, which may last longer.
+// run takes keys until take ends. A run that has begun continues until running ends, which may be later.
 func (w *worker[K]) run(take, running context.Context) {
 	ctx := client.WithWriteObserver(running, w.writes.observe)
 	over := false
 	defer func() {
-		if !over { // the reconcile, or OnResult, has ended the goroutine
+		if !over { // the reconcile or OnResult has ended the goroutine
 			w.restart(func() { w.run(take, running) })
 		}
 	}()
@@ -60,13 +61,13 @@ func (w *worker[K]) run(take, running context.Context) {
 	}
 }
 
-// one runs one key. The object is read from the store when the run begins, so that the run sees the newest state.
-// Without an object there is nothing to do: whatever must be done before an object is deleted is a finalizer's task. An
-// object that can't be read, because it can't be decoded or the key can't be one of the kind, fails without a retry.
+// one runs one key. It reads the object from the store when the run begins, so that the run has the newest state. It
+// does nothing if the object does not exist: work that precedes a deletion is the task of a finalizer. A run fails
+// without a retry if the object can't be read, because it can't be decoded or because the key is invalid for the kind.
 func (w *worker[K]) one(ctx context.Context, item queue.Item[core.ObjectRef]) {
 	start := time.Now()
 	r, missing := Result{Ref: item.Key}, false
-	defer func() { // also when the reconcile ends the goroutine
+	defer func() { // also if the reconcile ends the goroutine
 		if missing {
 			w.queue.Done(item.Key)
 			return
@@ -85,7 +86,7 @@ func (w *worker[K]) one(ctx context.Context, item queue.Item[core.ObjectRef]) {
 	}
 }
 
-// finish schedules the key's next run, reports this one and releases the key, whatever the report does.
+// finish schedules the key's next run, reports this one and releases the key, even if the report panics.
 func (w *worker[K]) finish(ctx context.Context, item queue.Item[core.ObjectRef], r Result) {
 	defer w.release(item.Key)
 	switch {
@@ -104,7 +105,7 @@ func (w *worker[K]) finish(ctx context.Context, item queue.Item[core.ObjectRef],
 	w.report(ctx, r)
 }
 
-// release ends the key's run once the sources have seen what the run has written.
+// release ends the key's run once the sources have observed the writes of the run.
 func (w *worker[K]) release(key core.ObjectRef) {
 	if unseen := w.writes.unseen(); len(unseen) > 0 {
 		w.hold(key, unseen)

@@ -16,13 +16,13 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// write is an object that a run has written, and the source that is to see it.
+// write is an object that a run has written, and the source that will observe it.
 type write struct {
 	feed feed
 	obj  *metav1.PartialObjectMetadata
 }
 
-// writes collects what a worker's runs have written, of the kinds of the controller's sources.
+// writes collects the objects that a worker's runs have written, if their kind is a source of the controller.
 type writes struct {
 	sources []source
 
@@ -30,7 +30,7 @@ type writes struct {
 	list []write
 }
 
-// observe is told of each object that was written. It keeps what tells whether a source is going to see it.
+// observe is called for each object that was written. It records the write if a source will observe it.
 func (w *writes) observe(done client.Write) {
 	for _, s := range w.sources {
 		if !isOf(done, s.feed) {
@@ -48,14 +48,14 @@ func (w *writes) observe(done client.Write) {
 	}
 }
 
-// isOf reports whether a write is of a kind. The version of the API may differ; those of the objects are the same in all.
+// isOf reports whether a write is of a kind. The API version may differ: resource versions are the same in all of them.
 func isOf(w client.Write, of identity) bool {
 	res := of.Resource()
 	return w.Server == of.Server() && w.Resource.Group == res.Group && w.Resource.Plural == res.Plural
 }
 
-// unseen ends a run. It returns what the run has written and its source has not seen yet. A source that was never in
-// step has nothing to be read from it, so nothing that could be old.
+// unseen ends a run. It returns the run's writes that their source has not observed yet. A source that has never been
+// synced has no objects to read, so it can't be stale.
 func (w *writes) unseen() []write {
 	w.mu.Lock()
 	list := w.list
@@ -80,7 +80,7 @@ type holds struct {
 	overdue atomic.Uint64
 }
 
-// awaitSeen waits until the sources have seen some writes, for [Options.HoldTimeout] at most.
+// awaitSeen waits until the sources have observed some writes, for at most [Options.HoldTimeout].
 func (c *Controller[K]) awaitSeen(take context.Context, list []write) {
 	ctx, cancel := context.WithTimeout(take, c.opts.HoldTimeout)
 	defer cancel()
@@ -91,10 +91,10 @@ func (c *Controller[K]) awaitSeen(take context.Context, list []write) {
 			return
 		case ctx.Err() != nil && err != nil:
 			c.holds.overdue.Add(1)
-			c.opts.Logger.LogAttrs(take, slog.LevelWarn, "a cache is late to see a write",
+			c.opts.Logger.LogAttrs(take, slog.LevelWarn, "a cache has not observed a write yet",
 				describe(w.feed.Resource(), core.RefOf(w.obj), err)...)
 			return
 		}
-		// Another error means that the version can't be waited for, because it is none.
+		// Other errors mean that the version is invalid, so that there is nothing to wait for.
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 const lag = 100 * time.Millisecond
 
-// lagging returns a world whose watches tell of what is written only after a while, with a document in it.
+// lagging returns a world with a document, whose watches deliver changes after a delay.
 func lagging(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -31,9 +31,8 @@ func lagging(t *testing.T) *world {
 	return w
 }
 
-// A reconcile that counts up in the status what it sees there goes wrong as soon as it sees a state from before its last
-// write.
-func TestTheNextRunSeesWhatTheLastHasWritten(t *testing.T) {
+// The reconcile increments a counter in the status. It would go wrong if it read a state from before its last write.
+func TestNextRunSeesTheWritesOfTheLastRun(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"held back": 0, "not held back": -1} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,7 +67,7 @@ func TestTheNextRunSeesWhatTheLastHasWritten(t *testing.T) {
 	}
 }
 
-func TestAnObjectIsHeldBackUntilEachWriteWasSeen(t *testing.T) {
+func TestObjectIsHeldBackUntilEachWriteIsObserved(t *testing.T) {
 	tests := []struct {
 		name  string
 		write func(context.Context, *world, *document) error
@@ -84,7 +83,7 @@ func TestAnObjectIsHeldBackUntilEachWriteWasSeen(t *testing.T) {
 			_, err := clusterWide[document](w).In("prod").Status().Patch(ctx, "a", request.MergePatch([]byte(`{"status":"done"}`)), nil)
 			return err
 		}, true},
-		{"what was so before", func(ctx context.Context, w *world, d *document) error {
+		{"a write without a change", func(ctx context.Context, w *world, d *document) error {
 			_, err := clusterWide[document](w).In("prod").Patch(ctx, "a", request.MergePatch([]byte(`{"text":"1"}`)), nil)
 			return err
 		}, false},
@@ -104,7 +103,7 @@ func TestAnObjectIsHeldBackUntilEachWriteWasSeen(t *testing.T) {
 		}, false},
 		{"the same kind on another server", func(ctx context.Context, _ *world, _ *document) error {
 			other := fakeapi.New(pages)
-			for i := range 100 { // its versions are far ahead
+			for i := range 100 { // its resource versions are much higher
 				other.Put(pages, pageOf(fmt.Sprint("prod/", i)))
 			}
 			c, err := client.New(ctx, &client.Options{
@@ -116,18 +115,18 @@ func TestAnObjectIsHeldBackUntilEachWriteWasSeen(t *testing.T) {
 			_, err = client.ClusterWide[page](c).Create(ctx, pageOf("prod/p"), nil)
 			return err
 		}, false},
-		{"what another has written", func(_ context.Context, w *world, _ *document) error {
+		{"a write of another client", func(_ context.Context, w *world, _ *document) error {
 			w.Put(documents, doc("prod/a", "2"))
 			return nil
 		}, false},
-		{"what was refused", func(ctx context.Context, w *world, d *document) error {
+		{"a rejected write", func(ctx context.Context, w *world, d *document) error {
 			d.ResourceVersion = "1"
 			if _, err := clusterWide[document](w).Update(ctx, d, nil); err == nil {
 				return errNo
 			}
 			return nil
 		}, false},
-		{"something, then it panics", func(ctx context.Context, w *world, _ *document) error {
+		{"a write before a panic", func(ctx context.Context, w *world, _ *document) error {
 			if _, err := clusterWide[page](w).Create(ctx, pageOf("prod/p"), nil); err != nil {
 				return err
 			}
@@ -148,7 +147,7 @@ func TestAnObjectIsHeldBackUntilEachWriteWasSeen(t *testing.T) {
 					done = true
 					return controller.AwaitChange(), tt.write(ctx, w, d)
 				})
-				after(lag) // the time that the first list takes
+				after(lag) // the duration of the first list
 				held := 0
 				if tt.held {
 					held = 1
@@ -158,7 +157,7 @@ func TestAnObjectIsHeldBackUntilEachWriteWasSeen(t *testing.T) {
 				}
 				after(lag)
 				if s := c.Stats(); s.Held != 0 || s.Overdue != 0 || s.Queue.Running != 0 {
-					t.Errorf("when the cache has seen it %d objects are held back, %d are overdue, %d run, want none",
+					t.Errorf("after the cache has observed it, %d objects are held back, %d are overdue, %d run, want 0",
 						s.Held, s.Overdue, s.Queue.Running)
 				}
 			})
@@ -166,14 +165,14 @@ func TestAnObjectIsHeldBackUntilEachWriteWasSeen(t *testing.T) {
 	}
 }
 
-// Views that hold only some of the objects do not see all writes, and it must not be waited for those that they don't.
-func TestSelectionsSeeOnlySomeWrites(t *testing.T) {
+// Views with a selection do not observe all writes, and must not wait for those that they do not observe.
+func TestObjectIsHeldBackOnlyForWritesThatAViewObserves(t *testing.T) {
 	tests := []struct {
 		name      string
 		selection cache.Selection
 		page      string
 		shown     string // value of the page's label
-		there     bool   // the page was there before, and selected
+		there     bool   // the page existed before, and was selected
 		held      bool
 	}{
 		{"in the namespace", cache.Selection{Namespace: "prod"}, "prod/p", "", false, true},
@@ -181,7 +180,7 @@ func TestSelectionsSeeOnlySomeWrites(t *testing.T) {
 		{"with the label", cache.Selection{LabelSelector: "shown=yes"}, "prod/p", "yes", false, true},
 		{"without the label", cache.Selection{LabelSelector: "shown=yes"}, "prod/p", "no", false, false},
 		{"that loses the label", cache.Selection{LabelSelector: "shown=yes"}, "prod/p", "no", true, true},
-		{"by a field, for the first time", cache.Selection{FieldSelector: "metadata.name=p"}, "prod/p", "", false, false},
+		{"by a field, when it is new", cache.Selection{FieldSelector: "metadata.name=p"}, "prod/p", "", false, false},
 		{"by a field, and known", cache.Selection{FieldSelector: "metadata.name=p"}, "prod/p", "no", true, true},
 	}
 	for _, tt := range tests {
@@ -208,14 +207,14 @@ func TestSelectionsSeeOnlySomeWrites(t *testing.T) {
 				}
 				after(lag)
 				if s := c.Stats(); s.Held > 0 || s.Overdue > 0 {
-					t.Errorf("%d objects are held back and %d are overdue, want none", s.Held, s.Overdue)
+					t.Errorf("%d objects are held back and %d are overdue, want 0", s.Held, s.Overdue)
 				}
 			})
 		})
 	}
 }
 
-func TestACacheThatDoesNotCatchUpHoldsAnObjectBackForAWhileOnly(t *testing.T) {
+func TestSlowCacheHoldsAnObjectBackUpToHoldTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
@@ -231,24 +230,24 @@ func TestACacheThatDoesNotCatchUpHoldsAnObjectBackForAWhileOnly(t *testing.T) {
 			return controller.RequeueAfter(time.Second), err
 		})
 		after(0)
-		runs.wantSet(t, "a 0s", "b 0s") // one worker: it is not the worker that waits
+		runs.wantSet(t, "a 0s", "b 0s") // with one worker, which does not wait
 		after(5 * time.Second)
 		runs.wantSet(t, "a 5s", "b 5s")
 		if s := c.Stats(); s.Overdue != 2 || s.Held != 2 {
 			t.Errorf("%d objects were overdue and %d are held back, want 2 and 2", s.Overdue, s.Held)
 		}
 		if lines := w.log.with("kind=Page object=prod/a"); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") {
-			t.Errorf("the log does not tell that the cache is late:\n%s", w.log)
+			t.Errorf("the log does not report the late cache:\n%s", w.log)
 		}
 		stopped := time.Now()
 		stop()
 		if took := time.Since(stopped); took > 0 {
-			t.Errorf("stopping took %v: it waited for what nobody waits for", took)
+			t.Errorf("stopping took %v: it waited for a cache that no object needs", took)
 		}
 	})
 }
 
-func TestASourceThatWasNeverInStepHoldsNothingBack(t *testing.T) {
+func TestSourceThatWasNeverSyncedHoldsNoObjectBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		forbidden(w.Kind(pages))
@@ -293,12 +292,12 @@ func TestWritesFromManyGoroutines(t *testing.T) {
 			after(lag)
 		}
 		if n, s := store.Len(), c.Stats(); n != 10 || s.Held != 0 {
-			t.Errorf("%d of 10 pages were seen when %d objects are held back", n, s.Held)
+			t.Errorf("%d of 10 pages were observed while %d objects are held back", n, s.Held)
 		}
 	})
 }
 
-func TestLogsTellNothingOfWhatObjectsHold(t *testing.T) {
+func TestLogsDoNotContainTheDataOfObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const secret = "hunter2"
 		w := newWorld(t)
@@ -321,12 +320,12 @@ func TestLogsTellNothingOfWhatObjectsHold(t *testing.T) {
 		log := w.log.String()
 		for _, text := range []string{"prod/a", "prod/b", "prod/c", "prod/p"} {
 			if !strings.Contains(log, text) {
-				t.Errorf("the log does not tell of %s", text)
+				t.Errorf("the log does not have %s", text)
 			}
 		}
 		for _, text := range []string{secret, "20252026"} {
 			if strings.Contains(log, text) {
-				t.Errorf("the log tells %q", text)
+				t.Errorf("the log has %q", text)
 			}
 		}
 	})
