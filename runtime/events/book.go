@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// When a series is written again, and when it ends. The peers' are 30 and 6 minutes.
+// The times at which a series is written again and ends. client-go uses 30 and 6 minutes.
 const (
-	shortestGap = time.Minute      // between two writes of a series, the first two apart
-	longestGap  = 30 * time.Minute // well within the hour after which the server forgets an event
-	quiet       = 6 * time.Minute  // without a repetition, after which a series has ended
+	shortestGap = time.Minute      // between two writes of a series, except the first two
+	longestGap  = 30 * time.Minute // well within the hour after which the server deletes an event
+	quiet       = 6 * time.Minute  // the time without a repetition after which a series ends
 )
 
-// maxTries is how often the same state of a series is sent before it is given up.
+// maxTries is the maximum number of attempts to send the same state of a series.
 const maxTries = 12
 
 // series is an event with its repetitions.
@@ -26,18 +26,19 @@ type series struct {
 	first, last time.Time
 	count       int
 
-	// exists says that the server has the Event object, as far as we know.
+	// exists is true if the server is known to have the Event object.
 	exists bool
-	// settled is how much of count needs no telling any more: it was told, or given up. settledAt is when.
+	// settled is the part of count that needs no more writes: it was written, or dropped. settledAt is the time of
+	// that.
 	settled   int
 	settledAt time.Time
-	tries     int // that have failed since
+	tries     int // failed attempts since then
 
 	waiting bool          // it is in book.waiting
-	place   *list.Element // in book.open; nil when it has ended
+	place   *list.Element // in book.open; nil if the series has ended
 }
 
-// due reports whether there is something to tell by now.
+// due reports whether the series needs a write at this time.
 func (s *series) due(now time.Time) bool {
 	switch {
 	case s.count == s.settled:
@@ -49,12 +50,12 @@ func (s *series) due(now time.Time) bool {
 	return now.Sub(s.settledAt) >= gap
 }
 
-// book keeps the series that have not ended and the queue of those that are to be written. It is a state machine
-// without a clock and without IO: what happens is told to its methods.
+// book holds the series that have not ended, and the queue of series to write. It is a state machine without a clock
+// and without IO: its methods are its inputs.
 type book struct {
 	maxWaiting int
 	series     map[identity]*series
-	open       list.List // of *series, the least recently repeated in front
+	open       list.List // of *series, the least recently repeated first
 	waiting    []*series
 	serial     int64 // of the last name
 	dropped    uint64
@@ -64,10 +65,10 @@ func newBook(maxWaiting int) *book {
 	return &book{maxWaiting: maxWaiting, series: map[identity]*series{}}
 }
 
-// maxOpen bounds the series that have not ended.
+// maxOpen returns the maximum number of open series.
 func (b *book) maxOpen() int { return 4 * b.maxWaiting }
 
-// observe adds an event. It reports whether there is something to write now.
+// observe adds an event. It reports whether a write is due now.
 func (b *book) observe(now time.Time, id identity, note string) bool {
 	s := b.series[id]
 	if s != nil && now.Sub(s.last) >= quiet {
@@ -87,7 +88,7 @@ func (b *book) observe(now time.Time, id identity, note string) bool {
 	return len(b.waiting) > 0
 }
 
-// begin opens a series, and returns nil when there is no room.
+// begin opens a series. It returns nil if there is no room.
 func (b *book) begin(now time.Time, id identity, note string) *series {
 	if len(b.waiting) >= b.maxWaiting {
 		return nil
@@ -102,7 +103,7 @@ func (b *book) begin(now time.Time, id identity, note string) *series {
 	return s
 }
 
-// wait puts a series into the queue if it is due.
+// wait adds a series to the queue if it is due.
 func (b *book) wait(s *series, now time.Time) {
 	if !s.waiting && s.due(now) {
 		s.waiting = true
@@ -110,7 +111,7 @@ func (b *book) wait(s *series, now time.Time) {
 	}
 }
 
-// end ends a series, after a last write if something is untold.
+// end ends a series, after a last write if it has unwritten repetitions.
 func (b *book) end(s *series) {
 	delete(b.series, s.id)
 	b.open.Remove(s.place)
@@ -118,8 +119,7 @@ func (b *book) end(s *series) {
 	b.wait(s, time.Time{})
 }
 
-// sweep does what is to be done because time has passed: it ends the series that are quiet, and queues those that are
-// due.
+// sweep ends the series without recent repetitions, and queues the series that are due.
 func (b *book) sweep(now time.Time) {
 	for e := b.open.Front(); e != nil; {
 		s := e.Value.(*series)
@@ -139,7 +139,7 @@ func (b *book) close() {
 	}
 }
 
-// abandon drops what waits.
+// abandon drops the queued events.
 func (b *book) abandon() (lost int) {
 	for _, s := range b.waiting {
 		lost += s.count - s.settled
@@ -151,7 +151,7 @@ func (b *book) abandon() (lost int) {
 	return lost
 }
 
-// write is one write of a series: a create, or a patch of the count.
+// write is one write of a series: the creation, or a patch of the count.
 type write struct {
 	series *series
 	create bool
@@ -159,7 +159,7 @@ type write struct {
 	last   time.Time
 }
 
-// next takes the next write off the queue. Its result must be told to one of the methods below.
+// next removes the next write from the queue. The caller must report its result with one of the methods below.
 func (b *book) next() (write, bool) {
 	if len(b.waiting) == 0 {
 		return write{}, false
@@ -171,25 +171,25 @@ func (b *book) next() (write, bool) {
 	return write{series: s, create: !s.exists, count: s.count, last: s.last}, true
 }
 
-// written is told that a write went well.
+// written records a successful write.
 func (b *book) written(w write, now time.Time) {
 	w.series.exists = true
 	b.settle(w, now)
 }
 
-// expired is told that the server has forgotten the Event object: it is created anew.
+// expired records that the server has deleted the Event object, which is then created again.
 func (b *book) expired(w write) {
 	w.series.exists = false
 	b.again(w)
 }
 
-// refused is told that the server will not have the event. Repetitions are tried as rarely as if it had been written.
+// refused records that the server has rejected the event. Repetitions are sent as rarely as after a successful write.
 func (b *book) refused(w write, now time.Time) {
 	b.dropped += uint64(w.count - w.series.settled)
 	b.settle(w, now)
 }
 
-// failed is told that a write failed and may go well later. It reports false when it is given up.
+// failed records a write that failed and may succeed later. It returns false when the write is dropped.
 func (b *book) failed(w write, now time.Time) bool {
 	w.series.tries++
 	if w.series.tries >= maxTries {
@@ -200,7 +200,7 @@ func (b *book) failed(w write, now time.Time) bool {
 	return true
 }
 
-// again puts a series back into the queue.
+// again returns a series to the queue.
 func (b *book) again(w write) {
 	if !w.series.waiting {
 		w.series.waiting = true

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// epoch is when the tests of the book begin.
+// epoch is the start time of the tests of the book.
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func named(name string) identity {
@@ -21,22 +21,22 @@ func TestSeriesIsDue(t *testing.T) {
 		name      string
 		count     int
 		settled   int
-		settledAt time.Duration // since the first
+		settledAt time.Duration // since the first event
 		now       time.Duration
 		ended     bool
 		want      bool
 	}{
-		{name: "the first is, at once", count: 1, want: true},
-		{name: "the second is, at once", count: 2, settled: 1, want: true},
-		{name: "with nothing to tell none is", count: 2, settled: 2, now: time.Hour},
-		{name: "the third is not, within a minute", count: 3, settled: 2, settledAt: time.Second, now: 60 * time.Second},
-		{name: "the third is, after a minute", count: 3, settled: 2, settledAt: time.Second, now: 61 * time.Second, want: true},
-		{name: "a later one is not, before the age has doubled", count: 9, settled: 8, settledAt: 5 * time.Minute, now: 9 * time.Minute},
-		{name: "a later one is, when the age has doubled", count: 9, settled: 8, settledAt: 5 * time.Minute, now: 10 * time.Minute, want: true},
-		{name: "an old one is not, within half an hour", count: 9, settled: 8, settledAt: 5 * time.Hour, now: 329 * time.Minute},
-		{name: "an old one is, after half an hour", count: 9, settled: 8, settledAt: 5 * time.Hour, now: 330 * time.Minute, want: true},
-		{name: "an ended one is, at once", count: 9, settled: 8, settledAt: time.Hour, now: time.Hour, ended: true, want: true},
-		{name: "an ended one with nothing to tell is not", count: 9, settled: 9, now: time.Hour, ended: true},
+		{name: "the first event is due immediately", count: 1, want: true},
+		{name: "the second is due immediately", count: 2, settled: 1, want: true},
+		{name: "a series without unwritten events is not due", count: 2, settled: 2, now: time.Hour},
+		{name: "the third is not due within a minute", count: 3, settled: 2, settledAt: time.Second, now: 60 * time.Second},
+		{name: "the third is due after a minute", count: 3, settled: 2, settledAt: time.Second, now: 61 * time.Second, want: true},
+		{name: "a later one is not due before the age has doubled", count: 9, settled: 8, settledAt: 5 * time.Minute, now: 9 * time.Minute},
+		{name: "a later one is due when the age has doubled", count: 9, settled: 8, settledAt: 5 * time.Minute, now: 10 * time.Minute, want: true},
+		{name: "an old one is not due within half an hour", count: 9, settled: 8, settledAt: 5 * time.Hour, now: 329 * time.Minute},
+		{name: "an old one is due after half an hour", count: 9, settled: 8, settledAt: 5 * time.Hour, now: 330 * time.Minute, want: true},
+		{name: "an ended series is due immediately", count: 9, settled: 8, settledAt: time.Hour, now: time.Hour, ended: true, want: true},
+		{name: "an ended series without unwritten events is not due", count: 9, settled: 9, now: time.Hour, ended: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestSeriesIsDue(t *testing.T) {
 	}
 }
 
-// writeAll settles all that waits and returns what was written.
+// writeAll writes all queued series, and returns the writes.
 func writeAll(b *book, now time.Time) (out []string) {
 	for w, ok := b.next(); ok; w, ok = b.next() {
 		verb := "patch"
@@ -80,13 +80,13 @@ func TestQuietSeriesEnds(t *testing.T) {
 	}
 	b.sweep(now.Add(quiet - 2*time.Second))
 	if len(b.series) != 2 {
-		t.Errorf("%d series before they are quiet, want 2", len(b.series))
+		t.Errorf("%d series before they end, want 2", len(b.series))
 	}
 	writeAll(b, now)
 	b.observe(now.Add(quiet-2*time.Second), named("b"), "")
 	b.sweep(now.Add(quiet))
 	if len(b.series) != 1 || b.open.Len() != 1 || b.series[named("b")] == nil {
-		t.Errorf("%d series after one is quiet, want b alone", len(b.series))
+		t.Errorf("%d series after one has ended, want only b", len(b.series))
 	}
 }
 
@@ -114,7 +114,7 @@ func TestRepetitionsDuringTheFirstWriteAreNotLost(t *testing.T) {
 	wantWrites(t, writeAll(b, epoch), "patch a 4")
 }
 
-func TestRoomIsMadeForNewSeries(t *testing.T) {
+func TestNewSeriesReplacesTheLeastRecentOne(t *testing.T) {
 	b := newBook(1)
 	for i := range b.maxOpen() {
 		b.observe(epoch, named(fmt.Sprint(i)), "")
@@ -122,7 +122,7 @@ func TestRoomIsMadeForNewSeries(t *testing.T) {
 	}
 	b.observe(epoch, named("0"), "")
 	writeAll(b, epoch)
-	b.observe(epoch, named("0"), "") // to be told later, and the most recent by now
+	b.observe(epoch, named("0"), "") // not due yet, and now the most recent one
 	b.observe(epoch, named("new"), "")
 	if b.open.Len() != b.maxOpen() || b.series[named("1")] != nil || b.series[named("0")] == nil || b.dropped != 0 {
 		t.Errorf("%d series are open, %d dropped; want the least recent ended", b.open.Len(), b.dropped)
@@ -133,7 +133,7 @@ func TestRoomIsMadeForNewSeries(t *testing.T) {
 	wantWrites(t, writeAll(b, epoch), "create new 1")
 }
 
-func TestHopelessWriteIsGivenUpAndStandsInNobodysWay(t *testing.T) {
+func TestFailingWriteIsDroppedAndDoesNotBlockOthers(t *testing.T) {
 	b := newBook(10)
 	b.observe(epoch, named("bad"), "")
 	b.observe(epoch, named("good"), "")
@@ -154,31 +154,31 @@ func TestHopelessWriteIsGivenUpAndStandsInNobodysWay(t *testing.T) {
 	}
 }
 
-func TestFailuresAreForgottenAfterASuccess(t *testing.T) {
+func TestSuccessResetsTheFailures(t *testing.T) {
 	b := newBook(10)
 	for range 3 {
 		b.observe(epoch, named("a"), "")
 		for range maxTries - 1 {
 			w, ok := b.next()
 			if !ok || !b.failed(w, epoch) {
-				t.Fatal("given up too early")
+				t.Fatal("dropped too early")
 			}
 		}
 		writeAll(b, epoch)
-		b.series[named("a")].settledAt = epoch.Add(-time.Hour) // so that the next one is due at once
+		b.series[named("a")].settledAt = epoch.Add(-time.Hour) // so that the next one is due immediately
 	}
 	if b.dropped != 0 {
 		t.Errorf("dropped = %d, want 0", b.dropped)
 	}
 }
 
-func TestNamesAreUniqueAtOneInstant(t *testing.T) {
+func TestNamesOfTheSameTimeAreUnique(t *testing.T) {
 	b := newBook(10)
 	b.observe(epoch, named("a"), "")
 	other := named("a")
 	other.reason = "Other"
 	b.observe(epoch, other, "")
 	if one, two := b.series[named("a")].name, b.series[other].name; one == two {
-		t.Errorf("two series are called %s", one)
+		t.Errorf("two series have the name %s", one)
 	}
 }

@@ -1,10 +1,10 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events tells people what a controller did to their objects, and why, by Kubernetes events.
+// Package events records Kubernetes events: what a controller did to an object, and why, for the users of the object.
 //
-// Use it for what somebody who runs `kubectl describe` on the object should know; it is no log and no queue, since the
-// server forgets events after an hour.
+// Use it for information that belongs into the output of `kubectl describe`. It is neither a log nor a queue: the
+// server deletes events after an hour.
 //
 //	rec := events.NewRecorder(c, &events.Options{Controller: "document-controller"})
 //	go rec.Run(ctx)
@@ -16,28 +16,29 @@
 //		Note:   fmt.Sprintf("ConfigMap %q does not exist", name),
 //	})
 //
-// [Recorder.Event] never blocks and never fails; [Recorder.Run] writes. What a recorder cannot write is dropped, counted
-// by [Recorder.Dropped] and logged. So a reconcile does not depend on its events, and there is no way to wait for one.
+// [Recorder.Event] never blocks and never fails; [Recorder.Run] writes the events. Events that can't be written are
+// dropped, counted by [Recorder.Dropped] and logged. So a reconcile does not depend on its events, and there is no way
+// to wait for an event.
 //
 // # Series
 //
-// Events are the same when they agree in type, reason, action, object and related object; the note may differ, and the
-// first one stays. The first of the same events creates an Event object of events.k8s.io/v1, all further ones only count
-// in its series: the second is written at once, the following ones after a minute, then after as long as the series is
-// old, at least every half hour. A series ends with its last count when nothing was added to it for six minutes. So a
-// series costs the server some ten requests in its first two hours and two in each further one, however many repetitions
-// there are. What varies belongs into the note, not into the reason.
+// Events are equal if they have the same type, reason, action, object and related object. The note may differ; the
+// first one is kept. The first of several equal events creates an Event object of events.k8s.io/v1. Further ones only
+// increase the count of its series: the second is written immediately, later ones after a minute, and then whenever the
+// age of the series has doubled, but at least every half hour. A series ends with a write of its last count when no
+// event was added for six minutes. So a series costs about ten requests in its first two hours and two in each further
+// hour, however many repetitions there are. Put variable information into the note, not into the reason.
 //
 // # Limits
 //
-// At most [Options.Queue] series wait to be written; a series that is new then is dropped. Notes are cut to 1024
-// bytes, reasons and actions to 128. Events of cluster-scoped objects are stored in the namespace default. Do not put
-// secrets into a note: whoever may read events reads it.
+// At most [Options.Queue] series wait to be written; when that many wait, a new series is dropped. Notes are cut to
+// 1024 bytes, reasons and actions to 128. Events of cluster-scoped objects are stored in the namespace default. Do not
+// put secrets into a note: everyone who may read events can read it.
 //
 // # Permissions
 //
-// The controller needs the verbs create and patch on events of the group events.k8s.io, in the namespaces of its
-// objects; for cluster-scoped objects in the namespace default.
+// The controller needs the verbs create and patch for events of the group events.k8s.io, in the namespaces of its
+// objects, and for cluster-scoped objects in the namespace default.
 //
 // # Concurrency
 //

@@ -22,26 +22,26 @@ type Type string
 
 // The types of events, see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/.
 const (
-	Normal  Type = "Normal"  // something went as it should
-	Warning Type = "Warning" // somebody may have to do something
+	Normal  Type = "Normal"  // normal operation
+	Warning Type = "Warning" // may need attention
 )
 
-// Event is what happened to an object.
+// Event describes what happened to an object.
 type Event struct {
-	// Type is Normal by default.
+	// Type is the type of the event. Default: Normal.
 	Type Type
 
-	// Reason is why the controller acted, in a word for programs, such as TemplateMissing. Required.
+	// Reason is a machine-readable word for why the controller acted, such as TemplateMissing. Required.
 	Reason string
 
-	// Action is what the controller did or tried, in a word for programs, such as Render. Default: the reason.
+	// Action is a machine-readable word for what the controller did or tried, such as Render. Default: the reason.
 	Action string
 
-	// Note says it to people.
+	// Note is a description for humans.
 	Note string
 
-	// Related is another object that the action was about, such as the one that was created. An object that can't be
-	// referred to, because its kind is not known or it has no name, is left out with a warning. Default: none.
+	// Related is another object that the action involved, such as the one that was created. An object that can't be
+	// referenced, because its kind is unknown or it has no name, is omitted with a warning. Default: none.
 	Related core.Object
 }
 
@@ -53,15 +53,15 @@ const (
 	maxNote     = 1024
 )
 
-// identity is what the same events have in common. All events of a recorder also share controller and instance.
+// identity is the part that equal events have in common. All events of a recorder also share controller and instance.
 type identity struct {
 	typ                Type
 	reason, action     string
 	regarding, related reference
 }
 
-// reference says which object is meant. It leaves out the resource version, since the objects of the same events are
-// the same objects in other versions.
+// reference identifies an object. It has no resource version, since equal events concern the same object in different
+// versions.
 type reference struct {
 	APIVersion string    `json:"apiVersion,omitempty"`
 	Kind       string    `json:"kind,omitempty"`
@@ -70,8 +70,8 @@ type reference struct {
 	UID        types.UID `json:"uid,omitempty"`
 }
 
-// identify returns what e, which happened to obj, has in common with its repetitions. The related object is left out when
-// it can't be referred to; unrelated says why.
+// identify returns what e has in common with its repetitions for obj. If the related object can't be referenced, it is
+// omitted, and unrelated is the reason.
 func identify(obj core.Object, e Event) (id identity, unrelated, err error) {
 	id = identity{typ: e.Type, reason: cut(e.Reason, maxReason), action: cut(e.Action, maxAction)}
 	if id.typ == "" {
@@ -82,9 +82,9 @@ func identify(obj core.Object, e Event) (id identity, unrelated, err error) {
 	}
 	switch {
 	case id.reason == "":
-		return id, nil, errors.New("the reason is empty")
+		return id, nil, errors.New("the reason is empty: set Event.Reason")
 	case id.typ != Normal && id.typ != Warning:
-		return id, nil, fmt.Errorf("type %q is neither Normal nor Warning", id.typ)
+		return id, nil, fmt.Errorf("type %q is invalid: want Normal or Warning", id.typ)
 	}
 	if id.regarding, err = refer(obj); err != nil {
 		return id, nil, err
@@ -95,8 +95,8 @@ func identify(obj core.Object, e Event) (id identity, unrelated, err error) {
 	return id, unrelated, nil
 }
 
-// refer returns a reference to an object. Its kind is the one that the object states, as objects from a server do, or
-// otherwise the one of its type.
+// refer returns a reference to an object. It uses the kind that the object has, as objects from a server do, or
+// otherwise the kind of its type.
 func refer(obj core.Object) (reference, error) {
 	switch v := reflect.ValueOf(obj); {
 	case obj == nil:
@@ -110,7 +110,7 @@ func refer(obj core.Object) (reference, error) {
 	if gvk.Kind == "" || gvk.Version == "" {
 		res, err := core.ResourceOfObject(obj)
 		if err != nil {
-			return reference{}, fmt.Errorf("the kind of the %T %s is not known: set its apiVersion and kind: %w", obj, core.RefOf(obj), err)
+			return reference{}, fmt.Errorf("the kind of the %T %s is unknown: set its apiVersion and kind: %w", obj, core.RefOf(obj), err)
 		}
 		gvk = res.GroupVersionKind()
 	}
@@ -123,8 +123,8 @@ func refer(obj core.Object) (reference, error) {
 	}, nil
 }
 
-// object is the Event of events.k8s.io/v1, as much of it as is written. It is declared here since k8s.io/api/events/v1
-// brings the types of core/v1 into every program that links it.
+// object is an Event of events.k8s.io/v1 with the fields that are written. It is declared here because
+// k8s.io/api/events/v1 would link the types of core/v1 into every program.
 type object struct {
 	metav1.TypeMeta     `json:",inline"`
 	metav1.ObjectMeta   `json:"metadata"`
@@ -146,16 +146,16 @@ type count struct {
 	LastObservedTime metav1.MicroTime `json:"lastObservedTime"`
 }
 
-// KubeResource describes the kind.
+// KubeResource returns the resource of the kind.
 func (*object) KubeResource() core.Resource {
 	return core.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
 }
 
-// maxName is what the server allows for a name that is a DNS subdomain.
+// maxName is the maximum length of a name that is a DNS subdomain.
 const maxName = 253
 
-// eventName returns a name that is unique when serial is, and that starts with the name of the object where a DNS
-// subdomain may do so.
+// eventName returns a name that is unique if serial is. It starts with the name of the object if that is a valid DNS
+// subdomain.
 func eventName(of string, serial int64) string {
 	suffix := fmt.Sprintf(".%016x", serial)
 	prefix := strings.TrimRight(of[:min(len(of), maxName-len(suffix))], ".-")
@@ -165,7 +165,7 @@ func eventName(of string, serial int64) string {
 	return prefix + suffix
 }
 
-// cut returns at most limit bytes of s, and valid UTF-8.
+// cut returns s as valid UTF-8, shortened to at most limit bytes.
 func cut(s string, limit int) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	if len(s) <= limit {

@@ -13,11 +13,11 @@ import (
 
 func TestEventNamesAreValid(t *testing.T) {
 	tests := []struct{ name, of, want string }{
-		{name: "the object's name in front", of: "web-0", want: "web-0.00000000000000ff"},
-		{name: "a name that is no DNS subdomain", of: "system:node", want: "event.00000000000000ff"},
+		{name: "the prefix is the object's name", of: "web-0", want: "web-0.00000000000000ff"},
+		{name: "a name that is not a DNS subdomain", of: "system:node", want: "event.00000000000000ff"},
 		{name: "no name", of: "", want: "event.00000000000000ff"},
 		{name: "a name that is too long", of: strings.Repeat("a", 253), want: strings.Repeat("a", 236) + ".00000000000000ff"},
-		{name: "a name whose cut falls on a dot", of: strings.Repeat("a", 235) + ".bcdefghijklmnopqr", want: strings.Repeat("a", 235) + ".00000000000000ff"},
+		{name: "a name that is cut at a dot", of: strings.Repeat("a", 235) + ".bcdefghijklmnopqr", want: strings.Repeat("a", 235) + ".00000000000000ff"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestEventNamesAreValid(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
+func TestCutReturnsShortValidUTF8(t *testing.T) {
 	tests := []struct {
 		name, in string
 		limit    int
@@ -41,8 +41,8 @@ func TestCut(t *testing.T) {
 		{name: "short enough", in: "abcdef", limit: 6, want: "abcdef"},
 		{name: "too long", in: "abcdefg", limit: 6, want: "abc…"},
 		{name: "not within a rune", in: "aéééé", limit: 7, want: "aé…"},
-		{name: "bad bytes are replaced before they count", in: "ab\xffd", limit: 5, want: "ab…"},
-		{name: "bad bytes that fit", in: "\xff", limit: 5, want: "\uFFFD"},
+		{name: "invalid bytes are replaced before the length is checked", in: "ab\xffd", limit: 5, want: "ab…"},
+		{name: "invalid bytes within the limit", in: "\xff", limit: 5, want: "\uFFFD"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func ExampleRecorder() {
 	}
 
 	stop()
-	running.Wait() // everything is written by now
+	running.Wait() // all events have been written
 
 	for _, ev := range s.all() {
 		fmt.Printf("%s %s %s/%s: %s (%d times)\n",

@@ -22,7 +22,7 @@ import (
 	"github.com/kube-go/sdk/runtime/events"
 )
 
-// document is a kind that describes itself; gadget is one that nothing describes.
+// document is a kind with a known resource; gadget has none.
 type (
 	document struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -42,7 +42,7 @@ func doc(name string) *document {
 	return &document{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: name, UID: "u-1", ResourceVersion: "7"}}
 }
 
-// stored is an Event as the server keeps it.
+// stored is an Event as stored by the server.
 type stored struct {
 	Metadata struct{ Name, Namespace string }
 
@@ -59,7 +59,7 @@ type stored struct {
 
 type ref struct{ APIVersion, Kind, Namespace, Name, UID string }
 
-// count returns how often the event happened.
+// count returns the number of times that the event happened.
 func (s *stored) count() int {
 	if s.Series == nil {
 		return 1
@@ -67,15 +67,15 @@ func (s *stored) count() int {
 	return s.Series.Count
 }
 
-// server keeps events, and checks them as the API server does.
+// server stores events, and validates them like the API server.
 type server struct {
-	handling func(*http.Request)     // called before each answer; nil: nothing
-	refuse   func(method string) int // the status code of a refusal, 0 for none; nil: none
+	handling func(*http.Request)     // called before each response, if not nil
+	refuse   func(method string) int // returns the status code of a rejection or 0, if not nil
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	events   map[string]*stored
 	requests []string // "POST default", "PATCH prod"
-	lose     bool     // answers are lost on the way back
+	lose     bool     // responses are lost
 }
 
 // recorder returns a recorder that writes to the server.
@@ -98,7 +98,7 @@ func (s *server) all() []*stored {
 	return out
 }
 
-// one returns the only event.
+// one returns the event, and fails the test unless there is exactly one.
 func (s *server) one(t testing.TB) *stored {
 	t.Helper()
 	all := s.all()
@@ -169,7 +169,7 @@ func (s *server) handle(r *http.Request, path []string) (int, any) {
 	return 200, map[string]any{"kind": "Event", "apiVersion": "events.k8s.io/v1", "metadata": map[string]any{"name": ev.Metadata.Name}}
 }
 
-// check is what pkg/apis/core/validation/events.go asks of an event.
+// check validates an event like pkg/apis/core/validation/events.go.
 func (s *stored) check(namespace string) error {
 	for field, value := range map[string]string{
 		"reportingController": s.ReportingController, "reportingInstance": s.ReportingInstance, "action": s.Action, "reason": s.Reason,

@@ -24,47 +24,47 @@ import (
 
 // Options are the options of [NewRecorder]. The zero value of a field is its default.
 type Options struct {
-	// Controller is who reports: a name such as "document-controller", which a domain may qualify. Default: the
-	// program's file name.
+	// Controller is the name of the reporting controller, such as "document-controller", which may be qualified with a
+	// domain. Default: the file name of the program.
 	Controller string
 
-	// Instance says which of the controller's processes reports. Default: the controller with the host name, which in a
-	// cluster is the pod's name.
+	// Instance identifies the process of the controller. Default: the controller and the host name, which in a cluster
+	// is the name of the pod.
 	Instance string
 
-	// Queue is the most series of events that wait to be written. Default: 1000.
+	// Queue is the maximum number of series of events that wait to be written. Default: 1000.
 	Queue int
 
-	// FlushTimeout is how long Run may go on writing after its context has ended. Default: 5 seconds.
+	// FlushTimeout is the maximum time that Run continues to write after its context has ended. Default: 5 seconds.
 	FlushTimeout time.Duration
 
-	// Logger gets a warning for events that are dropped, and for related objects that are left out. Default: none.
+	// Logger logs dropped events and omitted related objects as warnings. Default: no log.
 	Logger *slog.Logger
 }
 
-// The numbers of the driver.
+// Limits of the driver.
 const (
 	defaultQueue = 1000
 	defaultFlush = 5 * time.Second
 	sweepEvery   = 30 * time.Second
 	writeTimeout = 10 * time.Second
-	shortestWait = time.Second // after a failure, doubling
+	shortestWait = time.Second // after a failure; it doubles
 	longestWait  = 30 * time.Second
 )
 
-// Recorder writes events on behalf of one controller. It is safe for concurrent use.
+// Recorder writes events for one controller. It is safe for concurrent use.
 type Recorder struct {
 	api     *client.API[object]
 	options Options
-	invalid error         // why nothing can be written
-	wake    chan struct{} // something waits
+	invalid error         // the error of invalid options
+	wake    chan struct{} // signals that the queue is not empty
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	book    *book
 	running bool
 }
 
-// NewRecorder returns a recorder. Its events are written while [Recorder.Run] runs, earlier ones wait for it.
+// NewRecorder returns a recorder. It writes events while [Recorder.Run] runs; earlier events are queued.
 func NewRecorder(c *client.Client, o *Options) *Recorder {
 	r := &Recorder{api: client.ClusterWide[object](c), wake: make(chan struct{}, 1)}
 	if o != nil {
@@ -91,16 +91,16 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if problems := validation.IsQualifiedName(o.Controller); len(problems) > 0 {
-		r.invalid = fmt.Errorf("event recorder: Options.Controller %q is no qualified name, such as document-controller "+
+		r.invalid = fmt.Errorf("event recorder: Options.Controller %q is not a qualified name, such as document-controller "+
 			"or example.com/document-controller", o.Controller)
 	}
 	r.book = newBook(o.Queue)
 	return r
 }
 
-// Event records that e happened to obj, now. It returns at once; a mistake in e is logged. The object needs a name and a
-// kind: it may come from the server, be of a type that [core.ResourceOf] knows, or be a metav1.PartialObjectMetadata with
-// the apiVersion, kind and name of the object that is meant.
+// Event records that e happened to obj at this time. It returns immediately. An invalid e is logged and dropped. The
+// object needs a name and a kind: it may come from the server, have a type that [core.ResourceOf] knows, or be a
+// metav1.PartialObjectMetadata with an apiVersion, kind and name.
 func (r *Recorder) Event(obj core.Object, e Event) {
 	id, unrelated, err := identify(obj, e)
 	switch {
@@ -123,15 +123,16 @@ func (r *Recorder) Event(obj core.Object, e Event) {
 	}
 }
 
-// Dropped returns how many events were not written and never will be, repetitions included.
+// Dropped returns the number of events that were dropped, including repetitions.
 func (r *Recorder) Dropped() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.book.dropped
 }
 
-// Run writes events until ctx ends, then the last counts of all series within [Options.FlushTimeout]. It returns the
-// context's cause, whether or not all could be written; at once with another error when it can't start.
+// Run writes events until ctx ends, and then the last counts of all series, for at most [Options.FlushTimeout]. It
+// returns the context's cause, whether or not it could write all events. If it can't start, it returns another error
+// immediately.
 func (r *Recorder) Run(ctx context.Context) error {
 	if err := r.start(); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (r *Recorder) start() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.running {
-		return errors.New("event recorder: Run runs already")
+		return errors.New("event recorder: Run was called while it was running")
 	}
 	r.running = true
 	return nil
@@ -176,14 +177,14 @@ func (r *Recorder) stop() {
 	r.running = false
 }
 
-// tell tells the book what happened.
+// tell calls f with the book locked.
 func (r *Recorder) tell(event func(*book)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	event(r.book)
 }
 
-// flush writes what is left when the context has ended.
+// flush writes the remaining events after the context has ended.
 func (r *Recorder) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.options.FlushTimeout)
 	defer cancel()
@@ -192,11 +193,11 @@ func (r *Recorder) flush(ctx context.Context) {
 	lost := 0
 	r.tell(func(b *book) { lost = b.abandon() })
 	if lost > 0 {
-		r.options.Logger.Warn("events dropped at the end", "count", lost)
+		r.options.Logger.Warn("events dropped at shutdown", "count", lost)
 	}
 }
 
-// drain writes until nothing waits or the context ends.
+// drain writes until the queue is empty or the context ends.
 func (r *Recorder) drain(ctx context.Context) {
 	pause := shortestWait
 	for ctx.Err() == nil {
@@ -223,11 +224,11 @@ func (r *Recorder) drain(ctx context.Context) {
 	}
 }
 
-// settle tells the book how a write went, and reports whether the server is in trouble.
+// settle records the result of a write in the book, and reports whether the server has a problem.
 func (r *Recorder) settle(w write, err error) (trouble bool) {
 	now := time.Now()
 	switch {
-	case err == nil, w.create && errors.Is(err, core.ErrAlreadyExists): // the answer to an earlier try was lost
+	case err == nil, w.create && errors.Is(err, core.ErrAlreadyExists): // the response to an earlier attempt was lost
 		r.tell(func(b *book) { b.written(w, now) })
 	case !w.create && errors.Is(err, core.ErrNotFound):
 		r.tell(func(b *book) { b.expired(w) })
@@ -245,7 +246,7 @@ func (r *Recorder) settle(w write, err error) (trouble bool) {
 	return false
 }
 
-// isTransient reports whether the write may go well later: the server could not be asked, or is in trouble.
+// isTransient reports whether the write may succeed later: the server is unreachable or overloaded.
 func isTransient(err error) bool {
 	if _, unsent := errors.AsType[*request.InvalidError](err); unsent {
 		return false

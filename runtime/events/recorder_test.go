@@ -24,7 +24,7 @@ import (
 	"github.com/kube-go/sdk/runtime/events"
 )
 
-// run runs the recorder until the test or the returned function ends it.
+// run runs the recorder until the test ends or the returned function is called.
 func run(t testing.TB, rec *events.Recorder) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -75,7 +75,7 @@ func TestEventIsWritten(t *testing.T) {
 	})
 }
 
-func TestDefaults(t *testing.T) {
+func TestEventHasDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		rec := s.recorder(t, nil)
@@ -104,7 +104,7 @@ func TestLongTextsAreCut(t *testing.T) {
 		stop := run(t, rec)
 		rec.Event(doc(strings.Repeat("a", 253)), events.Event{Reason: long, Action: long, Note: long})
 		stop()
-		got := s.one(t) // the server has checked the lengths
+		got := s.one(t) // the server has validated the lengths
 		if len(got.Note) < 1020 || !strings.HasSuffix(got.Note, "é…") || len(got.Metadata.Name) != 253 {
 			t.Errorf("stored event = %+v", got)
 		}
@@ -122,7 +122,7 @@ func TestRepetitionsAreCounted(t *testing.T) {
 			other := rendered
 			other.Note = fmt.Sprintf("%d pages", i)
 			d := doc("a")
-			d.ResourceVersion = fmt.Sprint(i) // the object changes all the time
+			d.ResourceVersion = fmt.Sprint(i) // the object changes every time
 			rec.Event(d, other)
 			time.Sleep(every)
 		}
@@ -131,7 +131,7 @@ func TestRepetitionsAreCounted(t *testing.T) {
 			t.Errorf("%d requests %v, want about ten", len(log), log)
 		}
 		if seen := s.one(t).count(); seen < n*3/4 {
-			t.Errorf("the server knows of %d repetitions of %d", seen, n)
+			t.Errorf("the server has %d of %d repetitions", seen, n)
 		}
 		last := time.Now().Add(-every)
 		time.Sleep(10 * time.Minute)
@@ -173,7 +173,7 @@ func TestDifferentEventsAreNotCountedTogether(t *testing.T) {
 	})
 }
 
-func TestForgottenEventIsCreatedAnew(t *testing.T) {
+func TestExpiredEventIsCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		rec := s.recorder(t, nil)
@@ -194,7 +194,7 @@ func TestForgottenEventIsCreatedAnew(t *testing.T) {
 	})
 }
 
-func TestTroubleIsOvercome(t *testing.T) {
+func TestEventsAreWrittenAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := true
 		s := &server{refuse: func(string) int {
@@ -228,7 +228,7 @@ func TestTroubleIsOvercome(t *testing.T) {
 	})
 }
 
-func TestLostAnswerDoesNotDouble(t *testing.T) {
+func TestLostResponseDoesNotDuplicateAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lose: true}
 		rec := s.recorder(t, nil)
@@ -249,7 +249,7 @@ func TestLostAnswerDoesNotDouble(t *testing.T) {
 	})
 }
 
-func TestRefusedEventsAreDroppedRarely(t *testing.T) {
+func TestRejectedEventsAreRetriedRarelyAndDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := &server{refuse: func(string) int { return 403 }}
@@ -261,13 +261,13 @@ func TestRefusedEventsAreDroppedRarely(t *testing.T) {
 		}
 		stop()
 		if n := len(s.log()); n > 5 {
-			t.Errorf("%d requests for events that are refused", n)
+			t.Errorf("%d requests for events that are rejected", n)
 		}
 		if rec.Dropped() != 100 {
 			t.Errorf("Dropped() = %d, want 100", rec.Dropped())
 		}
 		if !strings.Contains(log.String(), "forbidden") {
-			t.Errorf("the log does not say why: %s", log.String())
+			t.Errorf("the log does not have the reason: %s", log.String())
 		}
 	})
 }
@@ -282,11 +282,11 @@ func TestStopFlushesWithinTheDeadline(t *testing.T) {
 			synctest.Wait()
 		}
 		if got := s.one(t).count(); got != 2 {
-			t.Errorf("count while it runs = %d, want 2", got)
+			t.Errorf("count during Run = %d, want 2", got)
 		}
 		stop()
 		if got := s.one(t).count(); got != 10 {
-			t.Errorf("count in the end = %d, want 10", got)
+			t.Errorf("count after Run = %d, want 10", got)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		rec := s.recorder(t, &events.Options{Queue: 10})
-		for i := range 100 { // nobody writes
+		for i := range 100 { // Run is not running
 			rec.Event(doc(fmt.Sprint("a", i)), rendered)
 			rec.Event(doc("a0"), rendered)
 		}
@@ -331,7 +331,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-func TestKindsOfTheAPIAreKnownWithoutTypeMeta(t *testing.T) {
+func TestObjectsWithoutTypeMetaAreReferencedByTheirType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		rec := s.recorder(t, nil)
@@ -350,14 +350,14 @@ func TestKindsOfTheAPIAreKnownWithoutTypeMeta(t *testing.T) {
 	})
 }
 
-func TestARelatedObjectThatCannotBeReferredToIsLeftOut(t *testing.T) {
+func TestInvalidRelatedObjectIsOmitted(t *testing.T) {
 	tests := []struct {
 		name    string
 		related core.Object
 		want    string
 	}{
-		{"of a type that nothing describes", &gadget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "*events_test.gadget a is not known"},
-		{"of any kind", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "*v1.PartialObjectMetadata a is not known"},
+		{"of an unknown type", &gadget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "*events_test.gadget a is unknown"},
+		{"of any kind", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "*v1.PartialObjectMetadata a is unknown"},
 		{"without a name", doc(""), "*events_test.document has no name"},
 		{"a nil pointer", (*document)(nil), "nil *events_test.document"},
 	}
@@ -381,7 +381,7 @@ func TestARelatedObjectThatCannotBeReferredToIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestMistakesAreDropped(t *testing.T) {
+func TestInvalidEventsAreDropped(t *testing.T) {
 	tests := []struct {
 		name string
 		obj  core.Object
@@ -389,10 +389,10 @@ func TestMistakesAreDropped(t *testing.T) {
 		want string
 	}{
 		{name: "no reason", obj: doc("a"), want: "reason is empty"},
-		{name: "an unknown type", obj: doc("a"), e: events.Event{Reason: "R", Type: "Error"}, want: "neither Normal nor Warning"},
+		{name: "an unknown type", obj: doc("a"), e: events.Event{Reason: "R", Type: "Error"}, want: "want Normal or Warning"},
 		{name: "no object", e: events.Event{Reason: "R"}, want: "object is nil"},
 		{name: "an object without a name", obj: doc(""), e: events.Event{Reason: "R"}, want: "no name"},
-		{name: "a kind that nothing describes", obj: &gadget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, e: events.Event{Reason: "R"}, want: "is not known"},
+		{name: "an unknown kind", obj: &gadget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, e: events.Event{Reason: "R"}, want: "is unknown"},
 		{name: "a nil pointer", obj: (*document)(nil), e: events.Event{Reason: "R"}, want: "nil *events_test.document"},
 	}
 	for _, tt := range tests {
@@ -405,14 +405,14 @@ func TestMistakesAreDropped(t *testing.T) {
 				rec.Event(tt.obj, tt.e)
 				stop()
 				if len(s.log()) > 0 || rec.Dropped() != 1 || !strings.Contains(log.String(), tt.want) {
-					t.Errorf("requests %v, dropped %d, log %q; want none, 1, %q", s.log(), rec.Dropped(), log.String(), tt.want)
+					t.Errorf("requests %v, dropped %d, log %q; want 0, 1, %q", s.log(), rec.Dropped(), log.String(), tt.want)
 				}
 			})
 		})
 	}
 }
 
-func TestRunRefusesToStart(t *testing.T) {
+func TestRunRejectsInvalidOptionsAndConcurrentCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := (&server{}).recorder(t, &events.Options{Controller: "my controller"})
 		if err := rec.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `"my controller"`) {
@@ -424,7 +424,7 @@ func TestRunRefusesToStart(t *testing.T) {
 		defer run(t, rec)()
 		synctest.Wait()
 		if err := rec.Run(t.Context()); err == nil {
-			t.Error("Run() while it runs = nil, want an error")
+			t.Error("a concurrent Run() = nil, want an error")
 		}
 	})
 }
