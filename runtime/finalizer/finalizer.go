@@ -19,21 +19,21 @@ import (
 
 // Funcs are the two halves of a reconciler. Both are required, and both must be idempotent.
 type Funcs[K any] struct {
-	// Apply brings the world to what the object asks for. The object carries the finalizer by then.
+	// Apply changes the world to the state that the object specifies. The object already has the finalizer.
 	Apply func(ctx context.Context, obj *K) (controller.Action, error)
 
-	// Cleanup undoes what Apply did. The object goes when it returns [controller.AwaitChange] without an error. When it
-	// returns [controller.RequeueAfter], or an error, it has not finished: the finalizer stays and Cleanup is called
-	// again.
+	// Cleanup undoes what Apply did. When it returns [controller.AwaitChange] without an error, the finalizer is
+	// removed. When it returns [controller.RequeueAfter] or an error, it has not finished: the finalizer stays, and
+	// Cleanup is called again.
 	Cleanup func(ctx context.Context, obj *K) (controller.Action, error)
 }
 
-// Reconcile calls the half of f that obj is in need of, and keeps the finalizer of the given name on the object for as
-// long as there may be something to clean up. The name is qualified by a domain, such as "docs.example.com/cleanup". The
-// api may be of the object's namespace or of the whole cluster.
+// Reconcile calls the function of f that obj needs, and keeps the finalizer with the given name on the object while
+// cleanup may be necessary. The name must be qualified with a domain, such as "docs.example.com/cleanup". The scope of
+// api may be the object's namespace or all namespaces.
 //
-// Errors: whatever f returns; an error of the server when the finalizer can't be added or removed; a
-// [controller.Terminal] one when the name, f or obj will not do.
+// Errors: the errors of f; an error of the server if the finalizer can't be added or removed; a [controller.Terminal]
+// error if the name, f or obj is invalid.
 func Reconcile[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, obj *K, f Funcs[K],
 ) (controller.Action, error) {
@@ -59,12 +59,12 @@ func Reconcile[K any, P core.ObjectPtr[K]](
 	case err != nil:
 		return controller.Action{}, fmt.Errorf("cleanup: %w", err)
 	case action != controller.AwaitChange():
-		return action, nil // it has not finished
+		return action, nil // not finished
 	}
 	return controller.AwaitChange(), e.remove(ctx, obj)
 }
 
-// check refuses what can't work, before anything is called.
+// check rejects invalid arguments before any function is called.
 func check[K any](name string, obj core.Object, f Funcs[K]) error {
 	wrong := func(what string) error { return fmt.Errorf("finalizer %q: %s", name, what) }
 	switch {
@@ -88,7 +88,7 @@ func (e editor[K, P]) on(obj *K) bool {
 	return slices.Contains(P(obj).GetFinalizers(), e.name)
 }
 
-// add returns the object with the finalizer on it, nil when it is too late for that: the object is gone or going.
+// add returns the object with the finalizer, or nil if the object is deleted or being deleted.
 func (e editor[K, P]) add(ctx context.Context, obj *K) (*K, error) {
 	obj, err := e.edit(ctx, obj, func(obj *K) (next []string, needed bool) {
 		needed = !e.on(obj) && P(obj).GetDeletionTimestamp() == nil
@@ -108,11 +108,11 @@ func (e editor[K, P]) remove(ctx context.Context, obj *K) error {
 	return err
 }
 
-// attempts bounds how often an edit starts over because somebody else changed the finalizers at the same time.
+// attempts is the maximum number of times that an edit is repeated because another client has changed the finalizers.
 const attempts = 5
 
-// edit makes the finalizers the next ones that want asks for, if it says that they are needed, and returns the object as
-// stored; nil when it is gone. The object it is given may be stale: if the server finds so, it is read again.
+// edit replaces the finalizers by those that want returns, if want reports that this is needed. It returns the stored
+// object, or nil if it is deleted. The given object may be stale: if the server reports that, edit reads it again.
 func (e editor[K, P]) edit(ctx context.Context, obj *K, want func(*K) (next []string, needed bool)) (*K, error) {
 	var err error
 	for range attempts {
@@ -137,15 +137,15 @@ func (e editor[K, P]) edit(ctx context.Context, obj *K, want func(*K) (next []st
 		case fresh == nil:
 			return nil, nil
 		case !changed(P(obj), P(fresh)):
-			return nil, fmt.Errorf("finalizer %s: %w", e.name, err) // the server has another reason to refuse
+			return nil, fmt.Errorf("finalizer %s: %w", e.name, err) // the server has rejected it for another reason
 		}
 		obj = fresh
 	}
-	return nil, fmt.Errorf("finalizer %s: the list of finalizers changed %d times while it was edited: %w", e.name, attempts, err)
+	return nil, fmt.Errorf("finalizer %s: other clients changed the finalizers %d times during the update: %w", e.name, attempts, err)
 }
 
-// reread returns the newest state of the object, nil when it is gone. Another object of the same name, whose own event
-// is on its way, is not it.
+// reread returns the newest state of the object, or nil if it is deleted. Another object with the same name does not
+// count; it has its own event.
 func (e editor[K, P]) reread(ctx context.Context, obj *K) (*K, error) {
 	fresh, err := e.api.Get(ctx, P(obj).GetName(), nil)
 	switch {
@@ -159,13 +159,13 @@ func (e editor[K, P]) reread(ctx context.Context, obj *K) (*K, error) {
 	return fresh, nil
 }
 
-// changed reports whether an edit that the server refused for the old state may go through for the new one.
+// changed reports whether an edit that the server rejected for the old state may succeed for the new one.
 func changed(old, fresh core.Object) bool {
 	return !slices.Equal(old.GetFinalizers(), fresh.GetFinalizers()) ||
 		(old.GetDeletionTimestamp() == nil) != (fresh.GetDeletionTimestamp() == nil)
 }
 
-// gone reports whether there is no such object any more, rather than no such kind.
+// gone reports whether the object does not exist, rather than its kind.
 func gone(err error) bool {
 	if _, ok := errors.AsType[*client.NotServedError](err); ok {
 		return false

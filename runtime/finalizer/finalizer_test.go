@@ -20,7 +20,7 @@ import (
 
 const ours = "docs.example.com/cleanup"
 
-// recorded returns Funcs that write their calls down, each with the finalizers of the object it got.
+// recorded returns Funcs that record their calls with the finalizers of the object.
 func recorded(calls *[]string) finalizer.Funcs[document] {
 	record := func(name string) func(context.Context, *document) (controller.Action, error) {
 		return func(_ context.Context, d *document) (controller.Action, error) {
@@ -31,7 +31,7 @@ func recorded(calls *[]string) finalizer.Funcs[document] {
 	return finalizer.Funcs[document]{Apply: record("apply"), Cleanup: record("cleanup")}
 }
 
-func TestReconcile(t *testing.T) {
+func TestReconcileGuardsApplyWithTheFinalizer(t *testing.T) {
 	tests := []struct {
 		name           string
 		stored, cached *document // cached nil: as stored; stored nil: gone
@@ -50,12 +50,12 @@ func TestReconcile(t *testing.T) {
 			wantFinalizers: []string{"a/b", "c/d", ours}, wantRequests: []string{"PATCH"},
 		},
 		{
-			name:   "with the finalizer on the object nothing is asked of the server",
+			name:   "an object with the finalizer needs no request",
 			stored: doc(ours), wantCalls: []string{"apply " + ours},
 			wantFinalizers: []string{ours},
 		},
 		{
-			name:   "a deleted object is cleaned up, then let go",
+			name:   "a deleted object is cleaned up, then the finalizer is removed",
 			stored: deleted(ours), wantCalls: []string{"cleanup " + ours},
 			wantRequests: []string{"PATCH"},
 		},
@@ -65,7 +65,7 @@ func TestReconcile(t *testing.T) {
 			wantFinalizers: []string{"a/b", "c/d"}, wantRequests: []string{"PATCH"},
 		},
 		{
-			name:           "a deleted object without our finalizer is none of our business",
+			name:           "a deleted object without our finalizer is ignored",
 			stored:         deleted("a/b"),
 			wantFinalizers: []string{"a/b"},
 		},
@@ -85,22 +85,22 @@ func TestReconcile(t *testing.T) {
 			wantFinalizers: []string{ours}, wantRequests: []string{"PATCH", "GET"},
 		},
 		{
-			name:   "our own finalizer, still in the cache but removed, is no error",
+			name:   "our own finalizer, still in the cache but removed, is not an error",
 			stored: deleted("a/b"), cached: deleted("a/b", ours), wantCalls: []string{"cleanup a/b," + ours},
 			wantFinalizers: []string{"a/b"}, wantRequests: []string{"PATCH", "GET"},
 		},
 		{
-			name:   "an object that is deleted by now is not applied",
+			name:   "an object that was deleted in the meantime is not applied",
 			stored: deleted("a/b"), cached: doc("a/b"),
 			wantFinalizers: []string{"a/b"}, wantRequests: []string{"PATCH", "GET"},
 		},
 		{
-			name:         "an object that is gone by now is not applied",
+			name:         "an object that no longer exists is not applied",
 			cached:       doc(),
 			wantRequests: []string{"PATCH"},
 		},
 		{
-			name:      "an object that is gone after its cleanup is no error",
+			name:      "an object that no longer exists after its cleanup is not an error",
 			cached:    deleted(ours),
 			wantCalls: []string{"cleanup " + ours}, wantRequests: []string{"PATCH"},
 		},
@@ -140,7 +140,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-func TestActionsPassThrough(t *testing.T) {
+func TestReconcileReturnsTheActionOfApply(t *testing.T) {
 	later := controller.RequeueAfter(time.Minute)
 	s := &server{stored: doc()}
 	action, err := finalizer.Reconcile(t.Context(), s.api(t), ours, doc(), finalizer.Funcs[document]{
@@ -161,8 +161,8 @@ func TestUnfinishedCleanupKeepsTheFinalizer(t *testing.T) {
 		err    error
 	}{
 		{name: "cleanup failed", err: broken},
-		{name: "cleanup failed for good", err: controller.Terminal(broken)},
-		{name: "cleanup asks to be called again", action: later},
+		{name: "cleanup failed permanently", err: controller.Terminal(broken)},
+		{name: "cleanup requests another call", action: later},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestUnfinishedCleanupKeepsTheFinalizer(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestFailureOfTheServerIsReturned(t *testing.T) {
 	tests := []struct {
 		name    string
 		server  *server
@@ -196,27 +196,27 @@ func TestFailures(t *testing.T) {
 		calls   int // requests
 	}{
 		{
-			name:   "a refusal that has nothing to do with finalizers is returned at once",
+			name:   "a rejection for another reason is returned immediately",
 			server: &server{stored: doc(), refuse: map[string]int{"PATCH": 422}}, cached: doc(),
 			want: core.ErrInvalid, wantMsg: "finalizer docs.example.com/cleanup: patch documents.docs.example.com prod/a", calls: 2,
 		},
 		{
-			name:   "a server that fails is not asked again",
+			name:   "a server error is not retried",
 			server: &server{stored: doc(), refuse: map[string]int{"PATCH": 503}}, cached: doc(),
 			want: core.ErrUnavailable, calls: 1,
 		},
 		{
-			name:   "a missing permission to read again is told with what made it necessary",
+			name:   "the error of a forbidden read includes the error that made the read necessary",
 			server: &server{stored: doc("a/b"), refuse: map[string]int{"GET": 403}}, cached: doc(),
 			want: core.ErrForbidden, wantMsg: "the test of /metadata/finalizers failed", calls: 2,
 		},
 		{
-			name:   "finalizers that never stand still are given up",
+			name:   "finalizers that change continuously are an error",
 			server: &server{stored: doc(), restless: true}, cached: doc("z/z"),
-			want: core.ErrInvalid, wantMsg: "changed 5 times", calls: 10,
+			want: core.ErrInvalid, wantMsg: "changed the finalizers 5 times", calls: 10,
 		},
 		{
-			name:   "a kind that is not served is not an object that is gone",
+			name:   "a kind that is not served is not a deleted object",
 			server: &server{stored: doc(), refuse: map[string]int{"PATCH": 404}}, cached: doc(),
 			want: core.ErrNotFound, wantMsg: "does not serve", calls: 1,
 		},
@@ -238,7 +238,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestMistakesAreErrors(t *testing.T) {
+func TestInvalidArgumentsAreTerminalErrors(t *testing.T) {
 	var calls []string
 	ok := recorded(&calls)
 	tests := []struct {
@@ -251,7 +251,7 @@ func TestMistakesAreErrors(t *testing.T) {
 		{name: "an empty name", finalizer: "", obj: doc(), funcs: ok, want: "qualified by a domain"},
 		{name: "a name with a bad domain", finalizer: "Docs_/cleanup", obj: doc(), funcs: ok, want: "qualified by a domain"},
 		{name: "a name with two slashes", finalizer: "docs.example.com/a/b", obj: doc(), funcs: ok, want: "qualified by a domain"},
-		{name: "a function left out", finalizer: ours, obj: doc(), funcs: finalizer.Funcs[document]{Apply: ok.Apply}, want: "must both be set"},
+		{name: "a missing function", finalizer: ours, obj: doc(), funcs: finalizer.Funcs[document]{Apply: ok.Apply}, want: "must both be set"},
 		{name: "an object that no server returned", finalizer: ours, obj: as("", doc()), funcs: ok, want: "no UID"},
 	}
 	for _, tt := range tests {
@@ -262,7 +262,7 @@ func TestMistakesAreErrors(t *testing.T) {
 				t.Errorf("Reconcile() = %v, want a terminal error with %q", err, tt.want)
 			}
 			if len(s.requests)+len(calls) > 0 {
-				t.Errorf("requests %v, calls %v; want none", s.requests, calls)
+				t.Errorf("requests %v, calls %v; want 0", s.requests, calls)
 			}
 		})
 	}

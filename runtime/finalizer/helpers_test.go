@@ -45,9 +45,9 @@ func as(uid types.UID, d *document) *document {
 	return d
 }
 
-// server holds one document and knows as much of JSON patches as it takes to keep finalizers.
+// server stores one document, and supports the JSON patches that finalizers need.
 type server struct {
-	stored   *document      // nil: gone
+	stored   *document      // nil: deleted
 	refuse   map[string]int // method → status code
 	restless bool           // the finalizers change before each request
 	requests []string       // methods
@@ -70,7 +70,7 @@ func (s *server) finalizers() []string {
 	return s.stored.Finalizers
 }
 
-// RoundTrip answers requests for the one document. The tests use it from one goroutine.
+// RoundTrip responds to requests for the document. The tests use it from one goroutine.
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	const path = "/apis/docs.example.com/v1/namespaces/prod/documents/a"
 	s.requests = append(s.requests, r.Method)
@@ -125,7 +125,7 @@ func (s *server) patch(body io.Reader) error {
 	return nil
 }
 
-// plain returns the list as JSON decodes it, nil for an empty one.
+// plain returns the list as decoded from JSON, or nil for an empty one.
 func plain(list []string) any {
 	if len(list) == 0 {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// swap returns the patch that makes the finalizers next if they still are what obj says.
+// swap returns a patch that replaces the finalizers by next if they are still those of obj.
 //
-// It is a JSON patch, since its tests name exactly what must not have changed. A merge patch replaces the list as well,
-// but can only be guarded by the resource version, and so fails after every unrelated write, such as that of a status. A
-// strategic merge patch would edit the list without a guard, but servers know it for built-in kinds only.
+// It is a JSON patch, whose tests name exactly what must not have changed. A merge patch could also replace the list,
+// but only the resource version could guard it, so it would fail after every unrelated write, such as that of a status.
+// A strategic merge patch would edit the list without a guard, and servers support it for built-in kinds only.
 func swap(obj core.Object, next []string) request.Patch {
 	const path = "/metadata/finalizers"
 	ops := []request.Op{
@@ -29,7 +29,7 @@ func swap(obj core.Object, next []string) request.Patch {
 	return request.JSONPatch(ops...)
 }
 
-// orNull returns the list, or JSON's null, which a test takes for a missing field.
+// orNull returns the list, or JSON's null, which a test treats like a missing field.
 func orNull(list []string) any {
 	if len(list) == 0 {
 		return json.RawMessage("null")
