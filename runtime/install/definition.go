@@ -17,16 +17,16 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// DowngradeError says that a definition has less than the one that is installed.
+// DowngradeError reports that a definition lacks parts of the installed one.
 type DowngradeError struct {
-	Name   string   // of the definition
-	Losses []string // what the installed one has more, such as "version v1: field .spec.title"
+	Name   string   // the name of the definition
+	Losses []string // the parts that only the installed one has, such as "version v1: field .spec.title"
 }
 
-// lossesShown is how many losses an error message names.
+// lossesShown is the maximum number of losses in an error message.
 const lossesShown = 5
 
-// Error names what would be lost, and the remedy.
+// Error names what would be lost, and how to proceed.
 func (e *DowngradeError) Error() string {
 	shown := e.Losses[:min(len(e.Losses), lossesShown)]
 	what := strings.Join(shown, ", ")
@@ -37,10 +37,10 @@ func (e *DowngradeError) Error() string {
 		"; run the newer program, or set AllowDowngrade if it was removed on purpose"
 }
 
-// definition is a CustomResourceDefinition, as far as it is looked at here.
+// definition is a CustomResourceDefinition with the fields that this package needs.
 type definition struct {
 	source    *unstructured.Unstructured
-	installed *unstructured.Unstructured // that it was compared with; nil for none
+	installed *unstructured.Unstructured // the installed definition that it was compared with, or nil
 
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -78,7 +78,7 @@ type served struct {
 	} `json:"selectableFields"`
 }
 
-// schema is the part of a schema that says which fields the server keeps.
+// schema is the part of a schema that determines which fields the server keeps.
 type schema struct {
 	Properties           map[string]*schema `json:"properties"`
 	Items                *schema            `json:"items"`
@@ -88,10 +88,11 @@ type schema struct {
 	Enum                 []any              `json:"enum"`
 }
 
-// values is the schema of what a map holds, nil for no map. It is also written as true, for any values, and as false.
+// values is the schema of a map's values, or nil if it is not a map. Its JSON may also be true, for any values, or
+// false.
 type values struct{ *schema }
 
-// UnmarshalJSON takes all its forms.
+// UnmarshalJSON accepts all forms.
 func (v *values) UnmarshalJSON(data []byte) error {
 	switch string(data) {
 	case "true":
@@ -104,7 +105,7 @@ func (v *values) UnmarshalJSON(data []byte) error {
 	return wire.UnmarshalJSON(data, &v.schema)
 }
 
-// read makes a definition of an object.
+// read decodes a definition.
 func read(crd *unstructured.Unstructured) (*definition, error) {
 	if crd == nil {
 		return nil, errors.New("is nil")
@@ -127,7 +128,7 @@ func read(crd *unstructured.Unstructured) (*definition, error) {
 	return d, nil
 }
 
-// resource returns what the kind is called in a version.
+// resource returns the resource of the kind in a version.
 func (d *definition) resource(version string) core.Resource {
 	return core.Resource{
 		Group: d.Spec.Group, Version: version, Kind: d.Spec.Names.Kind, Plural: d.Spec.Names.Plural,
@@ -153,7 +154,7 @@ func (d *definition) storage() string {
 	return ""
 }
 
-// lostIn returns what an installed definition has more than a new one.
+// lostIn returns the parts of an installed definition that a new one lacks.
 func (d *definition) lostIn(next *definition) []string {
 	var losses []string
 	for _, name := range d.Status.StoredVersions {
@@ -164,7 +165,7 @@ func (d *definition) lostIn(next *definition) []string {
 	for _, v := range d.Spec.Versions {
 		after := next.version(v.Name)
 		switch {
-		case after == nil && slices.Contains(d.Status.StoredVersions, v.Name): // said already
+		case after == nil && slices.Contains(d.Status.StoredVersions, v.Name): // already reported
 		case v.Served && (after == nil || !after.Served):
 			losses = append(losses, "version "+v.Name)
 		case after != nil:
@@ -185,7 +186,7 @@ func (d *definition) lostIn(next *definition) []string {
 // converts reports whether a webhook converts between versions.
 func (d *definition) converts() bool { return d.Spec.Conversion.Strategy == "Webhook" }
 
-// lostIn returns what a version has more than the one that it becomes.
+// lostIn returns the parts of a version that its replacement lacks.
 func (v *served) lostIn(next *served) []string {
 	var lost []string
 	for _, name := range slices.Sorted(maps.Keys(v.Subresources)) {
@@ -201,17 +202,17 @@ func (v *served) lostIn(next *served) []string {
 	return append(lost, lostFields(v.Schema.OpenAPIV3Schema, next.Schema.OpenAPIV3Schema, "")...)
 }
 
-// lostFields returns the fields of a schema that another one drops, each subtree by its root, in order of their names, and
-// the values of enums that it refuses.
+// lostFields returns the fields of a schema that another one drops, ordered by name, and the enum values that it
+// rejects. A lost subtree is reported by its root.
 func lostFields(before, after *schema, path string) []string {
 	if before == nil {
 		return nil
 	}
 	if after == nil {
-		after = &schema{} // keeps nothing
+		after = &schema{} // keeps no fields
 	}
 	if after.Preserve {
-		return nil // it keeps all
+		return nil // keeps all fields
 	}
 	var lost []string
 	for _, value := range before.Enum {

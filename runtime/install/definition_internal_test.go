@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// define returns a definition with these versions, written in YAML.
+// define returns a definition from a spec in YAML.
 func define(t *testing.T, spec string) *definition {
 	t.Helper()
 	crd := map[string]any{}
@@ -37,7 +37,7 @@ func oneVersion(t *testing.T, schema string) *definition {
 	return define(t, "spec: {versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: "+schema+"}}]}")
 }
 
-func TestLossesOfASchema(t *testing.T) {
+func TestDroppedFieldsAndEnumValuesAreLosses(t *testing.T) {
 	const title = `{type: object, properties: {spec: {type: object, properties: {title: {type: string}}}}}`
 	tests := []struct {
 		name          string
@@ -51,13 +51,13 @@ func TestLossesOfASchema(t *testing.T) {
 			after:  `{type: object, properties: {spec: {type: object, properties: {title: {type: string}, tags: {type: array}}}}}`,
 		},
 		{
-			name:   "a field that is gone",
+			name:   "a missing field",
 			before: title,
 			after:  `{type: object, properties: {spec: {type: object, properties: {}}}}`,
 			want:   []string{"version v1: field .spec.title"},
 		},
 		{
-			name:   "a whole subtree is named by its root",
+			name:   "a missing subtree is reported by its root",
 			before: title,
 			after:  `{type: object}`,
 			want:   []string{"version v1: field .spec"},
@@ -69,12 +69,12 @@ func TestLossesOfASchema(t *testing.T) {
 			want:   []string{"version v1: field .l[].a", "version v1: field .m[*].c"},
 		},
 		{
-			name:   "what keeps unknown fields keeps all",
+			name:   "a schema that preserves unknown fields keeps all fields",
 			before: `{properties: {spec: {properties: {title: {}}}}}`,
 			after:  `{properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}`,
 		},
 		{
-			name:   "what no longer keeps unknown fields",
+			name:   "a schema that no longer preserves unknown fields",
 			before: `{properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}`,
 			after:  `{properties: {spec: {properties: {title: {}}}}}`,
 			want:   []string{"version v1: fields of any name in .spec"},
@@ -91,20 +91,20 @@ func TestLossesOfASchema(t *testing.T) {
 			want:   []string{"version v1: keys of any name in the object"},
 		},
 		{
-			name:   "a map of anything that became a struct",
+			name:   "a map of any values that became a struct",
 			before: `{additionalProperties: true}`,
 			after:  `{additionalProperties: false, properties: {title: {}}}`,
 			want:   []string{"version v1: keys of any name in the object"},
 		},
 		{
-			name:   "values of an enum that are refused",
+			name:   "enum values that are no longer valid",
 			before: `{properties: {mode: {enum: [a, b, 3]}, size: {enum: [1]}}}`,
 			after:  `{properties: {mode: {enum: [a]}, size: {}}}`,
 			want:   []string{"version v1: value b of .mode", "version v1: value 3 of .mode"},
 		},
 		{name: "a new enum", before: `{properties: {mode: {}}}`, after: `{properties: {mode: {enum: [a]}}}`},
 		{
-			name:   "a map of structs that became one of anything",
+			name:   "a map of structs that became a map of any values",
 			before: `{additionalProperties: {properties: {title: {}}}}`,
 			after:  `{additionalProperties: true}`,
 		},
@@ -119,7 +119,7 @@ func TestLossesOfASchema(t *testing.T) {
 	}
 }
 
-func TestLossesOfVersions(t *testing.T) {
+func TestDroppedPartsOfVersionsAreLosses(t *testing.T) {
 	const (
 		v1      = "{name: v1, served: true, storage: true}"
 		v1beta1 = "{name: v1beta1, served: true, storage: false}"
@@ -134,20 +134,20 @@ func TestLossesOfVersions(t *testing.T) {
 	}{
 		{name: "a new version", before: "spec: {versions: [" + old + "]}", after: "spec: {versions: [" + v1 + "," + v1beta1 + "]}"},
 		{
-			name:   "a version that is gone",
+			name:   "a missing version",
 			before: "spec: {versions: [" + v1 + "," + v1beta1 + "]}",
 			after:  "spec: {versions: [" + v1 + "]}",
 			want:   []string{"version v1beta1"},
 		},
 		{
-			name:   "a version that is not served any more",
+			name:   "a version that is no longer served",
 			before: "spec: {versions: [" + v1 + "," + v1beta1 + "]}",
 			after:  "spec: {versions: [" + v1 + "," + hidden + "]}",
 			want:   []string{"version v1beta1"},
 		},
-		{name: "a hidden version that is gone", before: "spec: {versions: [" + v1 + "," + hidden + "]}", after: "spec: {versions: [" + v1 + "]}"},
+		{name: "a missing version that was not served", before: "spec: {versions: [" + v1 + "," + hidden + "]}", after: "spec: {versions: [" + v1 + "]}"},
 		{
-			name:   "a version of stored objects is named once",
+			name:   "a version of stored objects is reported once",
 			before: "spec: {versions: [" + v1 + "," + v1beta1 + "]}\nstatus: {storedVersions: [v1, v1beta1]}",
 			after:  "spec: {versions: [" + v1 + "]}",
 			want:   []string{"version v1beta1, in which objects are stored"},
@@ -164,7 +164,7 @@ func TestLossesOfVersions(t *testing.T) {
 			after:  "spec: {versions: [" + v1 + "," + v1beta1 + "]}",
 			want:   []string{"conversion between versions by a webhook"},
 		},
-		{name: "a webhook that has nothing to convert", before: "spec: {versions: [" + v1 + "], conversion: {strategy: Webhook}}", after: "spec: {versions: [" + v1 + "]}"},
+		{name: "a webhook with only one version", before: "spec: {versions: [" + v1 + "], conversion: {strategy: Webhook}}", after: "spec: {versions: [" + v1 + "]}"},
 		{
 			name: "subresources and selectable fields",
 			before: "spec: {versions: [{name: v1, served: true, storage: true, subresources: {status: {}, scale: {}}, " +
@@ -190,7 +190,7 @@ func TestDowngradeErrorNamesAFewLosses(t *testing.T) {
 	}
 }
 
-func TestReadRefusesWhatIsNoDefinition(t *testing.T) {
+func TestReadRejectsInvalidDefinitions(t *testing.T) {
 	tests := []struct {
 		name string
 		in   *unstructured.Unstructured

@@ -1,10 +1,10 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install puts the CustomResourceDefinitions that a program needs onto a server.
+// Package install installs the CustomResourceDefinitions that a program needs.
 //
-// Use it in controllers that bring their own definitions, and in tests. Whoever deploys definitions by other means needs
-// nothing of it.
+// Use it in controllers that bring their own definitions, and in tests. Programs whose definitions are deployed by
+// other means do not need it.
 //
 //	crd, err := core.CRD[v1.Document]()
 //	if err != nil {
@@ -14,19 +14,18 @@
 //		return err
 //	}
 //
-// When [CRDs] returns without an error, the kinds can be read, written and watched; those that a webhook converts, once
-// the webhook does so.
+// When [CRDs] returns without an error, the kinds can be read, written and watched. Kinds with a conversion webhook
+// need the webhook to run, too.
 //
 // # Downgrades
 //
-// An old program that starts beside a new one must not take the new one's fields away: the server would drop their
-// values from every object that is written next. A definition that has less than the installed one is therefore refused
-// with a [*DowngradeError] that says what would be lost, before anything is written: versions, fields, values of enums,
-// subresources, selectable fields, and conversion. [Options.AllowDowngrade] is for those who have removed something on
-// purpose.
+// An old program that starts beside a new one must not remove the new one's fields: the server would drop their values
+// from every object that is written afterwards. So a definition that lacks parts of the installed one is rejected
+// before any definition is written. The [*DowngradeError] lists what would be lost: versions, fields, enum values,
+// subresources, selectable fields, and conversion. Set [Options.AllowDowngrade] if these were removed on purpose.
 //
-// While a new version of a program is rolled out, the old one may be started again. It can go on with the newer
-// definition, which as a rule has all that it knows:
+// During the rollout of a new version of a program, the old one may be restarted. It can continue with the newer
+// definition, which normally has all fields that it knows:
 //
 //	err := install.CRDs(ctx, c, crds, nil)
 //	if _, newer := errors.AsType[*install.DowngradeError](err); err != nil && !newer {
@@ -35,11 +34,11 @@
 //
 // # Permissions
 //
-// The program needs the verbs get, list, watch, create and patch on customresourcedefinitions of apiextensions.k8s.io, and
-// list and watch on the kinds that they define.
+// The program needs the verbs get, list, watch, create and patch for customresourcedefinitions of apiextensions.k8s.io,
+// and list and watch for the kinds that they define.
 //
 // # Concurrency
 //
-// [CRDs] may be called from many goroutines, and by many programs, at once: definitions are applied only on top of what
-// was looked at.
+// [CRDs] may be called concurrently by many goroutines and programs: a definition is applied only on top of the
+// installed one that it was compared with.
 package install

@@ -23,11 +23,11 @@ type Options struct {
 	// FieldManager owns the fields that are applied. Default: kube-install.
 	FieldManager string
 
-	// AllowDowngrade also applies a definition that has less than the installed one.
+	// AllowDowngrade also applies a definition that lacks parts of the installed one.
 	AllowDowngrade bool
 }
 
-// definitions is what CustomResourceDefinitions are called on the wire, see
+// definitions returns the resource of CustomResourceDefinitions, see
 // https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/.
 func definitions() core.Resource {
 	return core.Resource{
@@ -37,20 +37,21 @@ func definitions() core.Resource {
 
 const (
 	defaultManager = "kube-install"
-	// changes is how often a definition is looked at again because somebody has changed it meanwhile.
+	// changes is the maximum number of times that a definition is compared again because another client has changed it.
 	changes = 10
-	// servedPoll is how often a kind that was just installed is asked for.
+	// servedPoll is the interval at which a new kind is requested until it is served.
 	servedPoll = 50 * time.Millisecond
 )
 
-// CRDs applies CustomResourceDefinitions and waits until the server serves their kinds. All definitions are compared with
-// what is installed before the first is applied. It takes over fields of other managers, since a definition has one owner;
-// what only others have set stays, such as the CA that somebody injects for a conversion webhook.
+// CRDs applies CustomResourceDefinitions and waits until the server serves their kinds. It compares all definitions
+// with the installed ones before it applies the first. It takes ownership of fields from other managers, since a
+// definition has one owner. Fields that only others have set stay, such as the injected CA of a conversion webhook.
 //
-// It waits for as long as the context lets it, also for what may never come, as when another definition has the names of
-// this one. The error then says what was seen last. Where a webhook converts the objects, it is not waited for.
+// CRDs waits until the context ends, even for kinds that may never be served, for example because another definition
+// has the same names. The error then includes the last error of the server. CRDs does not wait for a conversion
+// webhook.
 //
-// Errors: [*DowngradeError]; [core.ErrInvalid] when the server refuses a definition; the context's cause.
+// Errors: [*DowngradeError]; [core.ErrInvalid] if the server rejects a definition; the context's cause.
 func CRDs(ctx context.Context, c *client.Client, crds []*unstructured.Unstructured, o *Options) error {
 	if o == nil {
 		o = &Options{}
@@ -81,15 +82,15 @@ func CRDs(ctx context.Context, c *client.Client, crds []*unstructured.Unstructur
 	return nil
 }
 
-// installer is one call of [CRDs].
+// installer is the state of one call of [CRDs].
 type installer struct {
 	client *client.Client
 	api    *client.API[unstructured.Unstructured]
 	opts   Options
 }
 
-// compare refuses a definition that has less than the installed one, of which it notes the version. It waits for the
-// end of one that is being deleted.
+// compare rejects a definition that lacks parts of the installed one, and records the installed version. If the
+// installed one is being deleted, compare waits until it is deleted.
 func (i *installer) compare(ctx context.Context, d *definition) error {
 	d.installed = nil
 	crd, err := i.api.Get(ctx, d.Metadata.Name, nil)
@@ -99,15 +100,15 @@ func (i *installer) compare(ctx context.Context, d *definition) error {
 	if err != nil {
 		return err
 	}
-	if crd.GetDeletionTimestamp() != nil { // its objects are being removed, and new ones are refused
+	if crd.GetDeletionTimestamp() != nil { // the server deletes its objects, and rejects new ones
 		if err := wait.Gone(ctx, i.api, d.Metadata.Name, crd.GetUID(), nil); err != nil {
 			return err
 		}
-		return i.compare(ctx, d) // with what others may have installed since
+		return i.compare(ctx, d) // with the definition that others may have installed since
 	}
 	installed, err := read(crd)
 	if err != nil {
-		return fmt.Errorf("what is installed: %w", err)
+		return fmt.Errorf("installed definition: %w", err)
 	}
 	d.installed = crd
 	if losses := installed.lostIn(d); len(losses) > 0 && !i.opts.AllowDowngrade {
@@ -116,7 +117,7 @@ func (i *installer) compare(ctx context.Context, d *definition) error {
 	return nil
 }
 
-// apply applies a definition on top of what was compared. When somebody was faster, it is compared again.
+// apply applies a definition on top of the compared one. If another client has changed that one, apply compares again.
 func (i *installer) apply(ctx context.Context, d *definition) error {
 	var err error
 	for range changes {
@@ -128,11 +129,11 @@ func (i *installer) apply(ctx context.Context, d *definition) error {
 			return err
 		}
 	}
-	return fmt.Errorf("somebody changes it again and again: %d attempts found it changed: %w", changes, err)
+	return fmt.Errorf("other clients changed the definition during each of %d attempts: %w", changes, err)
 }
 
-// applyOnce creates a definition that is not there, since an apply would change one that somebody has created meanwhile,
-// whatever it has. Then it makes what was created the same as what was applied, and applies.
+// applyOnce creates a definition that does not exist, since an apply would also change one that another client has
+// created in the meantime. Then it migrates the ownership of the created fields, and applies.
 func (i *installer) applyOnce(ctx context.Context, d *definition) error {
 	crd := d.source.DeepCopy()
 	if d.installed == nil {
@@ -151,10 +152,10 @@ func (i *installer) applyOnce(ctx context.Context, d *definition) error {
 	return err
 }
 
-// migrate makes an apply of what the field manager has created. Otherwise, what a later definition leaves out would stay.
+// migrate turns the field manager's create into an apply. Otherwise, fields that a later definition omits would stay.
 func (i *installer) migrate(ctx context.Context, d *definition) error {
 	if len(d.installed.GetManagedFields()) == 0 {
-		return nil // somebody has removed them, on purpose
+		return nil // another client has removed them on purpose
 	}
 	ops, err := managed.Migrate(d.installed, []string{i.opts.FieldManager}, i.opts.FieldManager, nil)
 	if err != nil || len(ops) == 0 {
@@ -180,15 +181,15 @@ func (i *installer) await(ctx context.Context, d *definition) error {
 	return nil
 }
 
-// awaitServed waits until a kind can be watched, which is a moment after it is established: the server first has to fill
-// a cache of its objects, and until then says that it has no such kind, or that it is too busy. It is also too busy for as
-// long as a webhook does not convert the objects that there are. Such a webhook may be the caller's own, and be served
-// only after this: it is not waited for.
+// awaitServed waits until a kind can be watched, which is shortly after it is established: the server first has to fill
+// a cache of its objects, and until then responds that the kind does not exist, or that it is too busy. It is also too
+// busy while a webhook does not convert the existing objects. Such a webhook may belong to the caller, and be served
+// only after this call, so awaitServed does not wait for it.
 func (i *installer) awaitServed(ctx context.Context, d *definition, version string) error {
 	res := d.resource(version)
 	tick := time.NewTicker(servedPoll)
 	defer tick.Stop()
-	var refused error // the last time
+	var refused error // the last error
 	for {
 		err := i.watchOnce(ctx, res)
 		if d.converts() && errors.Is(err, core.ErrTooManyRequests) {
@@ -205,7 +206,7 @@ func (i *installer) awaitServed(ctx context.Context, d *definition, version stri
 			if refused == nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("%w; the last answer was: %w", context.Cause(ctx), refused)
+			return fmt.Errorf("%w; the last error was: %w", context.Cause(ctx), refused)
 		case <-tick.C:
 		}
 	}

@@ -30,7 +30,7 @@ const (
 	documents   = "/apis/docs.example.com/v1/documents"
 )
 
-// crd returns a definition with fields below spec, at a version.
+// crd returns a definition with a resource version and with fields below spec.
 func crd(version string, fields ...string) *unstructured.Unstructured {
 	properties := map[string]any{}
 	for _, f := range fields {
@@ -56,29 +56,29 @@ func crd(version string, fields ...string) *unstructured.Unstructured {
 	return obj
 }
 
-// established makes a definition one that is served.
+// established sets the condition that a definition is served.
 func established(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
 	return obj
 }
 
-// terminating makes a definition one that is being deleted.
+// terminating marks a definition as being deleted.
 func terminating(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj.SetDeletionTimestamp(new(metav1.Now()))
 	return obj
 }
 
-// server plays the part of an API server that has one definition. The tests use it from one goroutine at a time.
+// server is an API server with one definition. The tests use it from one goroutine at a time.
 type server struct {
 	stored    *unstructured.Unstructured // nil: not installed
-	intrude   *unstructured.Unstructured // replaces stored when the first write comes, which then conflicts
-	refusals  int                        // how often a watch of documents is refused before it is served
-	applied   []string                   // the resource versions that applies were based on; "created" for a creation
-	migrated  int                        // how often what was created was made the same as what was applied
+	intrude   *unstructured.Unstructured // replaces stored at the first write, which then conflicts
+	refusals  int                        // the number of rejected watches of documents before they are served
+	applied   []string                   // the resource versions of the applies; "created" for a creation
+	migrated  int                        // the number of migrations from create to apply
 	forced    bool
 	manager   string
 	documents int  // watches of documents
-	busy      bool // refuses them all
+	busy      bool // rejects all of them
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -135,7 +135,7 @@ func (s *server) create(r *http.Request) (*http.Response, error) {
 	return respond(201, text(obj)), nil
 }
 
-// migrate takes what changes the owners of fields.
+// migrate handles a patch that changes the ownership of fields.
 func (s *server) migrate(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -170,8 +170,8 @@ func (s *server) apply(r *http.Request) (*http.Response, error) {
 	return respond(200, text(obj)), nil
 }
 
-// watch answers a streaming list of the definition with what is stored, and then nothing. By then the deletion that was
-// under way is done.
+// watch responds to a streaming list of the definition with the stored one, and then with nothing. By then, a pending
+// deletion is complete.
 func (s *server) watch() (*http.Response, error) {
 	const end = `{"type":"BOOKMARK","object":{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1",
 		"metadata":{"resourceVersion":"8","annotations":{"k8s.io/initial-events-end":"true"}}}}`
@@ -207,7 +207,7 @@ func (s *server) client(t *testing.T) *client.Client {
 	return c
 }
 
-func TestCRDs(t *testing.T) {
+func TestCRDsAppliesOnlyWithoutLosses(t *testing.T) {
 	tests := []struct {
 		name    string
 		server  server
@@ -215,43 +215,43 @@ func TestCRDs(t *testing.T) {
 		applied []string
 		losses  []string
 	}{
-		{name: "a definition that is not there", applied: []string{"created", "7"}},
+		{name: "a definition that does not exist", applied: []string{"created", "7"}},
 		{
-			name:    "one that is not there, and that somebody creates meanwhile",
+			name:    "a definition that another client creates at the same time",
 			server:  server{intrude: crd("5", "title")},
 			applied: []string{"created", "5"},
 		},
 		{
-			name:    "one that is not there, of which somebody creates one with more meanwhile",
+			name:    "a definition that another client creates with more fields",
 			server:  server{intrude: crd("5", "title", "body", "tags")},
 			applied: []string{"created"},
 			losses:  []string{"version v1: field .tags"},
 		},
-		{name: "one with more fields than the installed", server: server{stored: crd("5", "title")}, applied: []string{"5"}},
+		{name: "a definition with more fields than the installed one", server: server{stored: crd("5", "title")}, applied: []string{"5"}},
 		{
-			name:   "one with fewer fields than the installed is refused",
+			name:   "a definition with fewer fields than the installed one",
 			server: server{stored: crd("5", "title", "body", "tags")},
 			losses: []string{"version v1: field .tags"},
 		},
 		{
-			name:    "one with fewer fields that is allowed",
+			name:    "a definition with fewer fields, with AllowDowngrade",
 			server:  server{stored: crd("5", "title", "body", "tags")},
 			opts:    &install.Options{AllowDowngrade: true},
 			applied: []string{"5"},
 		},
 		{
-			name:    "one that somebody changes meanwhile",
+			name:    "a definition that another client changes",
 			server:  server{stored: crd("5"), intrude: crd("6", "title")},
 			applied: []string{"5", "6"},
 		},
 		{
-			name:    "one that somebody takes further meanwhile",
+			name:    "a definition to which another client adds fields",
 			server:  server{stored: crd("5"), intrude: crd("6", "tags")},
 			applied: []string{"5"},
 			losses:  []string{"version v1: field .tags"},
 		},
-		{name: "one that is being deleted", server: server{stored: terminating(crd("5", "tags"))}, applied: []string{"created", "7"}},
-		{name: "a kind that is served late", server: server{refusals: 3}, applied: []string{"created", "7"}},
+		{name: "a definition that is being deleted", server: server{stored: terminating(crd("5", "tags"))}, applied: []string{"created", "7"}},
+		{name: "a kind that is served after a delay", server: server{refusals: 3}, applied: []string{"created", "7"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestCRDs(t *testing.T) {
 					t.Errorf("applied on top of (-want +got):\n%s", diff)
 				}
 				if created := slices.Contains(tt.applied, "7"); created != (tt.server.migrated == 1) {
-					t.Errorf("what was created was migrated %d times", tt.server.migrated)
+					t.Errorf("the created definition was migrated %d times", tt.server.migrated)
 				}
 				if err == nil && (!tt.server.forced || tt.server.manager != "kube-install" || tt.server.documents != refusals+1) {
 					t.Errorf("forced %v, manager %q, %d watches of the kind", tt.server.forced, tt.server.manager, tt.server.documents)
@@ -286,7 +286,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-func TestCRDsGivesUpWithItsContext(t *testing.T) {
+func TestCRDsReturnsTheCauseOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 1e9, cause)
@@ -294,13 +294,13 @@ func TestCRDsGivesUpWithItsContext(t *testing.T) {
 		s := server{refusals: 1 << 30}
 		err := install.CRDs(ctx, s.client(t), []*unstructured.Unstructured{crd("")}, nil)
 		if !errors.Is(err, cause) || !errors.Is(err, core.ErrNotFound) {
-			t.Errorf("CRDs() = %v, want the cause and the last answer", err)
+			t.Errorf("CRDs() = %v, want the cause and the last error", err)
 		}
 	})
 }
 
-// A program that converts objects may do so only after it has installed their definition.
-func TestCRDsDoesNotWaitForAWebhookThatConverts(t *testing.T) {
+// A program may be able to convert objects only after it has installed their definition.
+func TestCRDsDoesNotWaitForAConversionWebhook(t *testing.T) {
 	for strategy, want := range map[string]error{"Webhook": nil, "None": context.DeadlineExceeded} {
 		t.Run(strategy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -319,7 +319,7 @@ func TestCRDsDoesNotWaitForAWebhookThatConverts(t *testing.T) {
 	}
 }
 
-func TestCRDsLooksAtAllBeforeItWritesOne(t *testing.T) {
+func TestCRDsChecksAllDefinitionsBeforeItWritesOne(t *testing.T) {
 	s := server{}
 	err := install.CRDs(t.Context(), s.client(t), []*unstructured.Unstructured{crd(""), nil}, nil)
 	if err == nil || !strings.Contains(err.Error(), "definition 2 of 2: is nil") || s.applied != nil {
