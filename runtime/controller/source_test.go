@@ -348,7 +348,7 @@ func TestRunEndsImmediatelyWhileItWaitsForTheSources(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				if w.log.String() != "" {
-					t.Errorf("the log reports an error that is none of a source:\n%s", w.log)
+					t.Errorf("the log reports an error although no source failed:\n%s", w.log)
 				}
 			})
 		})
