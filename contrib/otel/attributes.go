@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// spanAttributes returns what is known of a request when it begins, for its span.
+// spanAttributes returns the attributes of a request that are known at its start, for its span.
 func spanAttributes(r *http.Request, call middleware.Call) []attribute.KeyValue {
 	attrs := append(serverAttributes(r), attribute.String("url.full", middleware.RedactedURL(r.URL)))
 	if n, _ := middleware.AttemptOf(r.Context()); n > 1 {
@@ -37,7 +37,8 @@ func spanAttributes(r *http.Request, call middleware.Call) []attribute.KeyValue 
 	return attrs
 }
 
-// beginAttributes returns what is known of a request when it begins, for metrics. It has room for no more.
+// beginAttributes returns the attributes of a request that are known at its start, for metrics. The slice has no spare
+// capacity.
 func (t *Telemetry) beginAttributes(r *http.Request, call middleware.Call) []attribute.KeyValue {
 	verb, resource, subresource := t.labels.Of(call)
 	return slices.Clip(append(serverAttributes(r),
@@ -63,7 +64,7 @@ func serverAttributes(r *http.Request) []attribute.KeyValue {
 	}
 }
 
-// endAttributes returns what is known of a request when it is over.
+// endAttributes returns the attributes of a request that are known at its end.
 func endAttributes(out middleware.Outcome) []attribute.KeyValue {
 	var attrs []attribute.KeyValue
 	if _, version, ok := strings.Cut(out.Proto, "/"); ok {
@@ -84,7 +85,7 @@ func endAttributes(out middleware.Outcome) []attribute.KeyValue {
 	return attrs
 }
 
-// errorType returns the type of what is at the bottom of an error. Its text may hold addresses and names.
+// errorType returns the type of the innermost error. Its text may contain addresses and names.
 func errorType(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -98,7 +99,7 @@ func errorType(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// methodOf returns a method, if it is one that HTTP has.
+// methodOf returns a standard HTTP method unchanged, and _OTHER for all others.
 func methodOf(method string) string {
 	known := []string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,

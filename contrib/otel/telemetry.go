@@ -19,21 +19,21 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// scope is the name under which spans and metrics are reported.
+// scope is the name of the instrumentation scope of spans and metrics.
 const scope = "github.com/kube-go/sdk/contrib/otel"
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// TracerProvider gets the spans. Default: none.
+	// TracerProvider receives the spans. Default: no spans.
 	TracerProvider trace.TracerProvider
 
-	// MeterProvider gets the metrics. Default: none.
+	// MeterProvider receives the metrics. Default: no metrics.
 	MeterProvider metric.MeterProvider
 
-	// Propagator tells the server which trace a request belongs to, for its own spans. Default: none.
+	// Propagator sends the trace of a request to the server, for the server's own spans. Default: none.
 	Propagator propagation.TextMapPropagator
 
-	// Resources is how many different resources and subresources are told apart in metrics. Default 200.
+	// Resources is the maximum number of different resources and subresources in metrics. Default: 200.
 	Resources int
 }
 
@@ -48,7 +48,7 @@ type Telemetry struct {
 	active   metric.Int64UpDownCounter
 }
 
-// New returns telemetry. Its error is one of the MeterProvider, which may refuse an instrument.
+// New returns telemetry. It returns an error if the MeterProvider rejects an instrument.
 func New(o *Options) (*Telemetry, error) {
 	var opts Options
 	if o != nil {
@@ -109,7 +109,7 @@ func (t *Telemetry) Observe(r *http.Request) (context.Context, func(middleware.O
 	}
 }
 
-// spanName returns what a request does, without whom it does it to.
+// spanName returns the name of a request's span, without names of objects.
 func spanName(r *http.Request, call middleware.Call) string {
 	if call.Resource == "" {
 		return methodOf(r.Method)

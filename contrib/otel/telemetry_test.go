@@ -31,7 +31,7 @@ import (
 	kubeotel "github.com/kube-go/sdk/contrib/otel"
 )
 
-// sink is what telemetry is reported to.
+// sink receives spans and metrics.
 type sink struct {
 	spans  *tracetest.InMemoryExporter
 	tracer *sdktrace.TracerProvider
@@ -63,7 +63,7 @@ func (s *sink) telemetry(t *testing.T, resources int) *kubeotel.Telemetry {
 	return telemetry
 }
 
-// metrics returns each point of each metric, as text.
+// metrics returns each point of each metric as a string.
 func (s *sink) metrics(t *testing.T) []string {
 	t.Helper()
 	var data metricdata.ResourceMetrics
@@ -104,7 +104,7 @@ func text(attrs []attribute.KeyValue) string {
 
 const path = "/api/v1/namespaces/prod/pods/web-0/exec?command=mysql&command=-phunter2"
 
-// send sends a request and reads its answer to the end, which takes a second each.
+// send sends a request and reads its response to the end. Each takes a second.
 func send(t *testing.T, rt http.RoundTripper, ctx context.Context, call middleware.Call) { //nolint:revive // the test goes first
 	t.Helper()
 	r, err := http.NewRequestWithContext(middleware.WithCall(ctx, call), http.MethodGet, "https://cluster.test:6443"+path, nil)
@@ -122,8 +122,9 @@ func send(t *testing.T, rt http.RoundTripper, ctx context.Context, call middlewa
 	}
 }
 
-// TestTelemetry follows a request that is sent again, and one that is not answered, through spans and metrics.
-func TestTelemetry(t *testing.T) {
+// TestRequestsHaveSpansAndMetrics checks the spans and metrics of a request that is retried, and of one without a
+// response.
+func TestRequestsHaveSpansAndMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(t)
 		telemetry := s.telemetry(t, 0)
@@ -168,10 +169,10 @@ func TestTelemetry(t *testing.T) {
 				t.Errorf("%s is a %v under %v", span.Name, span.SpanKind, span.Parent.SpanID())
 			}
 			if !slices.ContainsFunc(parents, func(p string) bool { return strings.Contains(p, span.SpanContext.SpanID().String()) }) {
-				t.Errorf("the server was not told of the span %s: %q", span.Name, parents)
+				t.Errorf("the server did not receive the span %s: %q", span.Name, parents)
 			}
 			if span.Status.Code == codes.Error && span.Status.Description != "" {
-				t.Errorf("the span %s tells the error: %s", span.Name, span.Status.Description)
+				t.Errorf("the span %s contains the text of the error: %s", span.Name, span.Status.Description)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -201,8 +202,8 @@ func TestTelemetry(t *testing.T) {
 	})
 }
 
-// TestErrorTypes promises that an error is told by its kind, which is not one for each address or name.
-func TestErrorTypes(t *testing.T) {
+// TestSpansHaveTheTypeOfAnErrorOnly checks that spans have the type of an error, and no addresses or names.
+func TestSpansHaveTheTypeOfAnErrorOnly(t *testing.T) {
 	s := newSink(t)
 	telemetry := s.telemetry(t, 0)
 	for _, err := range []error{
@@ -242,8 +243,8 @@ func mustRequest(t *testing.T) *http.Request {
 	return r
 }
 
-// TestCardinality promises that neither a program nor a server can make series without end.
-func TestCardinality(t *testing.T) {
+// The number of series is bounded, whatever the program and the server send.
+func TestCardinalityIsBounded(t *testing.T) {
 	s := newSink(t)
 	telemetry := s.telemetry(t, 3)
 	for i := range 1000 {
@@ -255,13 +256,13 @@ func TestCardinality(t *testing.T) {
 		_, done := telemetry.Observe(r)
 		done(middleware.Outcome{Status: i})
 	}
-	if points := s.metrics(t); len(points) > 150 { // about sixty codes that HTTP knows, twice
+	if points := s.metrics(t); len(points) > 150 { // about sixty HTTP status codes, twice
 		t.Errorf("%d points", len(points))
 	}
 }
 
-// TestNothing promises that telemetry without providers does nothing, and no harm.
-func TestNothing(t *testing.T) {
+// Telemetry without providers has no effect on requests.
+func TestTelemetryWithoutProvidersDoesNothing(t *testing.T) {
 	telemetry, err := kubeotel.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -270,6 +271,6 @@ func TestNothing(t *testing.T) {
 	_, done := telemetry.Observe(r)
 	done(middleware.Outcome{Status: 200})
 	if len(r.Header) > 0 {
-		t.Errorf("headers = %v, want none", r.Header)
+		t.Errorf("headers = %v, want no headers", r.Header)
 	}
 }
