@@ -3,34 +3,35 @@
 
 // Package kubeprometheus counts and times the requests of a client, for Prometheus.
 //
-// Register its [Metrics] where the program registers its own, and put their layer around each attempt of a client:
+// Register its [Metrics] with the program's registry, and add their middleware to each attempt of a client:
 //
 //	metrics := kubeprometheus.New(nil)
 //	registry.MustRegister(metrics)
 //	c, err := kube.NewClient(ctx, &kube.ClientOptions{
 //		PerAttempt: []kube.Middleware{kube.Observe(metrics.Observe)},
-//		RateLimit:  &kube.RateLimitOptions{PerSecond: 50, OnWait: metrics.Waited}, // if there is to be a limit
+//		RateLimit:  &kube.RateLimitOptions{PerSecond: 50, OnWait: metrics.Waited}, // optional
 //	})
 //
 // # Metrics
 //
-//	kube_client_requests_total{verb,resource,subresource,code}  counter: HTTP requests that are over
+//	kube_client_requests_total{verb,resource,subresource,code}  counter: completed HTTP requests
 //	kube_client_retries_total{verb,resource,subresource}        counter: those that were not the first attempt
-//	kube_client_response_bytes_total{verb,resource,subresource} counter: what was read of answers, decompressed
-//	kube_client_request_duration_seconds{verb}                  histogram: until the answer was read; its header, for watches, logs and what is proxied
-//	kube_client_requests_in_flight{verb}                        gauge: open watches are those with verb="watch"
-//	kube_client_rate_limit_wait_seconds                         histogram: waits for RateLimitOptions
+//	kube_client_response_bytes_total{verb,resource,subresource} counter: bytes read from responses, decompressed
+//	kube_client_request_duration_seconds{verb}                  histogram: until the response was read
+//	kube_client_requests_in_flight{verb}                        gauge: open watches have verb="watch"
+//	kube_client_rate_limit_wait_seconds                         histogram: waits for the RateLimitOptions
 //
-// The code is the HTTP status, or "error" when there was no answer. A resource is a plural with its group, such as
-// deployments.apps; a request that is for none, such as one for /version, has an empty one.
+// For watches, logs and proxied requests, the duration ends when the header of the response was received. The code is
+// the HTTP status, or "error" if there was no response. A resource is a plural with its group, such as
+// deployments.apps. It is empty for a request without a resource, such as one for /version.
 //
 // # Cardinality
 //
-// No label holds a name, a namespace, a path or anything else that grows with the objects in the cluster. What comes from
-// the program or the server is bounded: after [Options].Resources different resources and subresources, further ones
-// are counted as "other", as are verbs and codes that nobody knows.
+// No label contains a name, a namespace, a path or another value that grows with the number of objects in the cluster.
+// Values from the program or the server are bounded: after [Options].Resources different resources and subresources,
+// further ones are counted as "other", as are unknown verbs and codes.
 //
 // # Concurrency
 //
-// Metrics may be used by many clients at once.
+// Metrics may be shared by many clients.
 package kubeprometheus

@@ -19,10 +19,10 @@ type Options struct {
 	// Buckets are the upper bounds of the histograms, in seconds. Default: from 5 ms to 60 s.
 	Buckets []float64
 
-	// Resources is how many different resources and subresources have series of their own. Default 200.
+	// Resources is the maximum number of different resources and subresources with their own series. Default: 200.
 	Resources int
 
-	// Labels are added to each series, such as the name of a cluster.
+	// Labels are constant labels of each series, such as the name of a cluster.
 	Labels map[string]string
 }
 
@@ -35,7 +35,7 @@ type Metrics struct {
 	labels                   *middleware.Labels
 }
 
-// New returns metrics, which the caller has to register.
+// New returns metrics. The caller registers them.
 func New(o *Options) *Metrics {
 	if o == nil {
 		o = &Options{}
@@ -56,26 +56,26 @@ func New(o *Options) *Metrics {
 		}
 	}
 	return &Metrics{
-		requests: counter("requests_total", "HTTP requests to the API server that are over.", "code"),
+		requests: counter("requests_total", "Completed HTTP requests to the API server.", "code"),
 		retries:  counter("retries_total", "HTTP requests to the API server that were not the first attempt."),
-		bytes:    counter("response_bytes_total", "Bytes read of the API server's answers, after decompression."),
+		bytes:    counter("response_bytes_total", "Bytes read from responses of the API server, after decompression."),
 		duration: prometheus.NewHistogramVec(histogram("request_duration_seconds",
-			"Time until the API server's answer was read; until its header was there if it goes on as long as it likes, as a watch does."), []string{"verb"}),
+			"Time until the response of the API server was read, or its header for long-running requests."), []string{"verb"}),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("requests_in_flight",
-			"HTTP requests to the API server that are under way.")), []string{"verb"}),
-		waits:  prometheus.NewHistogram(histogram("rate_limit_wait_seconds", "Time that requests had to wait for the client's own limit.")),
+			"HTTP requests to the API server in flight.")), []string{"verb"}),
+		waits:  prometheus.NewHistogram(histogram("rate_limit_wait_seconds", "Time that requests waited for the client's rate limit.")),
 		labels: middleware.NewLabels(o.Resources),
 	}
 }
 
-// Describe describes the metrics to a registry.
+// Describe sends the descriptions of the metrics to a registry.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.collectors() {
 		c.Describe(ch)
 	}
 }
 
-// Collect hands the metrics to a registry.
+// Collect sends the metrics to a registry.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range m.collectors() {
 		c.Collect(ch)
@@ -107,10 +107,10 @@ func (m *Metrics) Observe(r *http.Request) (context.Context, func(middleware.Out
 	}
 }
 
-// Waited is for [middleware.RateLimitOptions].OnWait.
+// Waited is a callback for [middleware.RateLimitOptions].OnWait.
 func (m *Metrics) Waited(_ context.Context, d time.Duration) { m.waits.Observe(d.Seconds()) }
 
-// codeOf returns the status of an answer.
+// codeOf returns the HTTP status of a response, or "error".
 func codeOf(out middleware.Outcome) string {
 	switch {
 	case out.Status == 0:

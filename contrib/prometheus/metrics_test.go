@@ -21,7 +21,7 @@ import (
 	kubeprometheus "github.com/kube-go/sdk/contrib/prometheus"
 )
 
-// answers is a transport that answers by a function, after a second.
+// answers is a transport whose responses come from a function, after a second.
 func answers(f func(*http.Request) (int, string, error)) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		<-time.After(time.Second)
@@ -33,7 +33,7 @@ func answers(f func(*http.Request) (int, string, error)) http.RoundTripper {
 	})
 }
 
-// send sends a request and reads its answer to the end, which takes another second.
+// send sends a request and reads its response to the end, which takes another second.
 func send(t testing.TB, rt http.RoundTripper, call middleware.Call) {
 	t.Helper()
 	ctx := middleware.WithCall(t.Context(), call)
@@ -52,8 +52,8 @@ func send(t testing.TB, rt http.RoundTripper, call middleware.Call) {
 	}
 }
 
-// TestMetrics follows some requests through the metrics.
-func TestMetrics(t *testing.T) {
+// TestRequestsAreCountedAndTimed checks the metrics of several requests.
+func TestRequestsAreCountedAndTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := kubeprometheus.New(&kubeprometheus.Options{Buckets: []float64{1.5}, Labels: map[string]string{"cluster": "prod"}})
 		codes := []int{503, 200}
@@ -77,13 +77,13 @@ func TestMetrics(t *testing.T) {
 		m.Waited(context.Background(), 2*time.Second)
 
 		const want = `
-# HELP kube_client_rate_limit_wait_seconds Time that requests had to wait for the client's own limit.
+# HELP kube_client_rate_limit_wait_seconds Time that requests waited for the client's rate limit.
 # TYPE kube_client_rate_limit_wait_seconds histogram
 kube_client_rate_limit_wait_seconds_bucket{cluster="prod",le="1.5"} 0
 kube_client_rate_limit_wait_seconds_bucket{cluster="prod",le="+Inf"} 1
 kube_client_rate_limit_wait_seconds_sum{cluster="prod"} 2
 kube_client_rate_limit_wait_seconds_count{cluster="prod"} 1
-# HELP kube_client_request_duration_seconds Time until the API server's answer was read; until its header was there if it goes on as long as it likes, as a watch does.
+# HELP kube_client_request_duration_seconds Time until the response of the API server was read, or its header for long-running requests.
 # TYPE kube_client_request_duration_seconds histogram
 kube_client_request_duration_seconds_bucket{cluster="prod",verb="get",le="1.5"} 3
 kube_client_request_duration_seconds_bucket{cluster="prod",verb="get",le="+Inf"} 3
@@ -97,19 +97,19 @@ kube_client_request_duration_seconds_bucket{cluster="prod",verb="watch",le="1.5"
 kube_client_request_duration_seconds_bucket{cluster="prod",verb="watch",le="+Inf"} 1
 kube_client_request_duration_seconds_sum{cluster="prod",verb="watch"} 1
 kube_client_request_duration_seconds_count{cluster="prod",verb="watch"} 1
-# HELP kube_client_requests_in_flight HTTP requests to the API server that are under way.
+# HELP kube_client_requests_in_flight HTTP requests to the API server in flight.
 # TYPE kube_client_requests_in_flight gauge
 kube_client_requests_in_flight{cluster="prod",verb="get"} 0
 kube_client_requests_in_flight{cluster="prod",verb="list"} 0
 kube_client_requests_in_flight{cluster="prod",verb="watch"} 0
-# HELP kube_client_requests_total HTTP requests to the API server that are over.
+# HELP kube_client_requests_total Completed HTTP requests to the API server.
 # TYPE kube_client_requests_total counter
 kube_client_requests_total{cluster="prod",code="200",resource="deployments.apps",subresource="scale",verb="get"} 1
 kube_client_requests_total{cluster="prod",code="200",resource="pods",subresource="",verb="watch"} 1
 kube_client_requests_total{cluster="prod",code="200",resource="pods",subresource="log",verb="get"} 1
 kube_client_requests_total{cluster="prod",code="503",resource="deployments.apps",subresource="scale",verb="get"} 1
 kube_client_requests_total{cluster="prod",code="error",resource="pods",subresource="",verb="list"} 1
-# HELP kube_client_response_bytes_total Bytes read of the API server's answers, after decompression.
+# HELP kube_client_response_bytes_total Bytes read from responses of the API server, after decompression.
 # TYPE kube_client_response_bytes_total counter
 kube_client_response_bytes_total{cluster="prod",resource="deployments.apps",subresource="scale",verb="get"} 10
 kube_client_response_bytes_total{cluster="prod",resource="pods",subresource="",verb="list"} 0
@@ -125,8 +125,8 @@ kube_client_retries_total{cluster="prod",resource="deployments.apps",subresource
 	})
 }
 
-// TestInFlight promises that a request counts until its answer was read.
-func TestInFlight(t *testing.T) {
+// A request is in flight until its response was read.
+func TestRequestIsInFlightUntilItsResponseIsRead(t *testing.T) {
 	m := kubeprometheus.New(nil)
 	r, err := http.NewRequestWithContext(middleware.WithCall(t.Context(), middleware.Call{Verb: "watch"}), http.MethodGet, "https://cluster.test", nil)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestInFlight(t *testing.T) {
 	}
 	_, done := m.Observe(r)
 	gauge := func(value string) string {
-		return "# HELP kube_client_requests_in_flight HTTP requests to the API server that are under way.\n" +
+		return "# HELP kube_client_requests_in_flight HTTP requests to the API server in flight.\n" +
 			"# TYPE kube_client_requests_in_flight gauge\nkube_client_requests_in_flight{verb=\"watch\"} " + value + "\n"
 	}
 	if err := testutil.CollectAndCompare(m, strings.NewReader(gauge("1")), "kube_client_requests_in_flight"); err != nil {
@@ -146,8 +146,8 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestCardinality promises that neither a program nor a server can make series without end.
-func TestCardinality(t *testing.T) {
+// The number of series is bounded, whatever the program and the server send.
+func TestCardinalityIsBounded(t *testing.T) {
 	m := kubeprometheus.New(&kubeprometheus.Options{Resources: 3})
 	for i := range 1000 {
 		call := middleware.Call{Verb: fmt.Sprint("verb", i), Resource: fmt.Sprint("things", i), Name: fmt.Sprint(i), Namespace: fmt.Sprint(i)}
@@ -170,14 +170,13 @@ func TestCardinality(t *testing.T) {
 	for _, f := range families {
 		series += len(f.GetMetric())
 	}
-	if series > 90 { // about sixty codes that HTTP knows
+	if series > 90 { // about sixty HTTP status codes
 		t.Errorf("%d series", series)
 	}
 }
 
-// TestRegister promises that two clients with metrics of their own fit into one registry by their labels, and that the
-// names follow the rules of Prometheus.
-func TestRegister(t *testing.T) {
+// Two clients with different labels can share a registry, and the metric names follow the rules of Prometheus.
+func TestTwoClientsShareARegistry(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, cluster := range []string{"a", "b"} {
 		m := kubeprometheus.New(&kubeprometheus.Options{Labels: map[string]string{"cluster": cluster}})
