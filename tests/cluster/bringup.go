@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
-// programs are the paths of what was built.
+// programs are the paths of the built programs.
 type programs struct {
 	kubernetes, keeper string
 	node               node.Binaries
@@ -60,7 +60,7 @@ func (c *Cluster) bringUp(ctx context.Context, o Options, programs programs, log
 		if err != nil {
 			return err
 		}
-		// The node's first two, which need nobody, start while the API server does; the kubelet is last.
+		// The node's first two components need no API server, so they start at the same time; the kubelet is last.
 		others := made.Specs()
 		specs = slices.Concat(specs[:2], others[:2], specs[2:], others[2:])
 		last = append(last, func(ctx context.Context) error { return made.AfterReady(ctx, c.admin, c.URL()) })
@@ -90,7 +90,7 @@ func (c *Cluster) checks() (map[string]check, error) {
 	return c.layout.checks(c.admin, etcd), nil
 }
 
-// before waits for what the component gives up without if it is not there when it starts.
+// before waits for the dependency without which the component exits at its start.
 func (c *Cluster) before(ctx context.Context, name string) error {
 	switch name {
 	case ControllerManager:
@@ -103,8 +103,8 @@ func (c *Cluster) before(ctx context.Context, name string) error {
 	return nil
 }
 
-// apiAnswers waits until the API server knows the default roles and publishes how it authenticates, which is before it
-// is all ready.
+// apiAnswers waits until the API server has the default roles and publishes its authentication configuration, which
+// happens before it is completely ready.
 func (c *Cluster) apiAnswers(ctx context.Context) error {
 	published := c.URL() + "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 	roles := c.URL() + "/readyz/poststarthook/rbac/bootstrap-roles"
@@ -112,13 +112,13 @@ func (c *Cluster) apiAnswers(ctx context.Context) error {
 		return func(ctx context.Context) error { return c.Component(name).process.Await(ctx, check) }
 	}
 	return all(ctx,
-		c.Component(Etcd).Ready, // its death is noticed, and told rather than the API server's waiting for it
+		c.Component(Etcd).Ready, // if etcd dies, the error is about etcd and not about the API server
 		await(APIServer, healthy(c.admin, published)),
 		await(APIServer, healthy(c.admin, roles)),
 	)
 }
 
-// setUp makes what the cluster promises beyond Kubernetes' own objects.
+// setUp creates the objects that the cluster has beyond Kubernetes' own.
 func (c *Cluster) setUp(ctx context.Context) error {
 	binding := map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
@@ -131,13 +131,13 @@ func (c *Cluster) setUp(ctx context.Context) error {
 		defer cancel()
 		err := do(ctx, c.admin, http.MethodPost, c.URL()+"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding, nil)
 		if status, ok := errors.AsType[*statusError](err); ok && status.code == http.StatusConflict {
-			return nil // the answer to an earlier try was lost
+			return nil // the response to an earlier attempt was lost
 		}
 		return err
 	})
 }
 
-// defaults reports whether the controllers have made what a pod in the default namespace needs.
+// defaults reports whether the controllers have created the objects that a pod in the default namespace needs.
 func (c *Cluster) defaults(ctx context.Context) error {
 	for _, path := range []string{"serviceaccounts/default", "configmaps/kube-root-ca.crt"} {
 		if err := healthy(c.admin, c.URL()+"/api/v1/namespaces/default/"+path)(ctx); err != nil {
@@ -147,7 +147,7 @@ func (c *Cluster) defaults(ctx context.Context) error {
 	return nil
 }
 
-// all runs the functions at once and waits for them. The first error cancels the others and is returned.
+// all runs the functions concurrently and waits for them. The first error cancels the others and is returned.
 func all(ctx context.Context, functions ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -168,7 +168,7 @@ func all(ctx context.Context, functions ...func(context.Context) error) error {
 	return first
 }
 
-// steps prints what happens, and when.
+// steps prints each step with its time.
 type steps struct {
 	began time.Time
 	mu    sync.Mutex // guards out
@@ -177,7 +177,7 @@ type steps struct {
 
 func newSteps(out io.Writer) *steps { return &steps{began: time.Now(), out: out} }
 
-// printf prints a line. What cannot be printed is lost: the log is for people who watch.
+// printf prints a line. It ignores errors: the log is only for people who watch.
 func (s *steps) printf(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// probeTimeout bounds one question about health: a paused component takes connections and never answers.
+// probeTimeout is the timeout of a health check: a paused component accepts connections and never responds.
 const probeTimeout = 2 * time.Second
 
-// maxAnswerBytes bounds what is read of an answer.
+// maxAnswerBytes is the maximum number of bytes that are read of a response.
 const maxAnswerBytes = 10 << 20
 
-// httpClient returns a client that trusts the authority alone and shows the certificate, named by their files.
+// httpClient returns a client that trusts only the authority and presents the certificate. All arguments are files.
 func httpClient(caFile, certFile, keyFile string) (*http.Client, error) {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
@@ -44,7 +44,7 @@ func httpClient(caFile, certFile, keyFile string) (*http.Client, error) {
 	}}, nil
 }
 
-// healthy returns a check that asks the URL and wants a 200.
+// healthy returns a check that the URL responds with status 200.
 func healthy(client *http.Client, url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -53,7 +53,7 @@ func healthy(client *http.Client, url string) func(context.Context) error {
 	}
 }
 
-// statusError is an answer other than success.
+// statusError is an unsuccessful response.
 type statusError struct {
 	code int
 	text string
@@ -63,7 +63,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.code, http.StatusText(e.code), e.text)
 }
 
-// do sends a JSON request and decodes the answer into out, if that is not nil.
+// do sends a JSON request and decodes the response into out, unless that is nil.
 func do(ctx context.Context, client *http.Client, method, url string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -99,7 +99,7 @@ func do(ctx context.Context, client *http.Client, method, url string, in, out an
 	return nil
 }
 
-// summary is the message of a Status; of a health report the lines that fail; else the text.
+// summary returns the message of a Status, the failed lines of a health report, or otherwise the text.
 func summary(answer []byte) string {
 	var status struct{ Message string }
 	if json.Unmarshal(answer, &status) == nil && status.Message != "" {

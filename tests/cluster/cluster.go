@@ -32,15 +32,15 @@ type Cluster struct {
 	stop       func() error
 }
 
-// startAttempts is how often a start is tried when somebody else took a port in the meantime.
+// startAttempts is the number of attempts to start when another program has taken a port in the meantime.
 const startAttempts = 3
 
-// Start builds what is missing, which takes minutes the first time, and starts a cluster. It returns when the cluster is
-// ready: all components are healthy and the default service account exists, so that pods can be made. The context bounds
-// the start alone. The caller must call [Cluster.Stop]; if this process dies first, the cluster dies with it and its
-// temporary directory is removed.
+// Start builds missing programs, which takes minutes the first time, and starts a cluster. It returns when the cluster
+// is ready: all components are healthy and the default service account exists, so that pods can be created. The context
+// limits only the start. The caller must call [Cluster.Stop]. If this process dies first, the cluster ends with it, and
+// its temporary directory is removed.
 //
-// An error says which component is at fault, with the telling lines of its log.
+// An error names the component that failed, with the relevant lines of its log.
 func Start(ctx context.Context, options *Options) (*Cluster, error) {
 	o, err := options.resolve()
 	if err != nil {
@@ -63,11 +63,11 @@ func Start(ctx context.Context, options *Options) (*Cluster, error) {
 			}
 			return nil, fmt.Errorf("start cluster: %w\n%s", err, where)
 		}
-		log.printf("a port was taken meanwhile; trying others")
+		log.printf("a port is already in use; trying others")
 	}
 }
 
-// start makes one attempt, and leaves nothing behind if it fails but the files in a directory the caller asked for.
+// start makes one attempt. If it fails, only the files in a directory that the caller asked for remain.
 func start(ctx context.Context, o Options, programs programs, again bool, log *steps) (_ *Cluster, err error) {
 	c := &Cluster{
 		layout: layout{
@@ -110,7 +110,7 @@ func start(ctx context.Context, o Options, programs programs, again bool, log *s
 	return c, nil
 }
 
-// makeDir makes the state directory. It refuses one that holds something, unless a failed attempt left it.
+// makeDir creates the state directory. It returns an error for a non-empty one, unless a failed attempt left it.
 func (l *layout) makeDir(again bool) (err error) {
 	if l.Temporary {
 		l.Dir, err = os.MkdirTemp("", "kubecluster-")
@@ -150,14 +150,14 @@ func (l *layout) adminClient() (*http.Client, error) {
 	return httpClient(l.pki("ca.crt"), l.pki("admin.crt"), l.pki("admin.key"))
 }
 
-// detach lets the cluster outlive this process.
+// detach makes the cluster independent of this process.
 func (c *Cluster) detach() error {
 	k := c.keeper
 	c.keeper = nil
 	return errors.Join(k.Release(), c.ports.release())
 }
 
-// Open returns the cluster that another process started in dir, detached. Its components may have stopped meanwhile.
+// Open returns a detached cluster that another process started in dir. Its components may have stopped in the meantime.
 func Open(dir string) (*Cluster, error) {
 	c, err := open(dir)
 	if err != nil {
@@ -192,8 +192,8 @@ func open(dir string) (*Cluster, error) {
 	return c, nil
 }
 
-// Stop ends every process of the cluster and removes its directory, unless Options.Dir asked for it. It may be called
-// again, and does not wait for the components' own, slower, ways to end: nothing of the cluster is needed any more.
+// Stop ends every process of the cluster and removes its directory, unless Options.Dir is set. It may be called more
+// than once. It kills the components, since their state is no longer needed.
 func (c *Cluster) Stop() error { return c.stop() }
 
 func (c *Cluster) end() error {
@@ -201,7 +201,7 @@ func (c *Cluster) end() error {
 	for _, component := range c.components {
 		errs = append(errs, component.Kill())
 	}
-	// From here on it is what happens when this process dies.
+	// From here on, Stop does the same as the keeper when this process dies.
 	k := c.keeper
 	if k == nil {
 		var err error
@@ -224,12 +224,12 @@ func (c *Cluster) end() error {
 	return nil
 }
 
-// add takes the process into the cluster.
+// add adds the process to the cluster.
 func (c *Cluster) add(p *process.Process) {
 	c.components = append(c.components, &Component{process: p, started: c.record})
 }
 
-// record notes a new operating system process, for the keeper and for Open.
+// record stores a new operating system process, for the keeper and for Open.
 func (c *Cluster) record(p *process.Process) error {
 	if c.keeper != nil {
 		if err := c.keeper.Group(p.PID()); err != nil {
@@ -239,25 +239,26 @@ func (c *Cluster) record(p *process.Process) error {
 	return c.save()
 }
 
-// Components returns the cluster's components in the order they are started.
+// Components returns the cluster's components in the order in which they start.
 func (c *Cluster) Components() []*Component {
 	return slices.DeleteFunc(slices.Clone(c.components), func(component *Component) bool {
-		return component.Name() == nodeHolder // no part of Kubernetes, and no fault of it is like one of a real node
+		return component.Name() == nodeHolder // it is not part of Kubernetes, and real nodes do not have it
 	})
 }
 
-// Component returns the component with this name, such as [APIServer]. It panics if the cluster has none: [Kubelet] and
-// [Containerd] are there with a node only.
+// Component returns the component with this name, such as [APIServer]. It panics if the cluster does not have it: only
+// clusters with a node have [Kubelet] and [Containerd].
 func (c *Cluster) Component(name string) *Component {
 	for _, component := range c.Components() {
 		if component.Name() == name {
 			return component
 		}
 	}
-	panic(fmt.Sprintf("cluster: there is no component %q", name))
+	panic(fmt.Sprintf("cluster: no component %q", name))
 }
 
-// Ready waits until every component is ready, the default service account exists, and the node, if there is one, is Ready.
+// Ready waits until every component is ready, the default service account exists, and the node, if the cluster has one,
+// is Ready.
 func (c *Cluster) Ready(ctx context.Context) error {
 	var checks []func(context.Context) error
 	for _, component := range c.components {
@@ -277,21 +278,21 @@ func (c *Cluster) Ready(ctx context.Context) error {
 // Dir returns the directory with the cluster's state.
 func (c *Cluster) Dir() string { return c.layout.Dir }
 
-// KubernetesVersion returns the version it runs.
+// KubernetesVersion returns the version of Kubernetes.
 func (c *Cluster) KubernetesVersion() string { return c.layout.KubernetesVersion }
 
 // URL returns the API server's address.
 func (c *Cluster) URL() string { return c.layout.url() }
 
-// Kubeconfig returns the path of a kubeconfig file with two contexts: "admin", which is current, authenticates by client
-// certificate and may do anything; "token" authenticates by bearer token as the user "token-user", who may only look
-// (the cluster role "view").
+// Kubeconfig returns the path of a kubeconfig file with two contexts: "admin", the current one, authenticates with a
+// client certificate and has all permissions; "token" authenticates with a bearer token as the user "token-user", who
+// may only read (the cluster role "view").
 func (c *Cluster) Kubeconfig() string { return c.layout.kubeconfig("admin") }
 
 // Token returns the bearer token of "token-user".
 func (c *Cluster) Token() string { return c.layout.Token }
 
-// CAFile returns the path of the authority that signed the API server's certificate, in PEM.
+// CAFile returns the path of the certificate of the authority that signed the API server's certificate, in PEM.
 func (c *Cluster) CAFile() string { return c.layout.pki("ca.crt") }
 
 // AdminCertFiles returns the paths of the administrator's client certificate and its key, in PEM.
@@ -302,10 +303,10 @@ func (c *Cluster) AdminCertFiles() (cert, key string) {
 // HTTPClient returns a client that verifies the API server's certificate and authenticates as the administrator.
 func (c *Cluster) HTTPClient() *http.Client { return c.admin }
 
-// tokenValidity is how long a token of ServiceAccountToken is good for.
+// tokenValidity is the validity of a token of ServiceAccountToken.
 const tokenValidity = time.Hour
 
-// ServiceAccountToken returns a token for a service account that exists. It is good for an hour.
+// ServiceAccountToken returns a token for an existing service account. It is valid for an hour.
 func (c *Cluster) ServiceAccountToken(ctx context.Context, namespace, name string) (string, error) {
 	request := map[string]any{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",

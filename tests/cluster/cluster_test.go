@@ -22,7 +22,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-func TestAllOfTheControlPlaneIsReadyAfterStart(t *testing.T) {
+func TestControlPlaneIsReadyAfterStart(t *testing.T) {
 	c := sharedCluster(t)
 	admin(t, c, http.MethodGet, "/readyz", "", http.StatusOK)
 	admin(t, c, http.MethodGet, "/api/v1/namespaces/default/serviceaccounts/default", "", http.StatusOK)
@@ -30,7 +30,7 @@ func TestAllOfTheControlPlaneIsReadyAfterStart(t *testing.T) {
 	if version.GitVersion != cluster.DefaultKubernetesVersion {
 		t.Errorf("gitVersion = %q, want %q", version.GitVersion, cluster.DefaultKubernetesVersion)
 	}
-	// The controllers work: a deployment gets its pods. So does the scheduler: it says why it cannot place them.
+	// The controllers work: a deployment gets its pods. The scheduler works: it reports why it cannot place them.
 	admin(t, c, http.MethodPost, "/apis/apps/v1/namespaces/default/deployments", `{"metadata": {"name": "web"}, "spec": {
 		"selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
 		"spec": {"containers": [{"name": "web", "image": "web"}]}}}}`, http.StatusCreated)
@@ -54,11 +54,11 @@ func TestTLSIsVerified(t *testing.T) {
 		response.Body.Close()
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok {
-		t.Errorf("a client that does not know the authority gets %v", err)
+		t.Errorf("a client that does not trust the authority gets %v", err)
 	}
 }
 
-func TestUsersMayDoWhatTheirRolesSay(t *testing.T) {
+func TestUsersHaveThePermissionsOfTheirRoles(t *testing.T) {
 	c := sharedCluster(t)
 	serviceAccount, err := c.ServiceAccountToken(t.Context(), "default", "default")
 	if err != nil {
@@ -70,13 +70,13 @@ func TestUsersMayDoWhatTheirRolesSay(t *testing.T) {
 		name, token, method, path, body string
 		want                            int
 	}{
-		{"nobody may ask for objects", "", http.MethodGet, configMaps, "", http.StatusForbidden},
-		{"nobody may ask for health", "", http.MethodGet, "/readyz", "", http.StatusOK},
-		{"a wrong token is refused", "wrong", http.MethodGet, configMaps, "", http.StatusUnauthorized},
-		{"the token user may look", c.Token(), http.MethodGet, configMaps, "", http.StatusOK},
-		{"the token user may not make", c.Token(), http.MethodPost, configMaps, configMap, http.StatusForbidden},
-		{"the token user may not see secrets", c.Token(), http.MethodGet, namespaces + "/default/secrets", "", http.StatusForbidden},
-		{"a service account is known but may nothing", serviceAccount, http.MethodGet, configMaps, "", http.StatusForbidden},
+		{"an anonymous user may not read objects", "", http.MethodGet, configMaps, "", http.StatusForbidden},
+		{"an anonymous user may read the health", "", http.MethodGet, "/readyz", "", http.StatusOK},
+		{"an invalid token is rejected", "wrong", http.MethodGet, configMaps, "", http.StatusUnauthorized},
+		{"the token user may read", c.Token(), http.MethodGet, configMaps, "", http.StatusOK},
+		{"the token user may not create", c.Token(), http.MethodPost, configMaps, configMap, http.StatusForbidden},
+		{"the token user may not read secrets", c.Token(), http.MethodGet, namespaces + "/default/secrets", "", http.StatusForbidden},
+		{"a service account is authenticated without permissions", serviceAccount, http.MethodGet, configMaps, "", http.StatusForbidden},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if code, answer := caller(t, c, tt.token)(tt.method, tt.path, tt.body); code != tt.want {
@@ -84,7 +84,7 @@ func TestUsersMayDoWhatTheirRolesSay(t *testing.T) {
 			}
 		})
 	}
-	t.Run("each is who they say", func(t *testing.T) {
+	t.Run("each has the right identity", func(t *testing.T) {
 		const review = `{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}`
 		for token, want := range map[string]string{
 			c.Token(): "token-user", serviceAccount: "system:serviceaccount:default:default",
@@ -95,7 +95,7 @@ func TestUsersMayDoWhatTheirRolesSay(t *testing.T) {
 			}
 		}
 	})
-	t.Run("the administrator may make", func(t *testing.T) {
+	t.Run("the administrator may create", func(t *testing.T) {
 		admin(t, c, http.MethodPost, configMaps, configMap, http.StatusCreated)
 	})
 }
@@ -122,7 +122,7 @@ func TestClustersRunSideBySide(t *testing.T) {
 		admin(t, other, http.MethodGet, "/readyz", "", http.StatusOK)
 		admin(t, c, http.MethodGet, "/readyz", "", http.StatusOK)
 		if other.URL() == c.URL() {
-			t.Errorf("two clusters are at %s", c.URL())
+			t.Errorf("two clusters have the URL %s", c.URL())
 		}
 		if code, _ := caller(t, other, c.Token())(http.MethodGet, "/api", ""); code != http.StatusUnauthorized {
 			t.Errorf("a token of one cluster in another = %d, want %d", code, http.StatusUnauthorized)
@@ -138,7 +138,7 @@ func TestClustersRunSideBySide(t *testing.T) {
 	}
 }
 
-// gone checks that nothing is left of a cluster.
+// gone checks that nothing remains of a cluster.
 func gone(t *testing.T, dir string) {
 	t.Helper()
 	eventually(t, "the directory is removed", func() bool {
@@ -163,15 +163,15 @@ func gone(t *testing.T, dir string) {
 	}
 }
 
-func TestNothingIsLeftWhenTheOwnerIsKilled(t *testing.T) {
+func TestClusterEndsWhenItsOwnerIsKilled(t *testing.T) {
 	c := sharedCluster(t) // so that everything is built
 	owner := exec.Command(os.Args[0])
 	owner.Env = append(os.Environ(), ownerEnv+"=plain")
 	killOwner(t, owner)
-	admin(t, c, http.MethodGet, "/readyz", "", http.StatusOK) // another's is not touched
+	admin(t, c, http.MethodGet, "/readyz", "", http.StatusOK) // other clusters are not affected
 }
 
-// killOwner has the owner start a cluster, kills it and checks that nothing is left.
+// killOwner makes the owner start a cluster, kills it, and checks that nothing remains.
 func killOwner(t *testing.T, owner *exec.Cmd) {
 	t.Helper()
 	out, err := owner.StdoutPipe()
@@ -184,10 +184,10 @@ func killOwner(t *testing.T, owner *exec.Cmd) {
 	dir, err := bufio.NewReader(out).ReadString('\n')
 	dir = strings.TrimSpace(dir)
 	if err != nil || !filepath.IsAbs(dir) {
-		t.Fatalf("the owner says %q, %v", dir, err)
+		t.Fatalf("the owner printed %q, %v", dir, err)
 	}
 	if running := processes(t, dir); running < 4 {
-		t.Fatalf("only %d processes are found to run", running)
+		t.Fatalf("only %d processes are running", running)
 	}
 	if err := owner.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -196,20 +196,20 @@ func killOwner(t *testing.T, owner *exec.Cmd) {
 	gone(t, dir)
 }
 
-func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
+func TestFailedStartNamesItsReasonAndRemovesItsFiles(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	_, err := cluster.Start(t.Context(), &cluster.Options{APIServerArgs: []string{"--no-such-flag"}})
 	if err == nil || !strings.Contains(err.Error(), "kube-apiserver ended with exit status 1") ||
 		!strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
-		t.Errorf("Start = %v; want the component and its words", err)
+		t.Errorf("Start = %v; want the component and its output", err)
 	}
 	left, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("remaining files: %v, %v", left, err)
 	}
 }
 
-func TestAPortThatIsTakenMeanwhileIsReplacedByAnother(t *testing.T) {
+func TestStartTriesOtherPortsWhenOneIsInUse(t *testing.T) {
 	sharedCluster(t) // so that everything is built
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -230,7 +230,7 @@ func TestAPortThatIsTakenMeanwhileIsReplacedByAnother(t *testing.T) {
 	}
 }
 
-func TestAStartThatTakesTooLongSaysWhatItWaitedFor(t *testing.T) {
+func TestStartReportsItsTimeout(t *testing.T) {
 	sharedCluster(t) // so that everything is built
 	_, err := cluster.Start(t.Context(), &cluster.Options{ReadyTimeout: 100 * time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "the cluster was not ready in 100ms") {
@@ -238,7 +238,7 @@ func TestAStartThatTakesTooLongSaysWhatItWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAStartEndsWithItsContext(t *testing.T) {
+func TestStartEndsWithItsContext(t *testing.T) {
 	sharedCluster(t) // so that everything is built
 	cause := errors.New("enough")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, cause)
@@ -248,7 +248,7 @@ func TestAStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestOptionsThatCannotBeHonouredAreErrors(t *testing.T) {
+func TestInvalidOptionsAreErrors(t *testing.T) {
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -258,10 +258,10 @@ func TestOptionsThatCannotBeHonouredAreErrors(t *testing.T) {
 		options cluster.Options
 		want    string
 	}{
-		{"a detached cluster that nobody finds", cluster.Options{Detach: true}, "needs Options.Dir"},
+		{"a detached cluster without a directory", cluster.Options{Detach: true}, "needs Options.Dir"},
 		{"a directory that is in use", cluster.Options{Dir: full}, "is not empty"},
-		{"what is no version", cluster.Options{KubernetesVersion: "latest"}, "want one like v1."},
-		{"a port that is taken", cluster.Options{APIPort: port(t, sharedCluster(t))}, "is taken"},
+		{"an invalid version", cluster.Options{KubernetesVersion: "latest"}, "want one like v1."},
+		{"a port in use", cluster.Options{APIPort: port(t, sharedCluster(t))}, "is in use"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := cluster.Start(t.Context(), &tt.options); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -270,11 +270,11 @@ func TestOptionsThatCannotBeHonouredAreErrors(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat(filepath.Join(full, "mine")); err != nil {
-		t.Errorf("a stranger's file: %v", err)
+		t.Errorf("an existing file: %v", err)
 	}
 }
 
-func TestADetachedClusterIsFoundAgain(t *testing.T) {
+func TestOpenReturnsADetachedCluster(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	options := &cluster.Options{Dir: dir, Detach: true, FeatureGates: map[string]bool{"AllAlpha": false}}
 	first := startCluster(t, options)
@@ -288,7 +288,7 @@ func TestADetachedClusterIsFoundAgain(t *testing.T) {
 	}
 	scheduler := c.Component(cluster.Scheduler)
 	if scheduler.PID() != pid || c.URL() != first.URL() || c.KubernetesVersion() != cluster.DefaultKubernetesVersion {
-		t.Errorf("Open = %s, %s, scheduler %d; want what was started: %s, %d",
+		t.Errorf("Open = %s, %s, scheduler %d; want %s, %d",
 			c.URL(), c.KubernetesVersion(), scheduler.PID(), first.URL(), pid)
 	}
 	if err := scheduler.Restart(limit(t, time.Minute)); err != nil {
@@ -308,11 +308,11 @@ func TestADetachedClusterIsFoundAgain(t *testing.T) {
 		t.Errorf("%d processes are left", left)
 	}
 	if _, err := os.Stat(c.Component(cluster.Etcd).LogFile()); err != nil {
-		t.Errorf("the directory that was asked for: %v", err)
+		t.Errorf("the requested directory: %v", err)
 	}
 }
 
-func TestOpenFindsNothingWhereNothingIs(t *testing.T) {
+func TestOpenOfADirectoryWithoutAClusterIsErrNotExist(t *testing.T) {
 	if _, err := cluster.Open(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Open = %v, want %v", err, os.ErrNotExist)
 	}

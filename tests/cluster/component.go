@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
-// The names of the components. The last two are there with a node only.
+// The names of the components. Only clusters with a node have the last two.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -25,62 +25,63 @@ const (
 // nodeHolder is the process that holds the node's mount namespace; see internal/node.
 const nodeHolder = "node"
 
-// Component is one program of a cluster, and the faults that can befall it. Its files and addresses stay the same
-// whatever happens to it. It is safe for concurrent use.
+// Component is one program of a cluster, in which tests can cause faults. Its files and addresses never change. It is
+// safe for concurrent use.
 type Component struct {
 	process *process.Process
-	started func(*process.Process) error // told of each new operating system process
+	started func(*process.Process) error // called for each new operating system process
 }
 
 // Name returns the component's name.
 func (c *Component) Name() string { return c.process.Name() }
 
-// PID returns its process ID; of a component that does not run, the last it had.
+// PID returns its process ID, or the last one if it is not running.
 func (c *Component) PID() int { return c.process.PID() }
 
-// Running reports whether it has a process. A paused component has.
+// Running reports whether it has a process. A paused component does.
 func (c *Component) Running() bool { return c.process.Running() }
 
-// Done is closed when the process it has now is gone.
+// Done returns a channel that is closed when its current process has ended.
 func (c *Component) Done() <-chan struct{} { return c.process.Done() }
 
-// LogFile returns the path of its log. A restarted component goes on in the same file.
+// LogFile returns the path of its log. A restarted component appends to the same file.
 func (c *Component) LogFile() string { return c.process.LogFile() }
 
-// Logs returns what it has logged.
+// Logs returns its log.
 func (c *Component) Logs() (string, error) {
 	text, err := os.ReadFile(c.process.LogFile())
 	return string(text), err
 }
 
-// TellingLines returns up to n lines of the log, since the last start, that say what is wrong.
+// TellingLines returns up to n lines of the log since the last start that report an error.
 func (c *Component) TellingLines(n int) []string { return c.process.TellingLines(n) }
 
-// Ready waits until it is ready. The error says what it still waits for, or why it has ended.
+// Ready waits until it is ready. The error is the last failed check, or the reason why it ended.
 func (c *Component) Ready(ctx context.Context) error { return c.process.Ready(ctx) }
 
-// Stop ends it as its users expect it to be ended, with SIGTERM, and kills it when it takes more than a second.
+// Stop ends it with SIGTERM, and kills it if it takes more than a second.
 func (c *Component) Stop(ctx context.Context) error { return c.process.Stop(ctx) }
 
-// Kill ends it at once, with SIGKILL, and returns when it is gone.
+// Kill ends it immediately with SIGKILL, and returns when it has ended.
 func (c *Component) Kill() error { return c.process.Kill() }
 
 // Start starts it again after Stop, Kill or a crash, and waits until it is ready.
 func (c *Component) Start(ctx context.Context) error {
 	if c.Running() {
-		return fmt.Errorf("start %s: it runs", c.Name())
+		return fmt.Errorf("start %s: it is already running", c.Name())
 	}
 	return c.Restart(ctx)
 }
 
-// Restart stops it if it runs, starts it again with the same arguments, data and address, and waits until it is ready.
+// Restart stops it if it is running, starts it again with the same arguments, data and address, and waits until it is
+// ready.
 func (c *Component) Restart(ctx context.Context) error {
 	err := c.process.Restart(ctx)
 	return errors.Join(err, c.started(c.process))
 }
 
-// Pause holds it where it is, with SIGSTOP: its connections stay open, and nothing answers.
+// Pause suspends it with SIGSTOP: its connections stay open, but it does not respond.
 func (c *Component) Pause() error { return c.process.Pause() }
 
-// Resume lets it go on after Pause.
+// Resume continues it after Pause.
 func (c *Component) Resume() error { return c.process.Resume() }

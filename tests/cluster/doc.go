@@ -5,7 +5,7 @@
 // controller manager, the scheduler and, on request, a node that runs containers. All of it is built from Go modules;
 // there is no container engine, and nothing is downloaded but modules.
 //
-// Want it when a test must know what Kubernetes really does, and what a client does when Kubernetes misbehaves:
+// Use it for tests that need the real behaviour of Kubernetes, and for tests of a client when Kubernetes fails:
 //
 //	func TestMain(m *testing.M) {
 //		c, err := cluster.Start(context.Background(), &cluster.Options{Log: os.Stderr})
@@ -20,27 +20,27 @@
 //		os.Exit(code)
 //	}
 //
-// The first start builds Kubernetes, which takes minutes and about 140 MB in [Options].CacheDir; later ones take seconds.
-// Building needs the go command. A cluster without a node needs no root and nothing else of the system. The command
-// kubecluster, in cmd/kubecluster, does the same for the command line.
+// The first start builds Kubernetes, which takes minutes and about 140 MB in [Options].CacheDir; later ones take
+// seconds. Building needs the go command. A cluster without a node needs neither root nor other programs. The command
+// kubecluster, in cmd/kubecluster, does the same on the command line.
 //
 // # Security
 //
-// Every cluster has certificate authorities of its own, listens on 127.0.0.1 only, and verifies TLS everywhere. There is
-// an administrator with a client certificate, a user with a bearer token who may only look, and RBAC for all others.
-// Whoever can read the cluster's directory is an administrator; others on this machine cannot.
+// Every cluster has its own certificate authorities, listens only on 127.0.0.1, and verifies TLS everywhere. It has an
+// administrator with a client certificate, a user with a bearer token who may only read, and RBAC for all others.
+// Everyone who can read the cluster's directory is an administrator; only its owner can read it.
 //
 // # Faults
 //
-// [Component] stops, kills, pauses and restarts one program; addresses and data stay. [Cluster.CompactEtcd] makes history
-// expire.
+// [Component] stops, kills, pauses and restarts one program, which keeps its addresses and data. [Cluster.CompactEtcd]
+// makes resource versions expire.
 //
-// # Life
+// # Lifetime
 //
-// A cluster dies with the process that started it, however that ends, unless it was detached. Several clusters run side
-// by side. Linux and macOS are supported, a node on Linux only.
+// A cluster ends with the process that started it, even if that is killed, unless it is detached. Several clusters can
+// run at the same time. Linux and macOS are supported, and a node on Linux only.
 //
 // # Concurrency
 //
-// Everything here is safe for concurrent use.
+// All functions and methods are safe for concurrent use.
 package cluster

@@ -14,9 +14,9 @@ func (l *layout) etcdClient() (*http.Client, error) {
 	return httpClient(l.pki("etcd-ca.crt"), l.pki("etcd-client.crt"), l.pki("etcd-client.key"))
 }
 
-// CompactEtcd has etcd forget all history up to now, which it returns as a resource version. The API server remembers
-// recent history itself, for watches as for lists, until it is restarted. So this makes every older resource version,
-// and every continue token given out so far, 410 Gone:
+// CompactEtcd discards etcd's history up to the current revision, which it returns as a resource version. The API
+// server has its own memory of recent history, for watches and for lists, until it is restarted. After a restart, every
+// older resource version and every older continue token is 410 Gone:
 //
 //	revision, err := c.CompactEtcd(ctx)
 //	…
@@ -28,7 +28,7 @@ func (c *Cluster) CompactEtcd(ctx context.Context) (resourceVersion string, err 
 	}
 	defer client.CloseIdleConnections()
 	address := local(c.layout.Ports.Etcd)
-	// The compacted revision itself stays readable, so a new one is made. It is nobody's: Kubernetes' keys are elsewhere.
+	// The compacted revision itself stays readable, so a new one is created, with a key outside those of Kubernetes.
 	// 64-bit numbers are strings in etcd's JSON, bytes are base64.
 	put := map[string]any{"key": []byte("kubecluster/compaction")}
 	var written struct {

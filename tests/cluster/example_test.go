@@ -20,7 +20,7 @@ func Example() {
 	}
 	fmt.Println("export KUBECONFIG=" + c.Kubeconfig())
 
-	// What does a client do when the API server goes away and comes back?
+	// How does a client react to a restart of the API server?
 	if err := c.Component(cluster.APIServer).Restart(ctx); err != nil {
 		log.Print(err)
 	}

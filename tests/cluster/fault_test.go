@@ -37,14 +37,14 @@ func TestEachComponentCanBeKilledStoppedAndRestarted(t *testing.T) {
 		t.Run(component.Name(), func(t *testing.T) {
 			pid, done := component.PID(), component.Done()
 			if err := component.Start(t.Context()); err == nil {
-				t.Error("what runs is started again")
+				t.Error("Start of a running component is not an error")
 			}
 			if err := component.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			<-done
 			if component.Running() {
-				t.Error("it runs after Kill")
+				t.Error("it is running after Kill")
 			}
 			if err := component.Start(limit(t, time.Minute)); err != nil {
 				t.Fatal(err)
@@ -73,7 +73,7 @@ func TestEachComponentCanBeKilledStoppedAndRestarted(t *testing.T) {
 	admin(t, c, http.MethodGet, "/api/v1/namespaces/kept", "", http.StatusOK)
 }
 
-func TestAPausedAPIServerAnswersNobodyAndGoesOnWhereItWas(t *testing.T) {
+func TestPausedAPIServerRespondsAfterResume(t *testing.T) {
 	c := sharedCluster(t)
 	apiserver := c.Component(cluster.APIServer)
 	pid := apiserver.PID()
@@ -93,7 +93,7 @@ func TestAPausedAPIServerAnswersNobodyAndGoesOnWhereItWas(t *testing.T) {
 		t.Errorf("a paused API server: %v, want %v", err, context.DeadlineExceeded)
 	}
 	if !apiserver.Running() {
-		t.Error("a paused component does not count as running")
+		t.Error("Running() = false for a paused component")
 	}
 	if err := apiserver.Resume(); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func number(t *testing.T, version string) int64 {
 	return n
 }
 
-func TestAComponentThatDiesSaysWhy(t *testing.T) {
+func TestErrorOfAFailedComponentHasItsReason(t *testing.T) {
 	c := sharedCluster(t)
 	scheduler := c.Component(cluster.Scheduler)
 	logs, err := scheduler.Logs()
@@ -167,7 +167,7 @@ func TestAComponentThatDiesSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := scheduler.Start(limit(t, 3*time.Second)); err == nil || !strings.Contains(err.Error(), "kube-scheduler") {
-		t.Errorf("a scheduler without an etcd starts: %v", err)
+		t.Errorf("Start of a scheduler without etcd = %v", err)
 	}
 	if err := etcd.Start(limit(t, time.Minute)); err != nil {
 		t.Fatal(err)

@@ -16,10 +16,11 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
-// layout is all that is needed to find a cluster's files and to start its components; it is kept in its directory.
+// layout is the information to find a cluster's files and to start its components. It is stored in the cluster's
+// directory.
 type layout struct {
 	Dir               string
-	Temporary         bool // Dir goes away with the cluster
+	Temporary         bool // Dir is removed with the cluster
 	Program           string
 	Keeper            string
 	KubernetesVersion string
@@ -64,10 +65,11 @@ func (l *layout) take(r *reservation, apiPort int) error {
 	return nil
 }
 
-// authorities are separate so that a client certificate for Kubernetes opens neither etcd nor the aggregation layer.
+// The authorities are separate, so that a client certificate for Kubernetes is not valid for etcd or the aggregation
+// layer.
 type authorities struct{ cluster, etcd, frontProxy *pki.CA }
 
-// writeKeys makes every key and certificate of the cluster, and the kubeconfig files with them.
+// writeKeys creates all keys and certificates of the cluster, and its kubeconfig files.
 func (l *layout) writeKeys() error {
 	if err := os.MkdirAll(l.pki(""), 0o700); err != nil {
 		return err
@@ -100,8 +102,8 @@ func (l *layout) writeKeys() error {
 	return l.writeKubeconfigs(cas.cluster)
 }
 
-// machineAddresses returns the addresses of this machine, none when they can't be told. The kubelet listens on loopback, where
-// the API server's proxy does not go: who wants to use that forwards one of these to it.
+// machineAddresses returns the addresses of this machine, or none on an error. The kubelet listens on loopback, which
+// the API server's proxy does not allow as a target: to use the proxy, forward one of these addresses to the kubelet.
 func machineAddresses() []string {
 	addresses, _ := net.InterfaceAddrs()
 	var hosts []string
@@ -187,7 +189,7 @@ func (l *layout) writeKubeconfigs(ca *pki.CA) error {
 	return nil
 }
 
-// specs returns how to start the control plane, in order.
+// specs returns the specs of the control plane in the order in which it starts.
 func (l *layout) specs(checks map[string]check) []process.Spec {
 	var specs []process.Spec
 	for _, program := range []struct {
@@ -208,10 +210,10 @@ func (l *layout) specs(checks map[string]check) []process.Spec {
 	return specs
 }
 
-// check reports whether a component does its work.
+// check reports whether a component works.
 type check = func(context.Context) error
 
-// checks returns the control plane's.
+// checks returns the checks of the control plane.
 func (l *layout) checks(admin, etcd *http.Client) map[string]check {
 	return map[string]check{
 		Etcd:              healthy(etcd, local(l.Ports.Etcd)+"/health"),
@@ -225,7 +227,7 @@ func (l *layout) etcdArgs() []string {
 	client, peer := local(l.Ports.Etcd), local(l.Ports.EtcdPeer)
 	return []string{
 		"--name=etcd", "--data-dir=" + filepath.Join(l.Dir, "etcd"),
-		"--unsafe-no-fsync", // nobody needs the data after a power cut
+		"--unsafe-no-fsync", // the data is not needed after a power failure
 		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=etcd=" + peer,
 		"--client-cert-auth", "--trusted-ca-file=" + l.pki("etcd-ca.crt"),
@@ -238,7 +240,7 @@ func (l *layout) etcdArgs() []string {
 func (l *layout) apiServerArgs() []string {
 	args := []string{
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", l.Ports.APIServer),
-		"--endpoint-reconciler-type=none", // a loopback address may not be an endpoint
+		"--endpoint-reconciler-type=none", // a loopback address is not valid as an endpoint
 		"--service-cluster-ip-range=" + services,
 		"--etcd-servers=" + local(l.Ports.Etcd), "--etcd-cafile=" + l.pki("etcd-ca.crt"),
 		"--etcd-certfile=" + l.pki("etcd-client.crt"), "--etcd-keyfile=" + l.pki("etcd-client.key"),
@@ -262,18 +264,18 @@ func (l *layout) controllerManagerArgs() []string {
 		"--use-service-account-credentials", "--root-ca-file="+l.pki("ca.crt"),
 		"--service-account-private-key-file="+l.pki("service-account.key"),
 		"--cluster-signing-cert-file="+l.pki("ca.crt"), "--cluster-signing-key-file="+l.pki("ca.key"),
-		// Each controller makes a service account and a token first; the default rate makes that take seconds.
+		// Each controller first creates a service account and a token, which takes seconds at the default rate.
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 	)
 }
 
-// clientArgs are what the controller manager and the scheduler have in common.
+// clientArgs are the common arguments of the controller manager and the scheduler.
 func (l *layout) clientArgs(name string, port int) []string {
 	config := l.kubeconfig(name)
 	return append([]string{
 		"--kubeconfig=" + config, "--authentication-kubeconfig=" + config, "--authorization-kubeconfig=" + config,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		"--tls-cert-file=" + l.pki(name+".crt"), "--tls-private-key-file=" + l.pki(name+".key"),
-		"--leader-elect=false", // there is one; waiting for an old lease would make a restart slow
+		"--leader-elect=false", // there is only one instance; waiting for an old lease would delay a restart
 	}, featureGates(l.FeatureGates)...)
 }

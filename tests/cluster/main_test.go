@@ -21,7 +21,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// ownerEnv makes the test program an owner of a cluster that waits to be killed.
+// ownerEnv makes the test program the owner of a cluster that is then killed.
 const ownerEnv = "KUBECLUSTER_TEST_OWNER"
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// own starts a cluster, says where, and never ends by itself.
+// own starts a cluster, prints its directory, and runs until it is killed.
 func own() {
 	c, err := cluster.Start(context.Background(), &cluster.Options{Node: os.Getenv(ownerEnv) == "node"})
 	if err != nil {
@@ -51,7 +51,7 @@ func own() {
 	select {}
 }
 
-// The cluster that tests share; each leaves it ready.
+// The cluster that tests share. Each test leaves it ready.
 var (
 	started bool // whether shared was called; written by the first test that needs it
 	shared  = sync.OnceValues(func() (*cluster.Cluster, error) {
@@ -69,7 +69,7 @@ func sharedCluster(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-// startCluster starts one for this test alone.
+// startCluster starts a cluster for this test only.
 func startCluster(t *testing.T, options *cluster.Options) *cluster.Cluster {
 	t.Helper()
 	options.Log = t.Output()
@@ -85,7 +85,7 @@ func startCluster(t *testing.T, options *cluster.Options) *cluster.Cluster {
 	return c
 }
 
-// limit bounds a step of a test.
+// limit limits the duration of a step of a test.
 func limit(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), d, fmt.Errorf("it took more than %v", d))
@@ -93,7 +93,7 @@ func limit(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// caller is a client of the API server with a bearer token, or without one.
+// caller returns a function that calls the API server with a bearer token, or without one.
 func caller(t *testing.T, c *cluster.Cluster, token string) func(method, path, body string) (int, string) {
 	t.Helper()
 	ca, err := os.ReadFile(c.CAFile())
@@ -133,7 +133,7 @@ func call(t *testing.T, client *http.Client, token, method, url, body string) (i
 	return response.StatusCode, string(answer)
 }
 
-// admin calls as the administrator and wants the code.
+// admin calls the API server as the administrator, and checks the status code.
 func admin(t *testing.T, c *cluster.Cluster, method, path, body string, want int) string {
 	t.Helper()
 	code, answer := call(t, c.HTTPClient(), "", method, c.URL()+path, body)
@@ -143,7 +143,7 @@ func admin(t *testing.T, c *cluster.Cluster, method, path, body string, want int
 	return answer
 }
 
-// eventually asks until the condition holds.
+// eventually waits until the condition is true.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(20 * time.Millisecond) {
@@ -153,7 +153,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// processes returns how many processes have the text in their environment.
+// processes returns the number of processes with the text in their environment.
 func processes(t *testing.T, text string) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")

@@ -16,7 +16,8 @@ import (
 const (
 	// NodeName is the name of the Node of a cluster that has one.
 	NodeName = "node-1"
-	// TestImage is the image that the node has; it can pull none. Pods need imagePullPolicy Never or IfNotPresent.
+	// TestImage is the only image of the node, which can't pull others. Pods need the imagePullPolicy Never or
+	// IfNotPresent.
 	TestImage = testimage.Name
 )
 
@@ -35,7 +36,7 @@ func (l *layout) prepareNode(binaries node.Binaries) (*node.Node, error) {
 	})
 }
 
-// nodeReady reports whether the Node is.
+// nodeReady reports whether the Node is ready.
 func (c *Cluster) nodeReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -55,5 +56,5 @@ func (c *Cluster) nodeReady(ctx context.Context) error {
 			return errors.New("the node is not ready: " + condition.Message)
 		}
 	}
-	return errors.New("the node has not reported yet")
+	return errors.New("the node has not reported its status yet")
 }

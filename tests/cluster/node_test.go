@@ -17,7 +17,8 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/node"
 )
 
-// needNode returns whether this machine can run a node. If it cannot, it checks that Start says why, and how to help it.
+// needNode reports whether this machine can run a node. If it can't, it checks that Start returns the reason and a
+// remedy.
 func needNode(t *testing.T) bool {
 	t.Helper()
 	missing := node.Check()
@@ -28,13 +29,13 @@ func needNode(t *testing.T) bool {
 	if err == nil || !strings.Contains(err.Error(), missing.Error()) {
 		t.Errorf("Start = %v, want %v", err, missing)
 	}
-	t.Logf("only the refusal was tested: %v", missing)
+	t.Logf("tested only the error: %v", missing)
 	return false
 }
 
 const pods = "/api/v1/namespaces/default/pods"
 
-// runPod makes a pod of the test image and waits until it has the phase.
+// runPod creates a pod with the test image and waits until it has the phase.
 func runPod(t *testing.T, c *cluster.Cluster, name, args, phase string) {
 	t.Helper()
 	admin(t, c, http.MethodPost, pods, fmt.Sprintf(`{"metadata": {"name": %q}, "spec": {"restartPolicy": "Never",
@@ -52,7 +53,7 @@ func awaitPhase(t *testing.T, c *cluster.Cluster, name, phase string) {
 	})
 }
 
-func TestANodeRunsPods(t *testing.T) {
+func TestNodeRunsPods(t *testing.T) {
 	if !needNode(t) {
 		return
 	}
@@ -67,7 +68,7 @@ func TestANodeRunsPods(t *testing.T) {
 		}
 	}
 	runPod(t, c, "hello", `["echo", "hello", "world"]`, "Succeeded")
-	// The API server asks the kubelet, and verifies its certificate.
+	// The API server calls the kubelet, and verifies its certificate.
 	if log := admin(t, c, http.MethodGet, pods+"/hello/log", "", http.StatusOK); log != "hello world\n" {
 		t.Errorf("log = %q, want hello world", log)
 	}
@@ -92,7 +93,7 @@ func TestANodeRunsPods(t *testing.T) {
 	gone(t, c.Dir())
 }
 
-func TestNothingIsLeftOfANodeWhenTheOwnerIsKilled(t *testing.T) {
+func TestNodeEndsWhenItsOwnerIsKilled(t *testing.T) {
 	if !needNode(t) {
 		return
 	}

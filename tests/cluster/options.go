@@ -17,44 +17,45 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/build"
 )
 
-// DefaultKubernetesVersion is the version of Kubernetes that is built when Options ask for no other.
+// DefaultKubernetesVersion is the default version of Kubernetes.
 const DefaultKubernetesVersion = build.DefaultVersion
 
-// Options say what cluster to start. The zero value is a control plane without a node, on free ports, in a temporary
+// Options configure a cluster. The zero value is a control plane without a node, on free ports, in a temporary
 // directory.
 type Options struct {
-	// KubernetesVersion is a released version such as "v1.36.3"; empty means [DefaultKubernetesVersion]. The sums of another
-	// version's modules are not known beforehand: they are taken from the Go checksum database when it is first built.
+	// KubernetesVersion is a released version such as "v1.36.3". Default: [DefaultKubernetesVersion]. The checksums of
+	// another version's modules come from the Go checksum database when it is first built.
 	KubernetesVersion string
-	// Node adds a node that runs containers: containerd and a kubelet. It needs root and Linux.
+	// Node adds a node that runs containers, with containerd and a kubelet. It needs root and Linux.
 	Node bool
-	// CacheDir keeps the programs that were built; empty means [DefaultCacheDir]. Any number of processes may share it.
+	// CacheDir stores the built programs. Many processes may share it. Default: [DefaultCacheDir].
 	CacheDir string
-	// Dir keeps the cluster's state: keys, data, logs. It must be empty or absent, and stays when the cluster is stopped. By
-	// default the state is in a temporary directory, and is removed with the cluster.
+	// Dir stores the cluster's state: keys, data, logs. It must be empty or not exist, and remains when the cluster is
+	// stopped. Default: a temporary directory that is removed with the cluster.
 	Dir string
-	// Log receives a line for each step. Nil discards them.
+	// Log receives a line for each step. Default: no log.
 	Log io.Writer
-	// APIPort is the API server's port on 127.0.0.1. Zero means a free one.
+	// APIPort is the API server's port on 127.0.0.1. Default: a free port.
 	APIPort int
-	// APIServerArgs are added to the API server's arguments, such as "--max-requests-inflight=10". They win over our own.
+	// APIServerArgs are additional arguments of the API server, such as "--max-requests-inflight=10". They override
+	// those of this package.
 	APIServerArgs []string
-	// FeatureGates are set for every component of Kubernetes.
+	// FeatureGates are set for all components of Kubernetes.
 	FeatureGates map[string]bool
-	// ReadyTimeout bounds the start once everything is built. Zero means one minute, two with a node.
+	// ReadyTimeout limits the start after everything is built. Default: one minute, or two with a node.
 	ReadyTimeout time.Duration
-	// Detach lets the cluster outlive this process. Find it again with [Open], which needs Dir.
+	// Detach makes the cluster independent of this process. To find it again, use [Open], which needs Dir.
 	Detach bool
 }
 
-// resolve returns the options with defaults filled in.
+// resolve returns the options with their defaults.
 func (o *Options) resolve() (Options, error) {
 	var resolved Options
 	if o != nil {
 		resolved = *o
 	}
 	if resolved.Detach && resolved.Dir == "" {
-		return Options{}, errors.New("a detached cluster needs Options.Dir, or nobody finds it again")
+		return Options{}, errors.New("a detached cluster needs Options.Dir, which Open takes")
 	}
 	if resolved.KubernetesVersion == "" {
 		resolved.KubernetesVersion = DefaultKubernetesVersion
@@ -88,7 +89,7 @@ func (o *Options) resolve() (Options, error) {
 	return resolved, nil
 }
 
-// featureGates returns the flag for the components, or nothing.
+// featureGates returns the feature gates as a flag, or nothing.
 func featureGates(gates map[string]bool) []string {
 	if len(gates) == 0 {
 		return nil
@@ -100,8 +101,8 @@ func featureGates(gates map[string]bool) []string {
 	return []string{"--feature-gates=" + strings.Join(pairs, ",")}
 }
 
-// DefaultCacheDir returns .cache/kubecluster beside the nearest go.work upwards from the working directory, or else the
-// nearest go.mod, or else in the user's cache directory.
+// DefaultCacheDir returns .cache/kubecluster beside the nearest go.work above the working directory, or otherwise
+// beside the nearest go.mod, or otherwise in the user's cache directory.
 func DefaultCacheDir() (string, error) {
 	working, err := os.Getwd()
 	if err != nil {

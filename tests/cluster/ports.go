@@ -10,19 +10,19 @@ import (
 	"net"
 )
 
-// Ports come from below the ephemeral range of all common systems and below Kubernetes' own node ports, so that while a
-// component is down no outgoing connection can take its address.
+// Ports are below the ephemeral range of all common systems and below Kubernetes' node ports, so that no outgoing
+// connection can take the address of a component that is down.
 const firstPort, lastPort = 20000, 29999
 
-// reservation holds ports against other clusters on this machine. A UDP socket bound to the same number is the lock: no
-// component wants it, and the system releases it however this process ends.
+// reservation reserves ports, so that other clusters on this machine do not use them. The lock is a UDP socket that is
+// bound to the same number: no component uses it, and the system releases it when this process ends.
 type reservation struct{ locks []net.PacketConn }
 
-// take returns a free TCP port of 127.0.0.1, or the wanted one if that is not zero.
+// take returns a free TCP port of 127.0.0.1, or the wanted one unless that is zero.
 func (r *reservation) take(wanted int) (int, error) {
 	if wanted != 0 {
 		if err := r.try(wanted); err != nil {
-			return 0, fmt.Errorf("port %d is taken: %w", wanted, err)
+			return 0, fmt.Errorf("port %d is in use: %w", wanted, err)
 		}
 		return wanted, nil
 	}
@@ -49,7 +49,7 @@ func (r *reservation) try(port int) error {
 	return listener.Close()
 }
 
-// release lets others have the ports. A nil reservation holds none.
+// release releases the ports. A nil reservation has none.
 func (r *reservation) release() error {
 	if r == nil {
 		return nil

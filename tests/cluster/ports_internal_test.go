@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestAReservedPortIsNobodyElses(t *testing.T) {
+func TestReservedPortCannotBeTaken(t *testing.T) {
 	var first, second reservation
 	defer func() {
 		if err := second.release(); err != nil {
@@ -22,8 +22,8 @@ func TestAReservedPortIsNobodyElses(t *testing.T) {
 	if port < firstPort || port > lastPort {
 		t.Errorf("take(0) = %d, want a port from %d to %d", port, firstPort, lastPort)
 	}
-	if _, err := second.take(port); err == nil || !strings.Contains(err.Error(), "is taken") {
-		t.Errorf("another takes port %d: %v", port, err)
+	if _, err := second.take(port); err == nil || !strings.Contains(err.Error(), "is in use") {
+		t.Errorf("second reservation of port %d: %v", port, err)
 	}
 	if err := first.release(); err != nil {
 		t.Fatal(err)

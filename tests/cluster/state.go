@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
-// state is what Open needs. It holds secrets, as the whole directory does.
+// state is stored for Open. It contains secrets, as the whole directory does.
 type state struct {
 	Layout     layout
 	Components []componentState
@@ -25,7 +25,7 @@ type componentState struct {
 
 func stateFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
-// save writes the state file, so that a reader sees either the old or the new one.
+// save writes the state file atomically: a reader sees either the old or the new one.
 func (c *Cluster) save() error {
 	c.saving.Lock()
 	defer c.saving.Unlock()
@@ -47,7 +47,7 @@ func (c *Cluster) save() error {
 func readState(dir string) (state, error) {
 	encoded, err := os.ReadFile(stateFile(dir))
 	if err != nil {
-		return state{}, fmt.Errorf("there is no cluster in %s: %w", dir, err)
+		return state{}, fmt.Errorf("no cluster in %s: %w", dir, err)
 	}
 	var kept state
 	if err := json.Unmarshal(encoded, &kept); err != nil {

@@ -48,32 +48,32 @@ func (c *command) up(ctx context.Context) error {
 
   export KUBECONFIG=%s
 
-Its contexts: "admin" may do anything, "token" may only look.
+Its contexts: "admin" has all permissions, "token" may only read.
 Stop it with: %s
 `, c.name, started.KubernetesVersion(), started.URL(), file, c.line("down"))
 	return nil
 }
 
-// lock keeps two commands from working on one cluster at once. The file goes away with the cluster.
+// lock prevents two concurrent commands for one cluster. The file is removed with the cluster.
 func (c *command) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(c.dir()), 0o700); err != nil {
 		return nil, err
 	}
 	file, err := build.Lock(ctx, c.dir()+".lock", func() {
-		fmt.Fprintf(c.stderr, "waiting for another kubecluster that works on %q\n", c.name)
+		fmt.Fprintf(c.stderr, "waiting for another kubecluster command for %q\n", c.name)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return func() {
 		if _, err := os.Stat(c.dir()); errors.Is(err, os.ErrNotExist) {
-			_ = os.Remove(file.Name()) // a file that stays does no harm
+			_ = os.Remove(file.Name()) // a remaining file is harmless
 		}
-		_ = file.Close() // the lock goes whether or not that fails
+		_ = file.Close() // the lock is released in any case
 	}, nil
 }
 
-// clear removes what is left of a cluster that has died, and refuses to touch one that has not.
+// clear removes the files of a cluster that has died, and returns an error for one that has not.
 func (c *command) clear() error {
 	old, err := cluster.Open(c.dir())
 	if errors.Is(err, os.ErrNotExist) {
@@ -96,10 +96,10 @@ func (c *command) remove(old *cluster.Cluster) error {
 	return os.RemoveAll(c.dir())
 }
 
-// ours is in every kubeconfig of a cluster.
+// ours is a line of every kubeconfig of a kubecluster.
 const ours = `- name: "kubecluster"`
 
-// checkKubeconfig refuses, before any work, to overwrite somebody else's file.
+// checkKubeconfig checks before any work that no other program's file would be overwritten.
 func (c *command) checkKubeconfig() error {
 	if c.kubeconfig == "" {
 		return nil
@@ -117,7 +117,7 @@ func (c *command) checkKubeconfig() error {
 		return err
 	}
 	if len(content) > 0 && !bytes.Contains(content, []byte(ours)) {
-		return fmt.Errorf("%s exists and is not a kubecluster's; choose another --kubeconfig", c.kubeconfig)
+		return fmt.Errorf("%s exists and was not written by kubecluster: choose another --kubeconfig", c.kubeconfig)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (c *command) down(ctx context.Context) error {
 	return nil
 }
 
-// statusTimeout is how long a component has to answer.
+// statusTimeout is the timeout of a component's health check.
 const statusTimeout = 3 * time.Second
 
 func (c *command) status(ctx context.Context) error {
@@ -163,7 +163,7 @@ func (c *command) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("no good answer in %v", statusTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("not healthy within %v", statusTimeout))
 	defer cancel()
 	fmt.Fprintf(c.stdout, "cluster %q, Kubernetes %s, %s\n", c.name, opened.KubernetesVersion(), opened.URL())
 	table := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
@@ -191,7 +191,7 @@ func (c *command) status(ctx context.Context) error {
 	return nil
 }
 
-// followInterval is how often a followed log is read.
+// followInterval is the interval at which a followed log is read.
 const followInterval = 200 * time.Millisecond
 
 func (c *command) logs(ctx context.Context) error {
@@ -205,7 +205,7 @@ func (c *command) logs(ctx context.Context) error {
 		names = append(names, component.Name())
 	}
 	if !slices.Contains(names, wanted) {
-		return fmt.Errorf("there is no component %q in the cluster %q; there are: %s", wanted, c.name, strings.Join(names, ", "))
+		return fmt.Errorf("no component %q in the cluster %q: want one of %s", wanted, c.name, strings.Join(names, ", "))
 	}
 	file, err := os.Open(opened.Component(wanted).LogFile())
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *command) logs(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil // it was asked to end
+			return nil // it was interrupted
 		case <-time.After(followInterval):
 		}
 	}

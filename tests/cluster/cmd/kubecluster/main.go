@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubecluster runs a real Kubernetes control plane, and on request a node, on this machine. It builds all of it
-// from Go modules the first time, and needs no container engine. `kubecluster help` says how to use it.
+// Command kubecluster runs a real Kubernetes control plane, and optionally a node, on this machine. It builds all
+// programs from Go modules the first time, and needs no container engine. `kubecluster help` describes its use.
 package main
 
 import (
@@ -53,10 +53,10 @@ func main() {
 	os.Exit(code)
 }
 
-// errUsage asks for the usage text, after its own.
+// errUsage refers to the usage text.
 var errUsage = errors.New("run `kubecluster help` for help")
 
-// run is the command. Exit code 2 is a mistake in its use.
+// run executes the command. Exit code 2 is an error in the command line.
 func run(ctx context.Context, args []string, cache string, stdout, stderr io.Writer) int {
 	err := dispatch(ctx, args, cache, stdout, stderr)
 	switch {
@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, cache string, stdout, stderr io.Wri
 func dispatch(ctx context.Context, args []string, cache string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		fmt.Fprint(stderr, usage)
-		return fmt.Errorf("which command? %w", errUsage)
+		return fmt.Errorf("missing command; %w", errUsage)
 	}
 	verb := args[0]
 	if verb == "help" || verb == "-h" || verb == "--help" {
@@ -88,7 +88,7 @@ func dispatch(ctx context.Context, args []string, cache string, stdout, stderr i
 	}{"up": {c.up, 0}, "down": {c.down, 0}, "status": {c.status, 0}, "logs": {c.logs, 1}}
 	chosen, ok := commands[verb]
 	if !ok {
-		return fmt.Errorf("there is no command %q; %w", verb, errUsage)
+		return fmt.Errorf("unknown command %q; %w", verb, errUsage)
 	}
 	switch err := c.parse(verb, args[1:]); {
 	case errors.Is(err, flag.ErrHelp):
@@ -112,13 +112,13 @@ type command struct {
 	stdout, stderr io.Writer
 }
 
-// validName is what a cluster may be called: it becomes the name of a folder. Never written.
+// validName matches the names of clusters, which become names of folders. Never written.
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
-// parse reads the flags, which may come before and after arguments.
+// parse parses the flags, which may precede and follow arguments.
 func (c *command) parse(verb string, args []string) error {
 	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says it all
+	flags.SetOutput(io.Discard) // the error is complete
 	flags.StringVar(&c.name, "name", c.name, "")
 	flags.StringVar(&c.cache, "cache", c.cache, "")
 	switch verb {
@@ -148,7 +148,7 @@ func (c *command) parse(verb string, args []string) error {
 		rest = flags.Args()[1:]
 	}
 	if !validName.MatchString(c.name) {
-		return fmt.Errorf("the name %q is not made of a-z, 0-9 and -; %w", c.name, errUsage)
+		return fmt.Errorf("the name %q is invalid: use a-z, 0-9 and -; %w", c.name, errUsage)
 	}
 	if c.cache == "" {
 		dir, err := cluster.DefaultCacheDir()
@@ -174,7 +174,7 @@ func (c *command) featureGate(pair string) error {
 
 func (c *command) dir() string { return filepath.Join(c.cache, "clusters", c.name) }
 
-// open returns the cluster, or an error that says how to get one.
+// open returns the cluster, or an error that says how to start one.
 func (c *command) open() (*cluster.Cluster, error) {
 	opened, err := cluster.Open(c.dir())
 	if errors.Is(err, os.ErrNotExist) {
@@ -183,7 +183,7 @@ func (c *command) open() (*cluster.Cluster, error) {
 	return opened, err
 }
 
-// line is what to type for another command on this cluster.
+// line returns the command line of another command for this cluster.
 func (c *command) line(command string) string {
 	if c.name == "default" {
 		return "kubecluster " + command

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// try runs the command with a cache of its own.
+// try runs the command with its own cache.
 func try(t *testing.T, cache string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -25,7 +25,7 @@ func try(t *testing.T, cache string, args ...string) (code int, stdout, stderr s
 	return code, out.String(), errs.String()
 }
 
-func TestHelpIsGivenHoweverItIsAskedFor(t *testing.T) {
+func TestEachFormOfHelpPrintsTheUsage(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}, {"up", "--help"}, {"logs", "-h"}} {
 		code, stdout, stderr := try(t, t.TempDir(), args...)
 		if code != 0 || stdout != usage || stderr != "" {
@@ -34,7 +34,7 @@ func TestHelpIsGivenHoweverItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestUsageErrorsAreReported(t *testing.T) {
 	foreign := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(foreign, []byte("apiVersion: v1\nkind: Config\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -45,19 +45,19 @@ func TestMistakesAreNamed(t *testing.T) {
 		want string
 		code int
 	}{
-		{"no command", nil, "which command?", 2},
-		{"an unknown command", []string{"start"}, `no command "start"`, 2},
+		{"no command", nil, "missing command", 2},
+		{"an unknown command", []string{"start"}, `unknown command "start"`, 2},
 		{"an unknown flag", []string{"up", "--fast"}, "flag provided but not defined: -fast", 2},
 		{"another command's flag", []string{"down", "--node"}, "not defined: -node", 2},
-		{"a flag that is no number", []string{"up", "--api-port", "x"}, "invalid value", 2},
+		{"a flag that is not a number", []string{"up", "--api-port", "x"}, "invalid value", 2},
 		{"a feature gate without a value", []string{"up", "--feature-gate", "A"}, "want NAME=true or NAME=false", 2},
-		{"an argument too many", []string{"up", "etcd"}, "up takes 0 arguments, not 1", 2},
-		{"logs of nobody", []string{"logs"}, "logs takes 1 arguments, not 0", 2},
-		{"a name that leads elsewhere", []string{"up", "--name", "../x"}, `the name "../x" is not made of`, 2},
-		{"what is no version", []string{"up", "--kubernetes-version", "latest"}, `"latest": want one like v1.`, 1},
-		{"somebody else's kubeconfig", []string{"up", "--kubeconfig", foreign}, "is not a kubecluster's", 1},
-		{"status of nothing", []string{"status"}, "the cluster \"default\" is not up; start it with `kubecluster up`", 1},
-		{"logs of nothing", []string{"logs", "etcd", "--name", "x"}, "start it with `kubecluster up --name x`", 1},
+		{"too many arguments", []string{"up", "etcd"}, "up takes 0 arguments, not 1", 2},
+		{"logs without a component", []string{"logs"}, "logs takes 1 arguments, not 0", 2},
+		{"a name with a path", []string{"up", "--name", "../x"}, `the name "../x" is invalid`, 2},
+		{"an invalid version", []string{"up", "--kubernetes-version", "latest"}, `"latest": want one like v1.`, 1},
+		{"somebody else's kubeconfig", []string{"up", "--kubeconfig", foreign}, "was not written by kubecluster", 1},
+		{"status of a missing cluster", []string{"status"}, "the cluster \"default\" is not up; start it with `kubecluster up`", 1},
+		{"logs of a missing cluster", []string{"logs", "etcd", "--name", "x"}, "start it with `kubecluster up --name x`", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := try(t, t.TempDir(), tt.args...)
@@ -89,15 +89,15 @@ func TestFlagsOfUpReachTheOptions(t *testing.T) {
 	}
 }
 
-func TestDownWithoutAClusterIsNoMistake(t *testing.T) {
+func TestDownWithoutAClusterSucceeds(t *testing.T) {
 	code, stdout, stderr := try(t, t.TempDir(), "down")
 	if code != 0 || stdout != "The cluster \"default\" is not up.\n" || stderr != "" {
 		t.Errorf("down = %d, %q, %q", code, stdout, stderr)
 	}
 }
 
-func TestAClusterGoesUpIsSeenAndGoesDown(t *testing.T) {
-	programs, err := cluster.DefaultCacheDir() // for what was built; the cluster is a test's own
+func TestUpStatusLogsAndDownOfACluster(t *testing.T) {
+	programs, err := cluster.DefaultCacheDir() // for the built programs; the cluster belongs to this test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +123,8 @@ func TestAClusterGoesUpIsSeenAndGoesDown(t *testing.T) {
 	if code, stdout, stderr := on("logs", cluster.Etcd); code != 0 || !strings.Contains(stdout, `"level":"info"`) {
 		t.Errorf("logs = %d, %q, %q", code, stdout, stderr)
 	}
-	if code, _, stderr := on("logs", "kube-proxy"); code != 1 || !strings.Contains(stderr, "there are: etcd, kube-apiserver, ") {
-		t.Errorf("logs of a stranger = %d, %q", code, stderr)
+	if code, _, stderr := on("logs", "kube-proxy"); code != 1 || !strings.Contains(stderr, "want one of etcd, kube-apiserver, ") {
+		t.Errorf("logs of an unknown component = %d, %q", code, stderr)
 	}
 
 	dir := filepath.Join(programs, "clusters", name)
@@ -144,6 +144,6 @@ func TestAClusterGoesUpIsSeenAndGoesDown(t *testing.T) {
 		t.Errorf("down = %d, %q, %q", code, stdout, stderr)
 	}
 	if left, err := filepath.Glob(dir + "*"); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("remaining files: %v, %v", left, err)
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package build compiles the programs a cluster is made of from embedded sources, each in a module of its own, and keeps
-// them in a cache directory that any number of processes may share.
+// Package build compiles the programs of a cluster from embedded sources, each in its own module, and keeps them in a
+// cache directory that many processes may share.
 package build
 
 import (
@@ -27,39 +27,39 @@ import (
 	"time"
 )
 
-// Target is a Go module and what to build of it.
+// Target is a Go module and the packages to build.
 type Target struct {
 	// Name begins the name of the directory in the cache.
 	Name string
-	// Title is what messages call it: "Kubernetes v1.36.3".
+	// Title is the name in messages, such as "Kubernetes v1.36.3".
 	Title string
-	// Version is part of the directory's name; may be empty.
+	// Version is part of the directory's name. It may be empty.
 	Version string
-	// Sources is the module. A nested go.mod would drop the folder from our own module's zip, so go.mod and go.sum are kept
-	// as go.mod.txt and go.sum.txt; the suffix is removed when they are written.
+	// Sources is the module. Its go.mod and go.sum are named go.mod.txt and go.sum.txt, since a nested go.mod would
+	// exclude the folder from the zip of this module. The suffix is removed when they are written.
 	Sources fs.FS
-	// Overlay replaces files of Sources, by the name they are written with, or adds to them.
+	// Overlay replaces files of Sources, or adds files. The keys are the names without the suffix .txt.
 	Overlay map[string][]byte
-	// Packages are what to build; the default is the package at the root, ".". Each becomes a file with the last part of
-	// its import path for a name.
+	// Packages are the packages to build. Each becomes a file that is named like the last part of its import path.
+	// Default: the root package, ".".
 	Packages []string
-	// LDFlags go to the linker, after -s -w.
+	// LDFlags are passed to the linker, after -s -w.
 	LDFlags string
 	// Tags are build tags, separated by commas.
 	Tags string
-	// Env is added to the environment; CGO_ENABLED=0 is the default.
+	// Env is added to the environment. CGO_ENABLED=0 is the default.
 	Env []string
-	// Resolve lets the go command complete go.mod and go.sum. Without it, both must be complete, and the build is the same
-	// everywhere.
+	// Resolve allows the go command to complete go.mod and go.sum. Without it, both must be complete, and the build is
+	// reproducible.
 	Resolve bool
 }
 
-// progressInterval is how often a running build reports.
+// progressInterval is the interval at which a running build reports its progress.
 const progressInterval = 10 * time.Second
 
-// GoBuild returns the directory with the target's programs, after building it if the cache has none for these sources,
-// options and platform. It is safe to call from several processes at once: one builds, the others
-// wait. progress receives a line now and then; it is never called from two goroutines at once.
+// GoBuild returns the directory with the target's programs. It builds them if the cache does not have them for these
+// sources, options and platform. Concurrent calls in several processes are safe: one builds, the others wait. progress
+// receives a line from time to time; calls of it are never concurrent.
 func GoBuild(ctx context.Context, target Target, cacheDir string, progress func(string)) (string, error) {
 	if progress == nil {
 		progress = func(string) {}
@@ -69,7 +69,7 @@ func GoBuild(ctx context.Context, target Target, cacheDir string, progress func(
 	}
 	key, err := target.key()
 	if err != nil {
-		return "", fmt.Errorf("build %s: read its sources: %w", target.Title, err)
+		return "", fmt.Errorf("build %s: read the sources: %w", target.Title, err)
 	}
 	dir := filepath.Join(cacheDir, key)
 	if _, err := os.Stat(dir); err == nil {
@@ -78,7 +78,7 @@ func GoBuild(ctx context.Context, target Target, cacheDir string, progress func(
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("build %s: %w", target.Title, err)
 	}
-	lock, err := Lock(ctx, dir+".lock", func() { progress("waiting for another process that builds " + target.Title) })
+	lock, err := Lock(ctx, dir+".lock", func() { progress("waiting for another process to build " + target.Title) })
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", target.Title, err)
 	}
@@ -87,7 +87,7 @@ func GoBuild(ctx context.Context, target Target, cacheDir string, progress func(
 		return dir, nil
 	}
 	began := time.Now()
-	progress("building " + target.Title + ", this once")
+	progress("building " + target.Title + " (only the first time)")
 	if err := target.build(ctx, dir, lock, progress); err != nil {
 		return "", fmt.Errorf("build %s: %w", target.Title, err)
 	}
@@ -95,7 +95,7 @@ func GoBuild(ctx context.Context, target Target, cacheDir string, progress func(
 	return dir, nil
 }
 
-// key names the directory: what it is, for which platform, and a hash of all that went in.
+// key returns the name of the directory: the target, the platform, and a hash of all inputs.
 func (t Target) key() (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q %q %q %q %v\n", t.Packages, t.LDFlags, t.Tags, t.Env, t.Resolve)
@@ -117,10 +117,10 @@ func (t Target) key() (string, error) {
 	return strings.Join(parts, "-"), err
 }
 
-// build builds beside dir and moves the result into place, so that a directory is either complete or absent.
+// build builds beside dir and then renames the result, so that a directory is either complete or absent.
 func (t Target) build(ctx context.Context, dir string, lock *os.File, progress func(string)) error {
 	work := dir + ".building"
-	if err := os.RemoveAll(work); err != nil { // of a build that was killed
+	if err := os.RemoveAll(work); err != nil { // from a build that was killed
 		return err
 	}
 	defer os.RemoveAll(work)
@@ -172,7 +172,7 @@ func (t Target) goBuild(ctx context.Context, src, out string, lock *os.File, pro
 	}
 	cmd := goCommand(ctx, src, append(args, t.Packages...)...)
 	cmd.Env = append(cmd.Env, t.Env...)
-	// When this process is killed the build goes on; it then keeps the lock until it has ended.
+	// If this process is killed, the build continues, and keeps the lock until it has ended.
 	cmd.ExtraFiles = []*os.File{lock}
 	watch := newWatch(t.Title, progress)
 	cmd.Stderr = watch
@@ -187,8 +187,8 @@ func (t Target) goBuild(ctx context.Context, src, out string, lock *os.File, pro
 	return nil
 }
 
-// goCommand returns a go command that runs outside any workspace, for this platform, and dies with all its children
-// when ctx ends.
+// goCommand returns a go command that runs outside any workspace, for this platform, and that ends with all its
+// children when ctx ends.
 func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -199,8 +199,8 @@ func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Lock locks the file against other processes, and other callers in this one; waiting is called once if that takes time.
-// Closing the file unlocks it. The holder may remove the file.
+// Lock locks the file against other processes, and against other callers in this one. It calls waiting once if it has
+// to wait. Closing the file unlocks it. The holder may remove the file.
 func Lock(ctx context.Context, path string, waiting func()) (*os.File, error) {
 	for first := true; ; first = false {
 		file, err := tryLock(path)
@@ -218,7 +218,7 @@ func Lock(ctx context.Context, path string, waiting func()) (*os.File, error) {
 	}
 }
 
-// tryLock returns the locked file, or nil if another has it.
+// tryLock returns the locked file, or nil if it is locked already.
 func tryLock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -231,7 +231,7 @@ func tryLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
 	}
-	// The last holder may have removed the file while it was being opened; then the lock is worth nothing.
+	// The last holder may have removed the file while it was being opened; then the lock has no effect.
 	held, err := file.Stat()
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -242,7 +242,7 @@ func tryLock(path string) (*os.File, error) {
 	return file, nil
 }
 
-// watch turns the names that `go build -v` prints into progress, and keeps the last lines for an error.
+// watch turns the package names that `go build -v` prints into progress, and keeps the last lines for an error.
 type watch struct {
 	title    string
 	progress func(string)
@@ -255,7 +255,7 @@ type watch struct {
 	now      string
 }
 
-// maxLines is how many lines of a build's output an error shows.
+// maxLines is the maximum number of output lines in an error.
 const maxLines = 20
 
 func newWatch(title string, progress func(string)) *watch {

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/build"
 )
 
-// hello is a module that prints a text.
+// hello returns a module that prints a text.
 func hello(text string) build.Target {
 	program := "package main\n\nvar version = \"none\"\n\nfunc main() { println(" + text + " + version) }\n"
 	return build.Target{
@@ -40,7 +40,7 @@ func output(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func TestOneOfManyBuildsAndTheOthersUseWhatItBuilt(t *testing.T) {
+func TestConcurrentCallsBuildOnce(t *testing.T) {
 	cache := t.TempDir()
 	var mu sync.Mutex
 	built := 0
@@ -71,11 +71,11 @@ func TestOneOfManyBuildsAndTheOthersUseWhatItBuilt(t *testing.T) {
 		t.Errorf("it was built %d times, want once", built)
 	}
 	if left, err := filepath.Glob(filepath.Join(cache, "*.building")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("remaining files: %v, %v", left, err)
 	}
 }
 
-func TestWhatDiffersIsKeptApart(t *testing.T) {
+func TestDifferentTargetsHaveDifferentDirectories(t *testing.T) {
 	cache := t.TempDir()
 	flagged := hello(`"a"`)
 	flagged.LDFlags = "-X main.version=v2"
@@ -94,7 +94,7 @@ func TestWhatDiffersIsKeptApart(t *testing.T) {
 	}
 }
 
-func TestAFailedBuildShowsTheCompilersWordsAndLeavesNothing(t *testing.T) {
+func TestFailedBuildReturnsTheCompilersErrorAndRemovesItsFiles(t *testing.T) {
 	cache := t.TempDir()
 	_, err := build.GoBuild(t.Context(), hello(`nowhere`), cache, nil)
 	if err == nil || !strings.Contains(err.Error(), "undefined: nowhere") {
@@ -106,12 +106,12 @@ func TestAFailedBuildShowsTheCompilersWordsAndLeavesNothing(t *testing.T) {
 	}
 	for _, entry := range entries {
 		if !strings.HasSuffix(entry.Name(), ".lock") {
-			t.Errorf("left behind: %s", entry.Name())
+			t.Errorf("remaining file: %s", entry.Name())
 		}
 	}
 }
 
-func TestWaitingForALockIsToldAndEndsWithTheContext(t *testing.T) {
+func TestLockReportsThatItWaitsAndEndsWithTheContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := build.Lock(t.Context(), path, func() { t.Error("the first one waits") })
 	if err != nil {
@@ -126,11 +126,11 @@ func TestWaitingForALockIsToldAndEndsWithTheContext(t *testing.T) {
 		t.Errorf("Lock = %v, want %v", err, cause)
 	}
 	if !told {
-		t.Error("nobody was told of the wait")
+		t.Error("the callback was not called")
 	}
 }
 
-func TestKubernetesRefusesWhatIsNoVersion(t *testing.T) {
+func TestKubernetesRejectsInvalidVersions(t *testing.T) {
 	for _, version := range []string{"1.36", "v1.36", "latest", "v2.0.0", "v1.36.3; rm -rf /"} {
 		_, err := build.Kubernetes(t.Context(), version, t.TempDir(), nil)
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q: want one like", version)) {
@@ -139,7 +139,7 @@ func TestKubernetesRefusesWhatIsNoVersion(t *testing.T) {
 	}
 }
 
-func TestKubernetesSaysWhenAVersionDoesNotExist(t *testing.T) {
+func TestKubernetesReportsAMissingVersion(t *testing.T) {
 	t.Setenv("GOPROXY", "file://"+t.TempDir())
 	_, err := build.Kubernetes(t.Context(), "v1.99.0", t.TempDir(), nil)
 	if err == nil || !strings.Contains(err.Error(), "v1.99.0") || !strings.Contains(err.Error(), "go list -m -versions") {

@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// DefaultVersion is the Kubernetes version whose go.mod and go.sum are embedded. To move to another, build that one once
-// and take both files from the `sources` folder of its directory in the cache.
+// DefaultVersion is the Kubernetes version whose go.mod and go.sum are embedded. To change it, build the new version
+// once and copy both files from the `sources` folder of its directory in the cache.
 const DefaultVersion = "v1.36.3"
 
 //go:embed _controlplane
@@ -27,8 +27,8 @@ var controlPlane embed.FS
 // version is a released Kubernetes version. Never written.
 var version = regexp.MustCompile(`^v1\.(\d+)\.\d+(-(alpha|beta|rc)\.\d+)?$`)
 
-// Kubernetes returns the path of the one program that is etcd, the control plane and the kubelet of this version of
-// Kubernetes, after building it if need be. An empty version means [DefaultVersion].
+// Kubernetes returns the path of the program that contains etcd, the control plane and the kubelet of this version of
+// Kubernetes. It builds the program if necessary. Default: [DefaultVersion].
 func Kubernetes(ctx context.Context, wanted, cacheDir string, progress func(string)) (string, error) {
 	if wanted == "" {
 		wanted = DefaultVersion
@@ -72,7 +72,7 @@ func upstreamModule(ctx context.Context, wanted string) ([]byte, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("look it up: %w: %s\n`go list -m -versions k8s.io/kubernetes` lists the versions there are",
+		return nil, fmt.Errorf("look it up: %w: %s\n`go list -m -versions k8s.io/kubernetes` lists the versions",
 			err, strings.TrimSpace(stderr.String()))
 	}
 	var info struct{ GoMod string }
@@ -82,14 +82,14 @@ func upstreamModule(ctx context.Context, wanted string) ([]byte, error) {
 	return os.ReadFile(info.GoMod)
 }
 
-// staging matches a replaced staging module, and etcdVersion the version of etcd's client. Never written.
+// staging matches a replaced staging module, and etcdVersion matches the version of etcd's client. Never written.
 var (
 	staging     = regexp.MustCompile(`(?m)^\s*(k8s\.io/[a-z-]+) => \./staging/`)
 	etcdVersion = regexp.MustCompile(`(?m)^\s*go\.etcd\.io/etcd/client/v3 (v\S+)`)
 )
 
-// moduleFor makes the control plane's go.mod for another version: the staging modules that upstream's replaces, as
-// published, and the etcd it was tested with.
+// moduleFor returns the control plane's go.mod for another version: with the published staging modules that upstream's
+// go.mod replaces, and with the version of etcd that it was tested with.
 func moduleFor(ctx context.Context, wanted string) ([]byte, error) {
 	upstream, err := upstreamModule(ctx, wanted)
 	if err != nil {
@@ -97,7 +97,7 @@ func moduleFor(ctx context.Context, wanted string) ([]byte, error) {
 	}
 	replaced, etcd := staging.FindAllSubmatch(upstream, -1), etcdVersion.FindSubmatch(upstream)
 	if len(replaced) == 0 || etcd == nil {
-		return nil, errors.New("its go.mod names no staging modules or no etcd")
+		return nil, errors.New("its go.mod has no staging modules or no etcd")
 	}
 	var b bytes.Buffer
 	b.WriteString("module kube-all\n\ngo 1.26.0\n\n")

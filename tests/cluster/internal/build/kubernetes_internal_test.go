@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheDefaultVersionIsTheOneEmbedded(t *testing.T) {
+func TestDefaultVersionIsTheEmbeddedOne(t *testing.T) {
 	module, err := controlPlane.ReadFile("_controlplane/go.mod.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keeper starts the program that kills a cluster's processes and removes its files once its owner is gone,
-// even if the owner was killed. The owner holds a pipe to it; see program/main.go for what travels through it.
+// Package keeper starts the program that kills a cluster's processes and removes its files after its owner has ended,
+// even if the owner was killed. The owner holds a pipe to it; program/main.go documents the commands.
 package keeper
 
 import (
@@ -24,7 +24,7 @@ import (
 //go:embed program/main.go program/go.mod.txt
 var program embed.FS
 
-// Build builds the program, unless it is in the cache, and returns its path.
+// Build builds the program, unless the cache has it, and returns its path.
 func Build(ctx context.Context, cacheDir string, progress func(string)) (string, error) {
 	sources, err := fs.Sub(program, "program")
 	if err != nil {
@@ -44,11 +44,11 @@ type Keeper struct {
 	cmd  *exec.Cmd
 }
 
-// Start starts the program at path. It outlives this process.
+// Start starts the program at path. The program continues after this process.
 func Start(path string) (*Keeper, error) {
 	cmd := exec.Command(path)
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what kills the owner's group must not reach it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it must survive a signal to the owner's process group
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the keeper: %w", err)
@@ -59,16 +59,16 @@ func Start(path string) (*Keeper, error) {
 	return &Keeper{pipe: pipe, cmd: cmd}, nil
 }
 
-// Mark has every process killed that has this entry in its environment.
+// Mark makes the keeper kill every process that has this entry in its environment.
 func (k *Keeper) Mark(entry string) error { return k.tell("mark", entry) }
 
-// Group has this process group killed where environments cannot be read.
+// Group makes the keeper kill this process group, for systems where environments can't be read.
 func (k *Keeper) Group(pgid int) error { return k.tell("group", strconv.Itoa(pgid)) }
 
-// Run has this program run when the processes are killed, before anything is removed.
+// Run makes the keeper run this program after the processes are killed and before anything is removed.
 func (k *Keeper) Run(path string) error { return k.tell("run", path) }
 
-// Remove has this directory removed, when all else is done.
+// Remove makes the keeper remove this directory at the end.
 func (k *Keeper) Remove(dir string) error { return k.tell("remove", dir) }
 
 // Release ends the keeper without touching the cluster.
@@ -79,7 +79,7 @@ func (k *Keeper) Release() error {
 	return k.wait()
 }
 
-// Close does now what the keeper would do if this process died, and waits until it is done.
+// Close makes the keeper do its work now, as if this process had died, and waits until it is done.
 func (k *Keeper) Close() error { return k.wait() }
 
 func (k *Keeper) wait() error {

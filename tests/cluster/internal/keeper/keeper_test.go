@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/keeper"
 )
 
-// kept starts a keeper of a directory, of a process with a mark and of a program to run.
+// kept starts a keeper with a directory, a marked process and a program to run.
 func kept(t *testing.T) (k *keeper.Keeper, dir, ran string, ended <-chan error) {
 	t.Helper()
 	path, err := keeper.Build(t.Context(), t.TempDir(), nil)
@@ -51,25 +51,25 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func TestTheEndOfTheOwnerEndsAll(t *testing.T) {
+func TestKeeperCleansUpWhenItsOwnerEnds(t *testing.T) {
 	k, dir, ran, ended := kept(t)
-	if err := k.Close(); err != nil { // what the system does for an owner that died
+	if err := k.Close(); err != nil { // as the system does for an owner that has died
 		t.Fatal(err)
 	}
 	select {
 	case <-ended: //nolint:errcheck // it was killed
 	case <-time.After(5 * time.Second):
-		t.Error("the marked process lives on")
+		t.Error("the marked process is still running")
 	}
 	if exists(dir) {
-		t.Error("the directory is still there")
+		t.Error("the directory still exists")
 	}
 	if !exists(ran) {
 		t.Error("the last program did not run")
 	}
 }
 
-func TestAReleasedClusterStays(t *testing.T) {
+func TestReleasedClusterIsNotCleanedUp(t *testing.T) {
 	k, dir, ran, ended := kept(t)
 	if err := k.Release(); err != nil {
 		t.Fatal(err)
@@ -80,14 +80,14 @@ func TestAReleasedClusterStays(t *testing.T) {
 	default:
 	}
 	if !exists(dir) || exists(ran) {
-		t.Errorf("directory there: %t, last program ran: %t; want true, false", exists(dir), exists(ran))
+		t.Errorf("directory exists: %t, last program ran: %t; want true, false", exists(dir), exists(ran))
 	}
 }
 
-func TestALineBreakCannotSmuggleACommand(t *testing.T) {
+func TestArgumentWithALineBreakIsAnError(t *testing.T) {
 	k, _, _, _ := kept(t)
 	if err := k.Remove("/tmp/a\nrelease"); err == nil {
-		t.Error("Remove takes a line break")
+		t.Error("Remove accepts a line break")
 	}
 	if err := k.Close(); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ type User struct {
 	Token  string
 }
 
-// File is a kubeconfig with one cluster and a context a user. The first user's context is current.
+// File is a kubeconfig with one cluster, and one context per user. The first user's context is the current one.
 type File struct {
 	Cluster string // name
 	Server  string // URL
@@ -27,7 +27,8 @@ type File struct {
 	Users   []User
 }
 
-// Encode returns the file as YAML. Names are quoted as JSON strings, which YAML reads; all else is base64 or safe as it is.
+// Encode returns the file as YAML. Names are quoted as JSON strings, which are valid YAML; all other values are base64
+// or need no quotes.
 func (f File) Encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "apiVersion: v1\nkind: Config\ncurrent-context: %q\nclusters:\n", f.Users[0].Name)

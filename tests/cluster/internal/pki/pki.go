@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pki makes the certificates and keys of a cluster.
+// Package pki creates the certificates and keys of a cluster.
 package pki
 
 import (
@@ -22,14 +22,14 @@ import (
 
 const (
 	validity = 365 * 24 * time.Hour
-	// skew is how far a certificate's validity begins in the past.
+	// skew is the time by which the validity of a certificate begins in the past.
 	skew = time.Hour
 )
 
 // Pair is a certificate and its private key, PEM encoded.
 type Pair struct{ Cert, Key []byte }
 
-// Write stores the pair as name.crt and name.key, the key readable by the owner alone.
+// Write stores the pair as name.crt and name.key. Only the owner can read the key.
 func (p Pair) Write(dir, name string) error {
 	if err := os.WriteFile(filepath.Join(dir, name+".crt"), p.Cert, 0o644); err != nil {
 		return err
@@ -44,7 +44,7 @@ type CA struct {
 	key  crypto.Signer
 }
 
-// NewCA makes a self-signed authority.
+// NewCA creates a self-signed authority.
 func NewCA(name string) (*CA, error) {
 	template := certificate(pkix.Name{CommonName: name})
 	template.IsCA, template.BasicConstraintsValid = true, true
@@ -63,8 +63,8 @@ func (ca *CA) Client(user string, groups ...string) (Pair, error) {
 	return ca.issue(template)
 }
 
-// Server issues a server certificate for these DNS names and IP addresses. It serves as a client certificate too, because
-// etcd's HTTP gateway calls etcd itself with it.
+// Server issues a server certificate for these DNS names and IP addresses. It is also a client certificate, because
+// etcd's HTTP gateway uses it to call etcd itself.
 func (ca *CA) Server(name string, hosts ...string) (Pair, error) {
 	template := certificate(pkix.Name{CommonName: name})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -86,7 +86,7 @@ func (ca *CA) issue(template *x509.Certificate) (Pair, error) {
 	return pair, nil
 }
 
-// SigningKey makes the pair that service account tokens are signed and checked with. Cert is the public key.
+// SigningKey creates the pair that signs and verifies service account tokens. Cert is the public key.
 func SigningKey() (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -110,7 +110,8 @@ func certificate(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-// sign makes a key for the certificate and has the authority sign it; without one it signs itself.
+// sign creates a key for the certificate, and signs the certificate with the authority. Without an authority, it is
+// self-signed.
 func sign(template *x509.Certificate, ca *CA) (Pair, *x509.Certificate, crypto.Signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -138,7 +139,7 @@ func sign(template *x509.Certificate, ca *CA) (Pair, *x509.Certificate, crypto.S
 	return Pair{Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), Key: encoded}, cert, key, nil
 }
 
-// encodeKey encodes as SEC 1, the one form that all of Kubernetes reads.
+// encodeKey encodes the key as SEC 1, the only form that all components of Kubernetes read.
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {

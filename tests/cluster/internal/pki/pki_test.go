@@ -38,7 +38,7 @@ func parse(t *testing.T, pair pki.Pair) *x509.Certificate {
 	return loaded.Leaf
 }
 
-func TestServerCertificatesAreValidForTheirHostsAlone(t *testing.T) {
+func TestServerCertificatesAreValidOnlyForTheirHosts(t *testing.T) {
 	ca, pool := newCA(t)
 	pair, err := ca.Server("server", "localhost", "127.0.0.1")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestServerCertificatesAreValidForTheirHostsAlone(t *testing.T) {
 	}
 }
 
-func TestClientCertificatesCarryUserAndGroupsAndServeNobody(t *testing.T) {
+func TestClientCertificatesHaveUserAndGroupsAndAreNotServerCertificates(t *testing.T) {
 	ca, pool := newCA(t)
 	pair, err := ca.Client("jane", "dev", "system:masters")
 	if err != nil {
@@ -82,7 +82,7 @@ func TestClientCertificatesCarryUserAndGroupsAndServeNobody(t *testing.T) {
 	}
 }
 
-func TestSigningKeyIsAPairOfPublicAndPrivate(t *testing.T) {
+func TestSigningKeyIsAPublicAndAPrivateKey(t *testing.T) {
 	pair, err := pki.SigningKey()
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestSigningKeyIsAPairOfPublicAndPrivate(t *testing.T) {
 	}
 }
 
-func TestKeysAreForTheirOwnerAlone(t *testing.T) {
+func TestOnlyTheOwnerCanReadKeys(t *testing.T) {
 	ca, _ := newCA(t)
 	dir := t.TempDir()
 	if err := ca.Write(dir, "ca"); err != nil {

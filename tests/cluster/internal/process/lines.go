@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// tailBytes is how much of a log's end is searched for telling lines.
+// tailBytes is the size of the end of a log that is searched for telling lines.
 const tailBytes = 256 << 10
 
-// maxLine is how much of one line is shown, in bytes.
+// maxLine is the maximum length of a line in an error, in bytes.
 const maxLine = 400
 
-// telling matches the lines that say why a program ended: klog's errors and fatals, etcd's and containerd's,
-// cobra's "Error:", the kubelet's err="…" and Go's panics. Never written.
+// telling matches lines with the reason why a program ended: errors of klog, etcd and containerd, cobra's "Error:", the
+// kubelet's err="…" and Go's panics. Never written.
 var telling = regexp.MustCompile(`^[EF]\d{4} |^Error|^panic:|^fatal error:` +
 	`|"level":"(error|fatal|panic)"|level=(error|fatal|panic)` +
 	`|^\S*: .*(denied|no such|not found)`) // a shell's
 
-// TellingLines returns up to n lines of the current run's log that say what went wrong, oldest first; if none stands out,
-// the last lines. Repetitions of a message are left out.
+// TellingLines returns up to n lines of the current run's log that report an error, oldest first, or the last lines if
+// there are no such lines. It omits repetitions of a message.
 func (p *Process) TellingLines(n int) []string {
 	p.mu.Lock()
 	offset := p.offset
@@ -35,7 +35,7 @@ func (p *Process) TellingLines(n int) []string {
 	return tellingLines(text, n)
 }
 
-// readTail returns the end of the file, at most tailBytes and nothing before offset.
+// readTail returns the end of the file: at most tailBytes, and only what follows offset.
 func readTail(path string, offset int64) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func tellingLines(text string, n int) []string {
 	return told[max(0, len(told)-n):]
 }
 
-// message strips what differs between repetitions of a log line: klog's and JSON's time stamps.
+// message removes the parts in which repetitions of a log line differ: the time stamps of klog and JSON.
 func message(line string) string {
 	if _, after, ok := strings.Cut(line, "] "); ok {
 		return after

@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTellingLines(t *testing.T) {
+func TestTellingLinesReportErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		in   string
 		n    int
 		want []string
 	}{
-		{name: "an empty log tells nothing", n: 3},
+		{name: "an empty log has no lines", n: 3},
 		{name: "without an error, the last lines", in: "a\n\nb\nc\n", n: 2, want: []string{"b", "c"}},
 		{
 			name: "klog's errors and fatals, not its other levels",
@@ -26,7 +26,7 @@ func TestTellingLines(t *testing.T) {
 			want: []string{"E1121 10:00:00.2 7 b.go:2] bad", "F1121 10:00:00.4 7 d.go:4] dead"},
 		},
 		{
-			name: "a repeated message is told once",
+			name: "a repeated message is returned once",
 			in:   "E1121 10:00:00.2 7 b.go:2] bad\nE1121 10:00:01.2 7 b.go:2] bad\n",
 			n:    3,
 			want: []string{"E1121 10:00:00.2 7 b.go:2] bad"},

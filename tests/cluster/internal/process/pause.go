@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Limits of the wait for a paused program's threads.
+// Limits of the wait until the threads of a program are stopped.
 const (
 	pauseTimeout = 10 * time.Second
 	pausePoll    = time.Millisecond
 )
 
-// Pause stops the program's process group where it is (SIGSTOP): connections stay open and nothing answers. It returns
-// when every thread of the program stands still, which is a moment after the signal was sent; where there is no /proc,
-// it returns at once.
+// Pause suspends the program's process group with SIGSTOP: connections stay open, but it does not respond. Pause
+// returns when every thread of the program is stopped, which is shortly after the signal. Without /proc, it returns
+// immediately.
 func (p *Process) Pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -39,10 +39,10 @@ func (p *Process) Pause() error {
 	}
 }
 
-// Resume lets a paused program go on.
+// Resume continues a paused program.
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
 
-// standsStill reports whether all threads of a process are stopped, or there is no way to know.
+// standsStill reports whether all threads of a process are stopped. It returns true if there is no /proc.
 func standsStill(pid int) (bool, error) {
 	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil {
@@ -56,10 +56,10 @@ func standsStill(pid int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		// The state is the letter after the program's name, which stands in parentheses and may hold some itself; see
-		// https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html. Running and sleeping threads have yet to notice
-		// the signal; others, such as one that waits in the kernel for a disk or a stopped child, can't go on before
-		// they do.
+		// The state is the letter after the program's name, which is in parentheses and may contain parentheses; see
+		// https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html. Running and sleeping threads have not received
+		// the signal yet. Threads in other states, such as waiting in the kernel for a disk or for a stopped child,
+		// can't continue before they receive it.
 		_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
 		if bytes.HasPrefix(state, []byte("R")) || bytes.HasPrefix(state, []byte("S")) {
 			return false, nil

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs one component of a cluster: a program with its log file, that can be stopped, killed, paused
-// and started again, and that says why it died.
+// Package process runs one component of a cluster: a program with its log file, that can be stopped, killed, paused and
+// started again, and that says why it died.
 package process
 
 import (
@@ -18,33 +18,32 @@ import (
 	"time"
 )
 
-// Spec says how to run a component. It is not changed by this package and must not be changed by its user
-// once a process was started from it.
+// Spec describes a component. Neither this package nor its caller may change it after a process was started from it.
 type Spec struct {
-	// Name is the component's, as in messages: "etcd".
+	// Name is the component's name in messages, such as "etcd".
 	Name string
-	// Path is the program's file.
+	// Path is the file of the program.
 	Path string
 	// Args are the arguments after the program's name.
 	Args []string
-	// Env is added to the environment of this process. Entries also tell this component's processes from others
-	// that were given the same PID later, so at least one should be unique to the cluster.
+	// Env is added to the environment of this process. The entries also distinguish the component's processes from
+	// others with the same PID, so at least one should be unique to the cluster.
 	Env []string
-	// Dir is the working directory; empty means this process's.
+	// Dir is the working directory. Default: that of this process.
 	Dir string
-	// LogFile receives the program's standard output and error; it is appended to.
+	// LogFile receives the program's standard output and error. Output is appended to it.
 	LogFile string
-	// Ready reports whether the component does its work; it is asked again until it returns nil. Nil: ready at once.
+	// Ready reports whether the component works. It is called repeatedly until it returns nil. Default: always ready.
 	Ready func(ctx context.Context) error `json:"-"`
-	// StopTimeout is how long Stop waits between SIGTERM and SIGKILL. Zero means one second.
+	// StopTimeout is the time between SIGTERM and SIGKILL in Stop. Default: one second.
 	StopTimeout time.Duration
 }
 
-// pollInterval is how often readiness, and the life of adopted processes, are checked.
+// pollInterval is the interval at which readiness, and the life of adopted processes, are checked.
 const pollInterval = 25 * time.Millisecond
 
-// Process is a component that was started. After Restart it stands for the new operating system process.
-// It is safe for concurrent use.
+// Process is a component that was started. After Restart, it represents the new operating system process. It is safe
+// for concurrent use.
 type Process struct {
 	spec Spec
 
@@ -52,14 +51,14 @@ type Process struct {
 	mu     sync.Mutex // guards the fields below
 	pid    int
 	began  time.Time
-	offset int64         // where this run's part of the log file starts
+	offset int64         // the start of this run's part of the log file
 	done   chan struct{} // closed when the operating system process has ended
-	exit   error         // how it ended; nil is status 0, or unknown for an adopted process
+	exit   error         // how it ended; nil for status 0, or if it is unknown for an adopted process
 	wanted bool          // Stop or Kill ended it
 }
 
-// Start starts the program and returns without waiting for it to be ready (see [Process.Ready]). The context bounds the
-// start, not the program's life. The program leads a session of its own, so terminal signals do not reach it.
+// Start starts the program and returns without waiting until it is ready (see [Process.Ready]). The context limits the
+// start, not the life of the program. The program has its own session, so it does not receive terminal signals.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	p := &Process{spec: spec}
 	if err := p.start(ctx); err != nil {
@@ -74,15 +73,15 @@ func (p *Process) start(ctx context.Context) error {
 	}
 	log, err := os.OpenFile(p.spec.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("start %s: open its log: %w", p.spec.Name, err)
+		return fmt.Errorf("start %s: open the log: %w", p.spec.Name, err)
 	}
 	defer log.Close()
 	info, err := log.Stat()
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.spec.Name, err)
 	}
-	// Not CommandContext: the program outlives the context. The file is handed over as it is, with no copying
-	// goroutine between, so the log stays complete when this process dies.
+	// CommandContext is not used because the program outlives the context. The program writes to the file directly,
+	// without a goroutine that copies, so the log is complete even if this process dies.
 	cmd := exec.Command(p.spec.Path, p.spec.Args...)
 	cmd.Env = append(os.Environ(), p.spec.Env...)
 	cmd.Dir = p.spec.Dir
@@ -106,8 +105,8 @@ func (p *Process) start(ctx context.Context) error {
 	return nil
 }
 
-// Adopt returns the process that an earlier program started from the same spec, or one that has ended if the PID is no
-// longer that process's.
+// Adopt returns the process that another program started from the same spec, or an ended one if the PID no longer
+// belongs to that process.
 func Adopt(spec Spec, pid int) *Process {
 	done := make(chan struct{})
 	p := &Process{spec: spec, pid: pid, began: time.Now(), done: done}
@@ -127,7 +126,7 @@ func Adopt(spec Spec, pid int) *Process {
 	return p
 }
 
-// alive reports whether pid is a live process with the spec's environment. Where there is no /proc, the PID alone decides.
+// alive reports whether pid is a running process with the spec's environment. Without /proc, it only checks the PID.
 func alive(spec Spec, pid int) bool {
 	if pid <= 0 || syscall.Kill(pid, 0) != nil {
 		return false
@@ -150,7 +149,7 @@ func alive(spec Spec, pid int) bool {
 	return len(environ) > 0
 }
 
-// Spec returns what the process is started from.
+// Spec returns the spec of the process.
 func (p *Process) Spec() Spec { return p.spec }
 
 // Name returns the component's name.
@@ -159,21 +158,21 @@ func (p *Process) Name() string { return p.spec.Name }
 // LogFile returns the path of the log.
 func (p *Process) LogFile() string { return p.spec.LogFile }
 
-// PID returns the process ID of the current, or else the last, run.
+// PID returns the process ID of the current run, or of the last one.
 func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pid
 }
 
-// Done is closed when the current run has ended. Restart begins a run with a channel of its own.
+// Done returns a channel that is closed when the current run has ended. Restart begins a run with a new channel.
 func (p *Process) Done() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.done
 }
 
-// Running reports whether the program runs; a paused one does.
+// Running reports whether the program is running. A paused program is.
 func (p *Process) Running() bool {
 	select {
 	case <-p.Done():
@@ -183,8 +182,8 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Wait waits until the current run has ended. It returns nil if Stop or Kill ended it, and else an error that says how it
-// ended, with the telling lines of its log.
+// Wait waits until the current run has ended. It returns nil if Stop or Kill ended it, and otherwise an error that says
+// how it ended, with the telling lines of its log.
 func (p *Process) Wait() error {
 	<-p.Done()
 	p.mu.Lock()
@@ -200,8 +199,8 @@ func (p *Process) Wait() error {
 	return fmt.Errorf("%s %s after %v%s", p.spec.Name, how, time.Since(began).Round(10*time.Millisecond), p.lines())
 }
 
-// Ready waits until the component is ready. When the process ends first, or the context does, the error carries the last
-// answer and the telling lines of the log.
+// Ready waits until the component is ready. If the process or the context ends first, the error includes that of the
+// last check, and the telling lines of the log.
 func (p *Process) Ready(ctx context.Context) error {
 	if p.spec.Ready == nil {
 		return nil
@@ -209,7 +208,7 @@ func (p *Process) Ready(ctx context.Context) error {
 	return p.Await(ctx, p.spec.Ready)
 }
 
-// Await is Ready with a check of the caller's: it is asked until it returns nil.
+// Await is Ready with another check, which is called until it returns nil.
 func (p *Process) Await(ctx context.Context, check func(context.Context) error) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -235,13 +234,13 @@ func (p *Process) Await(ctx context.Context, check func(context.Context) error) 
 func (p *Process) lines() string {
 	lines := p.TellingLines(8)
 	if len(lines) == 0 {
-		return "; its log is empty"
+		return "; the log is empty"
 	}
-	return "; its log says:\n\t" + strings.Join(lines, "\n\t")
+	return "; its log has:\n\t" + strings.Join(lines, "\n\t")
 }
 
-// Stop asks the program to end with SIGTERM, and kills it when it has not after StopTimeout or at the context's end.
-// Stopping what has ended is no error.
+// Stop ends the program with SIGTERM, and kills it if it has not ended after StopTimeout or when the context ends.
+// Stopping an ended program is not an error.
 func (p *Process) Stop(ctx context.Context) error {
 	p.change.Lock()
 	defer p.change.Unlock()
@@ -253,7 +252,7 @@ func (p *Process) stop(ctx context.Context) error {
 	if timeout == 0 {
 		timeout = time.Second
 	}
-	// A paused process does not see SIGTERM before it goes on.
+	// A paused process does not receive SIGTERM until it continues.
 	if err := errors.Join(p.signal(syscall.SIGTERM), p.signal(syscall.SIGCONT)); err != nil {
 		return err
 	}
@@ -277,7 +276,8 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Restart ends the current run, if there is one, starts the program again from the same spec and waits until it is ready.
+// Restart ends the current run if there is one, starts the program again from the same spec, and waits until it is
+// ready.
 func (p *Process) Restart(ctx context.Context) error {
 	p.change.Lock()
 	defer p.change.Unlock()
@@ -290,7 +290,7 @@ func (p *Process) Restart(ctx context.Context) error {
 	return p.Ready(ctx)
 }
 
-// signal sends to the whole process group; SIGTERM goes to the leader alone, who knows what to do with its children.
+// signal signals the whole process group; only SIGTERM is sent to the leader alone, which ends its children.
 func (p *Process) signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
-// script returns a spec that runs a shell script; $1 is the file it makes to say that it is ready.
+// script returns a spec that runs a shell script. The script creates the file $1 when it is ready.
 func script(t *testing.T, text string) process.Spec {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func start(t *testing.T, spec process.Spec) *process.Process {
 	return p
 }
 
-func TestAProcessIsReadyWhenItsCheckSaysSo(t *testing.T) {
+func TestProcessIsReadyWhenItsCheckSucceeds(t *testing.T) {
 	p := start(t, script(t, `echo hello; sleep 0.1; : >"$1"; exec sleep 100`))
 	if err := p.Ready(t.Context()); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestAProcessIsReadyWhenItsCheckSaysSo(t *testing.T) {
 	}
 }
 
-func TestReadySaysWhyAProcessEnded(t *testing.T) {
+func TestReadyReportsWhyAProcessEnded(t *testing.T) {
 	p := start(t, script(t, `echo starting; echo 'Error: unknown flag: --foo'; exit 3`))
 	err := p.Ready(t.Context())
 	if err == nil {
@@ -67,11 +67,11 @@ func TestReadySaysWhyAProcessEnded(t *testing.T) {
 		}
 	}
 	if strings.Contains(err.Error(), "starting") {
-		t.Errorf("Ready = %q, with a line that tells nothing", err)
+		t.Errorf("Ready = %q, with an irrelevant line", err)
 	}
 }
 
-func TestReadyGivesUpWithTheContextAndSaysWhatItWaitedFor(t *testing.T) {
+func TestReadyEndsWithTheContextAndReportsTheLastCheck(t *testing.T) {
 	p := start(t, script(t, `echo busy; exec sleep 100`))
 	cause := errors.New("out of patience")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, cause)
@@ -82,7 +82,7 @@ func TestReadyGivesUpWithTheContextAndSaysWhatItWaitedFor(t *testing.T) {
 	}
 }
 
-func TestStopAsksFirst(t *testing.T) {
+func TestStopSendsSIGTERMFirst(t *testing.T) {
 	p := start(t, script(t, `trap 'echo asked; exit 0' TERM; : >"$1"; while :; do sleep 0.01; done`))
 	if err := p.Ready(t.Context()); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestStopAsksFirst(t *testing.T) {
 	}
 }
 
-func TestStopKillsWhatDoesNotListen(t *testing.T) {
+func TestStopKillsAProgramThatIgnoresSIGTERM(t *testing.T) {
 	spec := script(t, `trap '' TERM; : >"$1"; while :; do sleep 0.01; done`)
 	spec.StopTimeout = 50 * time.Millisecond
 	p := start(t, spec)
@@ -137,7 +137,7 @@ func TestKillEndsChildrenToo(t *testing.T) {
 	select {
 	case <-orphan.Done():
 	case <-time.After(5 * time.Second):
-		t.Error("the child lives on")
+		t.Error("the child is still running")
 	}
 }
 
@@ -164,7 +164,7 @@ func TestRestartBeginsANewRun(t *testing.T) {
 	}
 }
 
-func TestAPausedProcessDoesNothingUntilItIsResumed(t *testing.T) {
+func TestPausedProcessDoesNothingUntilItIsResumed(t *testing.T) {
 	p := start(t, script(t, `: >"$1"; while :; do echo tick; sleep 0.01; done`))
 	if err := p.Ready(t.Context()); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestAPausedProcessDoesNothingUntilItIsResumed(t *testing.T) {
 	if err := p.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond) // for what was under way
+	time.Sleep(50 * time.Millisecond) // for writes that had already begun
 	before := size()
 	time.Sleep(100 * time.Millisecond)
 	if after := size(); after != before {
@@ -204,23 +204,23 @@ func TestAdoptFollowsAProcessThatIsStillTheSame(t *testing.T) {
 	}
 	adopted := process.Adopt(spec, p.PID())
 	if !adopted.Running() {
-		t.Fatal("an adopted process does not run")
+		t.Fatal("the adopted process is not running")
 	}
 	other := spec
 	other.Env = []string{"PROCESS_TEST=other"}
 	if process.Adopt(other, p.PID()).Running() {
-		t.Error("a process with another environment is taken for ours")
+		t.Error("a process with another environment was adopted")
 	}
 	if err := adopted.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	<-p.Done()
 	if process.Adopt(spec, p.PID()).Running() {
-		t.Error("a process that ended is adopted as running")
+		t.Error("an ended process was adopted as running")
 	}
 }
 
-func TestStartFailsForAProgramThatIsNotThere(t *testing.T) {
+func TestStartFailsForAMissingProgram(t *testing.T) {
 	spec := script(t, "")
 	spec.Path = "/does/not/exist"
 	if _, err := process.Start(t.Context(), spec); !errors.Is(err, os.ErrNotExist) {

@@ -1,9 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command keeper cleans up after a cluster whose owner died. It reads commands, one a line, from its standard input,
-// which its owner holds open; when that ends, however the owner ended, the keeper kills every process of the cluster and
-// removes what it was told to remove. The commands:
+// Command keeper cleans up after a cluster whose owner has ended. It reads commands, one per line, from its standard
+// input, which the owner holds open. When the input ends, the keeper kills every process of the cluster and removes its
+// files. The commands:
 //
 //	group PGID   kill this process group
 //	mark ENTRY   kill every process with this entry in its environment (where there is /proc)
@@ -11,7 +11,7 @@
 //	remove DIR   remove this directory
 //	release      forget everything and end: the cluster may outlive its owner
 //
-// It uses nothing but the standard library, and is built from this one file.
+// It uses only the standard library, and is built from this one file.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// cluster is what the keeper was told.
+// cluster is the result of the commands.
 type cluster struct {
 	groups []int
 	marks  []string
@@ -43,7 +43,7 @@ type cluster struct {
 	dirs   []string
 }
 
-// read follows the owner's commands until the owner is gone or releases the cluster.
+// read reads the owner's commands until the owner ends or releases the cluster.
 func read(in io.Reader) (kept cluster, released bool) {
 	for scanner := bufio.NewScanner(in); scanner.Scan(); {
 		verb, argument, _ := strings.Cut(scanner.Text(), " ")
@@ -65,14 +65,14 @@ func read(in io.Reader) (kept cluster, released bool) {
 	return kept, false
 }
 
-// end is best effort throughout: nobody is left to hear of an error.
+// end ignores all errors: there is no one to report them to.
 func (c cluster) end() {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		for _, pgid := range c.groups {
 			_ = syscall.Kill(-pgid, syscall.SIGKILL)
 		}
 	}
-	// A dying process may just have started another: look again until there is none.
+	// A dying process may have started another one: repeat until there are none.
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		pids := marked(c.marks)
 		if len(pids) == 0 {
@@ -90,7 +90,7 @@ func (c cluster) end() {
 	}
 }
 
-// marked returns the live processes that have one of the entries in their environment.
+// marked returns the running processes that have one of the entries in their environment.
 func marked(entries []string) []int {
 	var pids []int
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -110,7 +110,7 @@ func marked(entries []string) []int {
 	return pids
 }
 
-// remove tries again for a while: what was killed may not be all gone yet.
+// remove retries for a while: killed processes may not have ended yet.
 func remove(dir string) {
 	for range 50 {
 		if os.RemoveAll(dir) == nil {
