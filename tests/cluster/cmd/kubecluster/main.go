@@ -24,20 +24,20 @@ import (
 const usage = `kubecluster runs a real Kubernetes on this machine, built from Go modules.
 
   kubecluster up [--node] [--kubeconfig FILE] [--kubernetes-version VERSION]
-                         start a cluster that stays up; the first time, build it (minutes)
-  kubecluster status     say whether it is up, component by component
+                         start a cluster that stays up; the first time, build it, which takes minutes
+  kubecluster status     print the state of each component
   kubecluster logs COMPONENT [--follow]
-                         print what a component has logged
+                         print the log of a component
   kubecluster down       stop the cluster and remove its files
 
 Flags of all commands:
-  --name NAME            which cluster, if there are several (default "default")
-  --cache DIR            where programs and clusters are kept (default $KUBECLUSTER_CACHE, else .cache/kubecluster
+  --name NAME            the name of the cluster (default "default")
+  --cache DIR            the directory of programs and clusters (default $KUBECLUSTER_CACHE, or .cache/kubecluster
                          beside the nearest go.work or go.mod)
 
 Flags of up:
-  --node                 add a node that runs containers (needs root; without what else it needs, it says so)
-  --kubeconfig FILE      write the kubeconfig to this file too, unless that is somebody else's
+  --node                 add a node that runs containers; needs root, and reports what else is missing
+  --kubeconfig FILE      also write the kubeconfig to this file, unless another program wrote it
   --kubernetes-version VERSION
                          a released version (default ` + cluster.DefaultKubernetesVersion + `)
   --api-port PORT        the API server's port (default: a free one)

@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// maxNodes is how many nodes can be on one machine.
+// maxNodes is the maximum number of nodes on one machine.
 const maxNodes = 256
 
-// claimBridge makes a bridge for the node and fills in its name and its addresses. The number of the first name that is
-// free chooses the subnet too, so the kernel, which makes no two interfaces of one name, keeps nodes apart.
+// claimBridge creates a bridge for the node and sets its name and addresses in the plan. The first unused name also
+// determines the subnet. The kernel never creates two interfaces with the same name, so nodes do not conflict.
 func claimBridge(plan *layout) error {
 	taken, err := machinePrefixes()
 	if err != nil {
@@ -36,12 +36,12 @@ func claimBridge(plan *layout) error {
 		if err != nil {
 			return err
 		}
-		// The alias tells cleanup whose bridge it is.
+		// The alias records the owner of the bridge for cleanup.
 		if err := os.WriteFile(filepath.Join("/sys/class/net", name, "ifalias"), []byte(plan.Dir), 0o644); err != nil {
 			return errors.Join(err, deleteBridge(name))
 		}
 		plan.Bridge, plan.Subnet, plan.Gateway = name, subnet.String(), subnet.Addr().Next().String()
-		// The first pod would bring it otherwise, but not to a bridge that has been given another one before.
+		// The first pod would also add the address, but only to a bridge without an address.
 		address := fmt.Sprintf("%s/%d", plan.Gateway, subnet.Bits())
 		if err := ip("address", "add", address, "dev", name); err != nil {
 			return errors.Join(err, deleteBridge(name))
@@ -55,7 +55,7 @@ func nodeSubnet(number int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 213, byte(number), 0}), 24)
 }
 
-// machinePrefixes returns the networks that this machine has an address in.
+// machinePrefixes returns the networks in which this machine has an address.
 func machinePrefixes() ([]netip.Prefix, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -76,7 +76,7 @@ func overlaps(subnet netip.Prefix, taken []netip.Prefix) bool {
 
 func deleteBridge(name string) error { return ip("link", "delete", name) }
 
-// ip runs the program of that name. The error is os.ErrExist if that was its reason.
+// ip runs the ip program. The error is os.ErrExist if the object already exists.
 func ip(args ...string) error {
 	message, err := run("ip", args...)
 	if err == nil {

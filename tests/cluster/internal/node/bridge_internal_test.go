@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestASubnetIsTakenWhenTheMachineHasAnAddressInIt(t *testing.T) {
+func TestSubnetIsInUseWhenTheMachineHasAnAddressInIt(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		taken []string
@@ -17,8 +17,8 @@ func TestASubnetIsTakenWhenTheMachineHasAnAddressInIt(t *testing.T) {
 		{name: "no address"},
 		{name: "another node's", taken: []string{"127.0.0.1/8", "10.213.6.1/24", "fe80::1/64"}},
 		{name: "its own", taken: []string{"10.213.7.1/24"}, want: true},
-		{name: "one of a larger network around it", taken: []string{"192.168.0.2/24", "10.1.2.3/8"}, want: true},
-		{name: "a single one within it", taken: []string{"10.213.7.200/32"}, want: true},
+		{name: "an address in a larger network around it", taken: []string{"192.168.0.2/24", "10.1.2.3/8"}, want: true},
+		{name: "a single address within it", taken: []string{"10.213.7.200/32"}, want: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var taken []netip.Prefix

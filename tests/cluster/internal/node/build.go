@@ -15,7 +15,7 @@ import (
 //go:embed _programs
 var programs embed.FS
 
-// Binaries is what a node is built from.
+// Binaries are the built programs of a node.
 type Binaries struct {
 	// Dir is the directory with containerd, containerd-shim-runc-v2, ctr and the CNI plugins bridge and host-local.
 	Dir string
@@ -23,7 +23,7 @@ type Binaries struct {
 	Image string
 }
 
-// Build builds what the cache does not have. progress, which may be nil, receives a line now and then.
+// Build builds what the cache does not have. progress receives a line from time to time, and may be nil.
 func Build(ctx context.Context, cacheDir string, progress func(msg string)) (Binaries, error) {
 	image, err := testimage.Build(ctx, cacheDir, progress)
 	if err != nil {
@@ -47,7 +47,7 @@ func Build(ctx context.Context, cacheDir string, progress func(msg string)) (Bin
 			plugins + "/main/bridge", plugins + "/ipam/host-local",
 		},
 		LDFlags: "-X " + containerd + "/version.Version=2.4.2",
-		Tags:    "no_btrfs,no_devmapper,no_tracing,no_zfs", // which a node does without
+		Tags:    "no_btrfs,no_devmapper,no_tracing,no_zfs", // features that a node does not need
 	}, cacheDir, progress)
 	return Binaries{Dir: dir, Image: image}, err
 }

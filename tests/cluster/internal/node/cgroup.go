@@ -22,8 +22,8 @@ func cgroupName(dir string) string {
 	return "kube-go-" + hex.EncodeToString(hash[:6])
 }
 
-// cgroupHierarchies returns where this machine's control group hierarchies are mounted: the unified one first if there is
-// one, which tracks processes without accounting for them where version 1 does that.
+// cgroupHierarchies returns the mount points of this machine's control group hierarchies. A unified hierarchy is the
+// first: beside version 1, it tracks processes without accounting for them.
 func cgroupHierarchies() ([]string, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -57,7 +57,7 @@ func hierarchies(mounts []mount) ([]string, error) {
 // mount is a line of a mountinfo file.
 type mount struct{ point, fsType string }
 
-// parseMounts reads a mountinfo file, which proc(5) describes.
+// parseMounts parses a mountinfo file, see proc(5).
 func parseMounts(r io.Reader) ([]mount, error) {
 	var mounts []mount
 	scanner := bufio.NewScanner(r)
@@ -72,8 +72,8 @@ func parseMounts(r io.Reader) ([]mount, error) {
 	return mounts, scanner.Err()
 }
 
-// makeCgroups makes the node's control group in each hierarchy, because a kubelet insists on finding its root, and the one
-// for the daemons.
+// makeCgroups creates the node's control group in each hierarchy, because a kubelet requires that its root exists, and
+// the group for the daemons.
 func makeCgroups(hierarchies []string, plan layout) error {
 	if err := passControllers(hierarchies); err != nil {
 		return err
@@ -86,8 +86,8 @@ func makeCgroups(hierarchies []string, plan layout) error {
 	return nil
 }
 
-// passControllers makes the top of a unified hierarchy hand its controllers down, as far as a kubelet wants them. Version 1
-// has no such switch, nor has a unified hierarchy beside it controllers that are wanted.
+// passControllers enables, at the top of a unified hierarchy, the controllers that a kubelet needs for the groups
+// below. Version 1 has no such setting, and a unified hierarchy beside it has none of these controllers.
 func passControllers(hierarchies []string) error {
 	if len(hierarchies) > 1 {
 		return nil

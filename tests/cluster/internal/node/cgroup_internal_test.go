@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestHierarchiesAreFoundWhereTheyAreMounted(t *testing.T) {
+func TestHierarchiesAreFoundAtTheirMountPoints(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		in      string
@@ -20,7 +20,7 @@ func TestHierarchiesAreFoundWhereTheyAreMounted(t *testing.T) {
 		wantErr string
 	}{
 		{
-			name: "version 2 alone",
+			name: "only version 2",
 			in: `24 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate
 `,
@@ -35,7 +35,7 @@ func TestHierarchiesAreFoundWhereTheyAreMounted(t *testing.T) {
 			want: []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/memory"},
 		},
 		{
-			name: "version 1 alone",
+			name: "only version 1",
 			in:   "31 30 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
 			want: []string{"/sys/fs/cgroup/cpu"},
 		},
@@ -45,7 +45,7 @@ func TestHierarchiesAreFoundWhereTheyAreMounted(t *testing.T) {
 			wantErr: "no control groups are mounted",
 		},
 		{
-			name:    "what is no mountinfo",
+			name:    "an invalid mountinfo",
 			in:      "24 1\n",
 			wantErr: `cannot read "24 1"`,
 		},
@@ -67,11 +67,11 @@ func TestHierarchiesAreFoundWhereTheyAreMounted(t *testing.T) {
 func TestNodesInDifferentFoldersHaveDifferentControlGroups(t *testing.T) {
 	a, b := cgroupName("/tmp/a"), cgroupName("/tmp/b")
 	if a == b || a != cgroupName("/tmp/a") {
-		t.Errorf("cgroupName() = %s and %s, want two names that stay", a, b)
+		t.Errorf("cgroupName() = %s and %s, want two different, stable names", a, b)
 	}
 }
 
-func TestAUnifiedHierarchyHandsDownWhatAKubeletWants(t *testing.T) {
+func TestUnifiedHierarchyEnablesTheControllersOfAKubelet(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files map[string]string
@@ -124,7 +124,7 @@ func TestAUnifiedHierarchyHandsDownWhatAKubeletWants(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(got) != test.want {
-				t.Errorf("it turns on %q, want %q", got, test.want)
+				t.Errorf("enabled controllers %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// Packages are the Debian packages that a node needs beside what Debian always has. deps.sh installs them.
+// Packages are the Debian packages that a node needs besides the essential ones. deps.sh installs them.
 const Packages = "iproute2 mount runc util-linux"
 
-// Check returns an error that names everything this machine lacks to run a node, and what to do about it. It changes
+// Check returns an error with everything that this machine lacks to run a node, and with how to install it. It changes
 // nothing.
 func Check() error {
 	if runtime.GOOS != "linux" {
@@ -29,7 +29,7 @@ func Check() error {
 		return errors.New("a node needs root: run this as root, as with sudo, or do without a node")
 	}
 	if missing := missingPrograms(exec.LookPath); len(missing) > 0 {
-		return fmt.Errorf("a node needs programs that are missing: %s; on Debian and its relatives `make node-deps` installs them "+
+		return fmt.Errorf("a node needs programs that are missing: %s; on Debian and its derivatives `make node-deps` installs them "+
 			"(the packages %s), elsewhere install the packages that have them", strings.Join(missing, ", "), Packages)
 	}
 	return errors.Join(checkRunc(), checkCgroups(), checkKernel())
@@ -45,7 +45,7 @@ func missingPrograms(look func(string) (string, error)) []string {
 	return missing
 }
 
-// run runs a program that takes no time to speak of, and returns what it says.
+// run runs a short program, and returns its output.
 func run(program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -53,11 +53,11 @@ func run(program string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// checkRunc looks for seccomp, without which containerd makes no pods.
+// checkRunc checks that runc supports seccomp, which containerd requires.
 func checkRunc() error {
 	said, err := run("runc", "--version")
 	if err != nil {
-		return fmt.Errorf("a node needs runc, which does not run: %w: %s", err, said)
+		return fmt.Errorf("a node needs runc, which does not work: %w: %s", err, said)
 	}
 	if !strings.Contains(said, "libseccomp") {
 		return errors.New("a node needs a runc that was built with seccomp: use the one of your distribution")
@@ -72,7 +72,7 @@ func checkCgroups() error {
 	}
 	var have []string
 	for _, hierarchy := range all {
-		// Of version 2: the file lists the controllers. Of version 1: the folder is named after them.
+		// Version 2: the file lists the controllers. Version 1: the folder is named after them.
 		if controllers, err := os.ReadFile(filepath.Join(hierarchy, "cgroup.controllers")); err == nil {
 			have = append(have, strings.Fields(string(controllers))...)
 			continue
@@ -92,17 +92,17 @@ func checkCgroups() error {
 	return nil
 }
 
-// controllers are those that a kubelet insists on.
+// controllers are the controllers that a kubelet requires.
 func controllers() []string { return []string{"cpu", "cpuset", "memory", "pids"} }
 
-// checkKernel tries what containers are made of in namespaces that are gone at once.
+// checkKernel creates what containers need in temporary namespaces.
 func checkKernel() error {
 	script, err := scripts.ReadFile("scripts/probe")
 	if err != nil {
 		return err
 	}
 	if said, err := run("unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", string(script)); err != nil {
-		return fmt.Errorf("a node needs a kernel that lets root do this: %s", said)
+		return fmt.Errorf("a node needs a kernel that allows root to do this: %s", said)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestEveryMissingProgramIsNamed(t *testing.T) {
 	}
 }
 
-func TestTheScriptInstallsThePackagesThatAreNamed(t *testing.T) {
+func TestScriptInstallsThePackagesOfTheError(t *testing.T) {
 	script, err := os.ReadFile("deps.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestTheScriptInstallsThePackagesThatAreNamed(t *testing.T) {
 	}
 }
 
-func TestAPathThatANodeWouldNotSeeIsRefused(t *testing.T) {
+func TestPathThatIsHiddenInANodeIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink("/var/lib/dpkg", link); err != nil {
@@ -45,20 +45,20 @@ func TestAPathThatANodeWouldNotSeeIsRefused(t *testing.T) {
 		name, path, wantErr string
 	}{
 		{name: "a folder", path: dir},
-		{name: "one that is not there yet", path: filepath.Join(dir, "new")},
-		{name: "one below /run", path: "/run/user/0/x", wantErr: "a node has a /run of its own"},
-		{name: "one below /var/lib", path: "/var/lib/x", wantErr: "a node has a /var/lib of its own"},
-		{name: "one that only begins alike", path: "/running"},
+		{name: "a missing path", path: filepath.Join(dir, "new")},
+		{name: "a path below /run", path: "/run/user/0/x", wantErr: "a node has its own /run"},
+		{name: "a path below /var/lib", path: "/var/lib/x", wantErr: "a node has its own /var/lib"},
+		{name: "a path with the same prefix", path: "/running"},
 		{name: "a relative path", path: "x", wantErr: "not an absolute path"},
 	} {
 		t.Run(test.name, func(t *testing.T) { wantError(t, visible(dir, test.path), test.wantErr) })
 	}
 	if _, err := os.Stat("/var/lib/dpkg"); err == nil { // on Debian and its relatives
-		wantError(t, visible(link), "a node has a /var/lib of its own")
+		wantError(t, visible(link), "a node has its own /var/lib")
 	}
 }
 
-// wantError checks that the error contains the text, or that there is none when the text is empty.
+// wantError checks that the error contains the text, or that it is nil if the text is empty.
 func wantError(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -20,8 +20,8 @@ var configs embed.FS
 //go:embed scripts
 var scripts embed.FS
 
-// sysctls are the kernel's parameters that a node writes, with what it finds there. A node gets files instead, so the
-// machine's parameters stay as they are: pods reach each other and the machine without forwarding.
+// sysctls are the kernel parameters that a node writes, and the values that it reads. A node gets files in their place,
+// so the machine's parameters do not change: pods reach each other and the machine without forwarding.
 func sysctls() map[string]string {
 	return map[string]string{
 		"kernel.keys.root_maxbytes": "25000000",
@@ -34,7 +34,7 @@ func sysctls() map[string]string {
 	}
 }
 
-// write writes the node's files: scripts, configurations, and the folders it has to itself.
+// write writes the node's files: scripts, configurations, and its private folders.
 func (l layout) write() error {
 	files := map[string]string{
 		"run/kube-go-node": l.Dir + "\n",
@@ -92,7 +92,7 @@ func writeFile(path, text string, mode os.FileMode) error {
 	return os.WriteFile(path, []byte(text), mode)
 }
 
-// render fills one of the templates in config.
+// render executes one of the templates in config.
 func (l layout) render(name string) (string, error) {
 	functions := template.FuncMap{
 		"quote": quote,
@@ -110,11 +110,11 @@ func (l layout) render(name string) (string, error) {
 	return b.String(), nil
 }
 
-// quote quotes for JSON, which TOML and YAML understand too.
+// quote quotes a string for JSON, which is also valid in TOML and YAML.
 func quote(s string) (string, error) {
 	quoted, err := json.Marshal(s)
 	return string(quoted), err
 }
 
-// shell quotes for a shell.
+// shell quotes a string for a shell.
 func shell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// example is a layout with something in each field.
+// example is a layout with a value in each field.
 func example(dir string) layout {
 	plan := newLayout(dir, Binaries{Dir: "/cache/containerd", Image: "/cache/image.tar"}, Input{
 		Name:         "node-1",
@@ -33,7 +33,7 @@ func example(dir string) layout {
 	return plan
 }
 
-func TestTheConfigurationsAreAsRecorded(t *testing.T) {
+func TestConfigurationsAreAsRecorded(t *testing.T) {
 	for _, name := range []string{"containerd.toml", "kubelet.yaml", "bridge.conflist", "env"} {
 		t.Run(name, func(t *testing.T) {
 			got, err := example("/cluster/node").render(name)
@@ -57,7 +57,7 @@ func TestTheConfigurationsAreAsRecorded(t *testing.T) {
 	}
 }
 
-func TestTheNetworkConfigurationIsJSON(t *testing.T) {
+func TestNetworkConfigurationIsJSON(t *testing.T) {
 	text, err := example(`/a "strange" folder`).render("bridge.conflist")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestTheNetworkConfigurationIsJSON(t *testing.T) {
 	}
 }
 
-func TestAShellReadsTheEnvironmentAsItWasWritten(t *testing.T) {
+func TestShellReadsTheEnvironmentUnchanged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), `a $strange "folder" that's called `+"`node`")
 	if err := example(dir).write(); err != nil {
 		t.Fatal(err)
@@ -110,12 +110,12 @@ func TestEveryFileOfANodeIsWritten(t *testing.T) {
 	}
 	for _, folder := range privateFolders() {
 		if info, err := os.Stat(filepath.Join(dir, folder)); err != nil || !info.IsDir() {
-			t.Errorf("the node's own %s is no folder: %v", folder, err)
+			t.Errorf("the node's %s is not a folder: %v", folder, err)
 		}
 	}
 }
 
-func TestTheHolderGivesTheNodeTheFoldersThatAreCalledItsOwn(t *testing.T) {
+func TestHolderMountsThePrivateFolders(t *testing.T) {
 	script, err := scripts.ReadFile("scripts/hold")
 	if err != nil {
 		t.Fatal(err)

@@ -2,13 +2,13 @@
 # Copyright The kube authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what a node needs and Debian does not always have. Run it as root.
+# Installs the packages that a node needs and that Debian may lack. Run it as root.
 set -eu
 
 packages="iproute2 mount runc util-linux"
 
 if ! command -v apt-get >/dev/null; then
-	echo "this is not Debian or a relative: install what provides ip, mount, nsenter, runc and unshare" >&2
+	echo "this is not Debian or a derivative: install the packages with ip, mount, nsenter, runc and unshare" >&2
 	exit 1
 fi
 if [ "$(id -u)" != 0 ]; then

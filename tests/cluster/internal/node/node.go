@@ -1,12 +1,12 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package node runs a Kubernetes node on this machine, beside others if need be: containerd, a kubelet and a bridge
-// network, with real containers in it. It needs root and Linux; [Check] says what is missing.
+// Package node runs a Kubernetes node on this machine, possibly beside others: containerd, a kubelet and a bridge
+// network, with real containers. It needs root and Linux; [Check] reports missing requirements.
 //
-// A node has a mount namespace of its own, in which /run, /var/lib and /var/log are folders of the node's directory, and
-// a control group of its own, in which all of its processes are. So nodes share nothing but the kernel, and the end of
-// the processes is the end of the mounts, the network namespaces and the containers.
+// A node has its own mount namespace, in which /run, /var/lib and /var/log are folders of the node's directory, and its
+// own control group with all of its processes. So nodes share only the kernel, and when the processes end, so do the
+// mounts, the network namespaces and the containers.
 package node
 
 import (
@@ -25,35 +25,35 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/testimage"
 )
 
-// Input is what a node has to know about its cluster.
+// Input is the information about its cluster that a node needs.
 type Input struct {
 	// Name is the Node's name.
 	Name string
-	// Kubelet is the program to run as the kubelet, followed by the arguments that come before the flags.
+	// Kubelet is the program of the kubelet, followed by the arguments that precede the flags.
 	Kubelet []string
-	// Kubeconfig is the file with which the kubelet reaches the API server; its user is system:node:NAME in the group
+	// Kubeconfig is the file with which the kubelet reaches the API server. Its user is system:node:NAME in the group
 	// system:nodes.
 	Kubeconfig string
-	// ClientCAFile has the certificate authority of the kubelet's callers.
+	// ClientCAFile is the certificate authority of the kubelet's clients.
 	ClientCAFile string
 	// CertFile and KeyFile are the kubelet's serving certificate, for 127.0.0.1.
 	CertFile, KeyFile string
-	// Port is where the kubelet serves on 127.0.0.1, and HealthzPort where it tells its health. Zero means a free one.
+	// Port is the kubelet's port on 127.0.0.1, and HealthzPort that of its health check. Zero means a free port.
 	Port, HealthzPort int
-	// LogDir is where the programs' logs go; the default is the node's directory.
+	// LogDir is the directory of the programs' logs. Default: the node's directory.
 	LogDir string
 	// Env is added to the environment of the node's programs.
 	Env []string
 }
 
-// Node is a node that was prepared. It is safe for concurrent use.
+// Node is a prepared node. It is safe for concurrent use.
 type Node struct {
 	dir string
 	bin Binaries
 	in  Input
 }
 
-// layout is everything that a node's files are rendered from.
+// layout is the data from which a node's files are rendered.
 type layout struct {
 	Input
 	Dir             string
@@ -66,8 +66,8 @@ type layout struct {
 	DaemonCgroup    string
 }
 
-// Prepare makes a node's control groups, bridge and files; dir is an absolute path, to be the node's alone. [Node.Cleanup]
-// undoes it. What runs when is then said by [Node.Specs].
+// Prepare creates a node's control groups, bridge and files. dir is an absolute path that only this node uses.
+// [Node.Cleanup] undoes it. [Node.Specs] returns the processes to start.
 func Prepare(dir string, bin Binaries, in Input) (*Node, error) {
 	n := &Node{dir: dir, bin: bin, in: in}
 	if err := n.prepare(); err != nil {
@@ -77,7 +77,7 @@ func Prepare(dir string, bin Binaries, in Input) (*Node, error) {
 }
 
 func (n *Node) prepare() error {
-	if err := n.Cleanup(); err != nil { // of what an earlier node may have left
+	if err := n.Cleanup(); err != nil { // an earlier node may have left files
 		return err
 	}
 	in := &n.in
@@ -114,7 +114,7 @@ func newLayout(dir string, bin Binaries, in Input, hierarchies []string) layout 
 	return plan
 }
 
-// visible returns an error if one of the paths is hidden from the node by its own folders.
+// visible returns an error if the node's private folders hide one of the paths.
 func visible(paths ...string) error {
 	for _, path := range paths {
 		if !filepath.IsAbs(path) {
@@ -126,7 +126,7 @@ func visible(paths ...string) error {
 		}
 		for _, folder := range privateFolders() {
 			if within(folder, path) || within(folder, resolved) {
-				return fmt.Errorf("%s: a node has a %s of its own and would not see this one; use another folder", path, folder)
+				return fmt.Errorf("%s: a node has its own %s and can't see this path; use another folder", path, folder)
 			}
 		}
 	}
@@ -135,10 +135,10 @@ func visible(paths ...string) error {
 
 func within(folder, path string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
 
-// privateFolders are those that scripts/hold gives to the node.
+// privateFolders are the folders that scripts/hold mounts for the node.
 func privateFolders() []string { return []string{"/run", "/var/lib", "/var/log"} }
 
-// choosePorts replaces zeros by ports that nobody listens on.
+// choosePorts replaces zeros by free ports.
 func choosePorts(ports ...*int) error {
 	var config net.ListenConfig
 	for _, port := range ports {
@@ -146,13 +146,13 @@ func choosePorts(ports ...*int) error {
 		if err != nil {
 			return err
 		}
-		defer listener.Close() // at the end, so that they differ
+		defer listener.Close() // at the end, so that the ports differ
 		*port = listener.Addr().(*net.TCPAddr).Port
 	}
 	return nil
 }
 
-// Specs returns the node's processes in the order in which they start, each when the one before is ready: the holder
+// Specs returns the node's processes in the order in which they start, each when the previous one is ready: the holder
 // of its mount namespace, then containerd, which is ready once it has the test image, then the kubelet.
 func (n *Node) Specs() []process.Spec {
 	enter := filepath.Join(n.dir, "enter")
@@ -181,7 +181,7 @@ func (n *Node) spec(name string, ready func(context.Context) error, command ...s
 	}
 }
 
-// held reports whether the holder has made the mount namespace.
+// held reports whether the holder has created the mount namespace.
 func (n *Node) held(context.Context) error {
 	pid, err := os.ReadFile(filepath.Join(n.dir, "pid"))
 	if err != nil {
@@ -227,15 +227,14 @@ func (n *Node) healthy(ctx context.Context) error {
 	return nil
 }
 
-// Cleanup kills what is left of the node and removes its mounts, control groups and bridge. It may be called at any time
-// and again.
+// Cleanup kills the remaining processes of the node, and removes its mounts, control groups and bridge. It may be
+// called at any time, and more than once.
 func (n *Node) Cleanup() error { return CleanupDir(n.dir) }
 
-// CleanupProgram returns the path of a program that does what [CleanupDir] does, in a process that has nothing but the
-// directory.
+// CleanupProgram returns the path of a program that does the same as [CleanupDir], and needs only the directory.
 func CleanupProgram(dir string) string { return filepath.Join(dir, "cleanup") }
 
-// CleanupDir is [Node.Cleanup] for a node that another process prepared. The files in dir stay.
+// CleanupDir is [Node.Cleanup] for a node that another process prepared. The files in dir remain.
 func CleanupDir(dir string) error {
 	program := CleanupProgram(dir)
 	if _, err := os.Stat(program); errors.Is(err, os.ErrNotExist) {

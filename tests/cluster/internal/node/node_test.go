@@ -21,8 +21,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
-// requireNode skips a test on a machine that can run no node, or fails it where KUBECLUSTER_NODE=1 says that this must not
-// happen.
+// requireNode skips a test on a machine that can't run a node. With KUBECLUSTER_NODE=1, it fails the test instead.
 func requireNode(t *testing.T) {
 	t.Helper()
 	err := node.Check()
@@ -35,7 +34,7 @@ func requireNode(t *testing.T) {
 	}
 }
 
-// someBinaries and someInput are for a node that has no cluster, and no programs of its own.
+// someBinaries and someInput are for a node without a cluster and without programs.
 func someBinaries() node.Binaries { return node.Binaries{Dir: "/bin", Image: "/bin/true"} }
 
 func someInput() node.Input {
@@ -59,7 +58,7 @@ func prepare(t *testing.T, dir string) *node.Node {
 	return n
 }
 
-// hold starts the holder of the node's namespace, which is enough to have processes and mounts.
+// hold starts the holder of the node's namespace, which is sufficient for processes and mounts.
 func hold(t *testing.T, n *node.Node) *process.Process {
 	t.Helper()
 	holder, err := process.Start(t.Context(), n.Specs()[0])
@@ -74,7 +73,7 @@ func hold(t *testing.T, n *node.Node) *process.Process {
 	return holder
 }
 
-// enter runs a command inside the node and returns what it prints.
+// enter runs a command inside the node and returns its output.
 func enter(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "enter"), command...).CombinedOutput()
@@ -92,10 +91,10 @@ func TestTwoNodesShareNothing(t *testing.T) {
 	enter(t, first, "sh", "-c", "echo mine >/run/file && mkdir /var/lib/mine && mount -t tmpfs none /var/lib/mine")
 	for _, path := range []string{"/run/file", "/var/lib/mine"} {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s of a node is the machine's too: %v", path, err)
+			t.Errorf("%s of a node exists on the machine, too: %v", path, err)
 		}
 		if out := enter(t, second, "sh", "-c", "ls -d "+path+" 2>&1 || true"); !strings.Contains(out, "No such file") {
-			t.Errorf("%s of a node is another's too: %s", path, out)
+			t.Errorf("%s of a node exists in another node, too: %s", path, out)
 		}
 	}
 	a, b := settings(t, first), settings(t, second)
@@ -106,7 +105,7 @@ func TestTwoNodesShareNothing(t *testing.T) {
 	}
 }
 
-// settings returns what the file of that name says.
+// settings returns the content of the file.
 func settings(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "env"))
@@ -122,7 +121,7 @@ func settings(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func TestTheMachinesParametersStayWhenANodeSetsThem(t *testing.T) {
+func TestNodeDoesNotChangeTheMachinesParameters(t *testing.T) {
 	requireNode(t)
 	const parameter = "/proc/sys/net/ipv4/ip_forward"
 	before, err := os.ReadFile(parameter)
@@ -143,14 +142,14 @@ func TestTheMachinesParametersStayWhenANodeSetsThem(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftAfterCleanup(t *testing.T) {
+func TestCleanupRemovesEverythingOfANode(t *testing.T) {
 	requireNode(t)
 	for _, test := range []struct {
 		name    string
 		cleanup func(n *node.Node, dir string) error
 	}{
-		{"by who prepared the node", func(n *node.Node, _ string) error { return n.Cleanup() }},
-		{"by who has nothing but its directory", func(_ *node.Node, dir string) error { return node.CleanupDir(dir) }},
+		{"by the process that prepared the node", func(n *node.Node, _ string) error { return n.Cleanup() }},
+		{"by a process that has only its directory", func(_ *node.Node, dir string) error { return node.CleanupDir(dir) }},
 		{"by a program", func(_ *node.Node, dir string) error {
 			return exec.CommandContext(t.Context(), node.CleanupProgram(dir)).Run()
 		}},
@@ -159,7 +158,7 @@ func TestNothingIsLeftAfterCleanup(t *testing.T) {
 			dir := t.TempDir()
 			n := prepare(t, dir)
 			holder := hold(t, n)
-			// A process that has left its parents, as containers do, and a network like a pod's.
+			// A process that has left its parents, like those of containers, and a network like that of a pod.
 			enter(t, dir, "sh", "-c", "setsid sleep 1h >/dev/null 2>&1 & ip link set "+settings(t, dir)["NODE_BRIDGE"]+" up")
 			for range 2 {
 				if err := test.cleanup(n, dir); err != nil {
@@ -169,22 +168,22 @@ func TestNothingIsLeftAfterCleanup(t *testing.T) {
 			}
 			<-holder.Done()
 			if _, err := os.Stat(filepath.Join(dir, "kubelet.yaml")); err != nil {
-				t.Errorf("the node's files are not kept: %v", err)
+				t.Errorf("the node's files do not remain: %v", err)
 			}
 		})
 	}
 }
 
-// noTrace checks that the kernel has nothing of the node with these settings.
+// noTrace checks that the kernel has no objects of the node with these settings.
 func noTrace(t *testing.T, dir string, known map[string]string) {
 	t.Helper()
 	for cgroup := range strings.FieldsSeq(known["NODE_CGROUPS"]) {
 		if _, err := os.Stat(cgroup); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the control group %s is left: %v", cgroup, err)
+			t.Errorf("the control group %s remains: %v", cgroup, err)
 		}
 	}
 	if left := bridges(t, dir); len(left) > 0 {
-		t.Errorf("the bridges %v are left", left)
+		t.Errorf("the bridges %v remain", left)
 	}
 	mounts, err := filepath.Glob("/proc/[0-9]*/mountinfo")
 	if err != nil {
@@ -197,32 +196,33 @@ func noTrace(t *testing.T, dir string, known map[string]string) {
 	}
 }
 
-func TestANodeIsPreparedWhereAnEarlierOneWasLeft(t *testing.T) {
+func TestPrepareReplacesAnEarlierNode(t *testing.T) {
 	requireNode(t)
 	dir := t.TempDir()
 	earlier := hold(t, prepare(t, dir))
 	hold(t, prepare(t, dir))
 	<-earlier.Done()
 	if diff := cmp.Diff([]string{settings(t, dir)["NODE_BRIDGE"]}, bridges(t, dir)); diff != "" {
-		t.Errorf("bridges of the node (-known +there):\n%s", diff)
+		t.Errorf("bridges of the node (-want +got):\n%s", diff)
 	}
 }
 
-func TestAFailedPreparationLeavesNothing(t *testing.T) {
+func TestFailedPrepareRemovesEverything(t *testing.T) {
 	requireNode(t)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "cni"), nil, 0o600); err != nil { // which is to be a folder
+	if err := os.WriteFile(filepath.Join(dir, "cni"), nil, 0o600); err != nil { // which should be a folder
 		t.Fatal(err)
 	}
 	if _, err := node.Prepare(dir, someBinaries(), someInput()); err == nil || !strings.Contains(err.Error(), "prepare node node-1: ") {
 		t.Errorf("Prepare() = %v, want an error with the node's name", err)
 	}
 	if left := bridges(t, dir); len(left) > 0 {
-		t.Errorf("the bridges %v are left", left)
+		t.Errorf("the bridges %v remain", left)
 	}
 }
 
-// bridges returns the names of the interfaces that belong to the node in dir; other nodes may come and go meanwhile.
+// bridges returns the names of the interfaces that belong to the node in dir. Other nodes may start and end in the
+// meantime.
 func bridges(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/sys/class/net/*/ifalias")
@@ -238,7 +238,7 @@ func bridges(t *testing.T, dir string) []string {
 	return names
 }
 
-func TestAProgramIsNotRunOutsideANodeThatDoesNotRun(t *testing.T) {
+func TestEnterFailsWhenTheNodeIsNotRunning(t *testing.T) {
 	requireNode(t)
 	dir := t.TempDir()
 	holder := hold(t, prepare(t, dir))
@@ -248,7 +248,7 @@ func TestAProgramIsNotRunOutsideANodeThatDoesNotRun(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "enter"), "echo", "done").CombinedOutput(); err == nil {
 		t.Errorf("it was run: %s", out)
 	}
-	// Now another process has its number: this one.
+	// Now another process has the PID: this one.
 	if err := os.WriteFile(filepath.Join(dir, "pid"), []byte("self\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -258,23 +258,23 @@ func TestAProgramIsNotRunOutsideANodeThatDoesNotRun(t *testing.T) {
 	}
 }
 
-func TestAHolderThatIsStartedAgainHoldsTheSameNode(t *testing.T) {
+func TestRestartedHolderHoldsTheSameNode(t *testing.T) {
 	requireNode(t)
 	dir := t.TempDir()
 	n := prepare(t, dir)
 	holder := hold(t, n)
 	enter(t, dir, "sh", "-c", "mkdir /run/mount && mount -t tmpfs none /run/mount && echo kept >/run/mount/file")
-	enter(t, dir, "sh", "-c", "setsid sleep 1h >/dev/null 2>&1 &") // what containerd is to a real node
+	enter(t, dir, "sh", "-c", "setsid sleep 1h >/dev/null 2>&1 &") // like containerd in a real node
 	if err := holder.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	hold(t, n)
 	if got := enter(t, dir, "cat", "/run/mount/file"); got != "kept" {
-		t.Errorf("the file in the mount says %q", got)
+		t.Errorf("the file in the mount has %q", got)
 	}
 }
 
-func TestNodesThatArePreparedAtOnceHaveBridgesOfTheirOwn(t *testing.T) {
+func TestNodesThatArePreparedConcurrentlyHaveDifferentBridges(t *testing.T) {
 	requireNode(t)
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
 	var wait sync.WaitGroup
@@ -299,7 +299,7 @@ func TestNodesThatArePreparedAtOnceHaveBridgesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestADirectoryWithoutANodeIsClean(t *testing.T) {
+func TestCleanupOfADirectoryWithoutANodeSucceeds(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
 		if err := node.CleanupDir(dir); err != nil {
 			t.Errorf("CleanupDir() = %v", err)

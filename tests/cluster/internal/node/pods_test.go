@@ -24,7 +24,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/testimage"
 )
 
-// pod is the part of a Pod's status that matters here.
+// pod is the part of a Pod's status that the tests use.
 type pod struct {
 	Status struct {
 		Phase, PodIP, HostIP string
@@ -53,7 +53,7 @@ func (p pod) exitCode() int {
 // api calls the API server of a cluster as its administrator.
 type api struct{ *cluster.Cluster }
 
-// do sends the body, if any, to a path below the default namespace's.
+// do sends the body, if any, to a path below that of the default namespace.
 func (a api) do(t *testing.T, method, path string, body any) []byte {
 	t.Helper()
 	content, err := json.Marshal(body)
@@ -80,7 +80,7 @@ func (a api) do(t *testing.T, method, path string, body any) []byte {
 	return answer
 }
 
-// run makes a pod of the test image with these arguments and waits until it is as wanted.
+// run creates a pod of the test image with these arguments, and waits until the condition is true.
 func (a api) run(t *testing.T, name string, until func(pod) bool, args ...string) pod {
 	t.Helper()
 	a.do(t, http.MethodPost, "pods", map[string]any{
@@ -91,7 +91,7 @@ func (a api) run(t *testing.T, name string, until func(pod) bool, args ...string
 		},
 	})
 	var now pod
-	eventually(t, "pod "+name+" is as wanted", func() bool {
+	eventually(t, "pod "+name+" is in the expected state", func() bool {
 		answer := a.do(t, http.MethodGet, "pods/"+name, nil)
 		if err := json.Unmarshal(answer, &now); err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func (a api) run(t *testing.T, name string, until func(pod) bool, args ...string
 	return now
 }
 
-// eventually waits until the condition holds.
+// eventually waits until the condition is true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -121,7 +121,7 @@ func (a api) log(t *testing.T, name string) string {
 	return string(a.do(t, http.MethodGet, "pods/"+name+"/log", nil))
 }
 
-func TestPodsRunOnANodeAndLeaveNoTrace(t *testing.T) {
+func TestPodsRunOnANodeAndAreRemovedCompletely(t *testing.T) {
 	requireNode(t)
 	before := machine(t)
 	started, err := cluster.Start(t.Context(), &cluster.Options{Node: true, Log: t.Output()})
@@ -149,31 +149,31 @@ func TestPodsRunOnANodeAndLeaveNoTrace(t *testing.T) {
 	t.Run("volumes are mounted", func(t *testing.T) {
 		c.run(t, "volume", pod.ended, "cat", "/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 		if got := c.log(t, "volume"); got != "default" {
-			t.Errorf("the file with the namespace says %q, want default", got)
+			t.Errorf("the file with the namespace has %q, want default", got)
 		}
 	})
 	t.Run("the network reaches pods", func(t *testing.T) {
 		web := c.run(t, "web", pod.ready, "serve", "8080").Status
 		if address, err := netip.ParseAddr(web.PodIP); err != nil || !netip.MustParsePrefix("10.213.0.0/16").Contains(address) {
-			t.Errorf("the pod's address is %q, which is none of a node's bridge", web.PodIP)
+			t.Errorf("the pod's address is %q, which is not in the subnet of a node's bridge", web.PodIP)
 		}
 		if web.HostIP != "127.0.0.1" {
 			t.Errorf("the node's address is %q, want 127.0.0.1", web.HostIP)
 		}
 		url := "http://" + web.PodIP + ":8080/"
 		if got := get(t, url); got != "web\n" {
-			t.Errorf("the pod answers the machine %q, want its name", got)
+			t.Errorf("the pod responds to the machine with %q, want its name", got)
 		}
 		c.run(t, "other", pod.ended, "get", url)
 		if got := c.log(t, "other"); got != "web\n" {
-			t.Errorf("the pod answers another %q, want its name", got)
+			t.Errorf("the pod responds to another pod with %q, want its name", got)
 		}
 	})
-	t.Run("a pod ends when it is told to", func(t *testing.T) {
+	t.Run("a deleted pod ends", func(t *testing.T) {
 		c.run(t, "pause", pod.ready, "pause")
 		began := time.Now()
 		c.do(t, http.MethodDelete, "pods/pause", nil)
-		eventually(t, "the pod is gone", func() bool {
+		eventually(t, "the pod is deleted", func() bool {
 			return !bytes.Contains(c.do(t, http.MethodGet, "pods", nil), []byte(`"name":"pause"`))
 		})
 		if took := time.Since(began); took > 20*time.Second { // one that ignores SIGTERM gets 30
@@ -185,7 +185,7 @@ func TestPodsRunOnANodeAndLeaveNoTrace(t *testing.T) {
 		t.Errorf("the machine's files, while a node runs (-before +now):\n%s", diff)
 	}
 	dir := filepath.Join(c.Dir(), "node")
-	known := settings(t, dir) // the file goes with the cluster
+	known := settings(t, dir) // the file is removed with the cluster
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func get(t *testing.T, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // which knows no proxy
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // without a proxy
 	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// state is what of the machine a node must not change.
+// state is the part of the machine that a node must not change.
 type state struct {
 	files  map[string]string // folders and kernel parameters; with "absent" or the content
 	mounts string

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// object is the part of a Node that matters here.
+// object is the part of a Node that this package uses.
 type object struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
@@ -50,8 +50,8 @@ type condition struct {
 // uninitialized is the taint of a node that waits for its cloud provider.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// AfterReady does what a cloud provider would do for the node, which is reached at 127.0.0.1, and waits until it is ready
-// and open to pods. The client must be allowed to change nodes at the API server's URL.
+// AfterReady does the work of a cloud provider for the node, which is reached at 127.0.0.1, and waits until it is ready
+// for pods. The client must have permission to change nodes at the API server's URL.
 func (n *Node) AfterReady(ctx context.Context, client *http.Client, server string) error {
 	api := nodeAPI{client: client, url: server + "/api/v1/nodes/" + url.PathEscape(n.in.Name)}
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -62,7 +62,7 @@ func (n *Node) AfterReady(ctx context.Context, client *http.Client, server strin
 		if err == nil {
 			return nil
 		}
-		if last == nil || ctx.Err() == nil { // a request that ran out of time says less than the answer before it
+		if last == nil || ctx.Err() == nil { // the error of a timeout is less useful than the previous one
 			last = err
 		}
 		select {
@@ -73,7 +73,7 @@ func (n *Node) AfterReady(ctx context.Context, client *http.Client, server strin
 	}
 }
 
-// initialize moves the node one step on and returns an error until there is none left.
+// initialize performs the next step for the node. It returns an error until no steps remain.
 func (n *Node) initialize(ctx context.Context, api nodeAPI) error {
 	var node object
 	if err := api.do(ctx, http.MethodGet, "", nil, &node); err != nil {
@@ -87,7 +87,7 @@ func (n *Node) initialize(ctx context.Context, api nodeAPI) error {
 	return n.open(ctx, api, node)
 }
 
-// open removes the cloud provider's taint; the other taints are the cluster's to remove.
+// open removes the cloud provider's taint. The cluster removes the other taints.
 func (n *Node) open(ctx context.Context, api nodeAPI, node object) error {
 	kept := []taint{}
 	for _, taint := range node.Spec.Taints {
@@ -111,7 +111,7 @@ func (n *Node) open(ctx context.Context, api nodeAPI, node object) error {
 	return nil
 }
 
-// ready returns what the kubelet says is missing.
+// ready returns the kubelet's reason why the node is not ready.
 func (o object) ready() error {
 	for _, condition := range o.Status.Conditions {
 		if condition.Type != "Ready" {
@@ -131,7 +131,7 @@ type nodeAPI struct {
 	url    string
 }
 
-// do sends the body, if any, as a JSON merge patch and decodes the answer into result, if any.
+// do sends the body, if any, as a JSON merge patch, and decodes the response into result, if any.
 func (a nodeAPI) do(ctx context.Context, method, subresource string, body, result any) error {
 	var content []byte
 	if body != nil {
@@ -145,7 +145,7 @@ func (a nodeAPI) do(ctx context.Context, method, subresource string, body, resul
 		return err
 	}
 	req.Header.Set("Content-Type", "application/merge-patch+json")
-	req.Header.Set("User-Agent", "kubecluster") // who manages the fields
+	req.Header.Set("User-Agent", "kubecluster") // the field manager
 	resp, err := a.client.Do(req)
 	if err != nil {
 		return err

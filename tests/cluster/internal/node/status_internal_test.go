@@ -16,14 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exchange is a request that the API server is to receive, and its answer.
+// exchange is a request that the API server expects, and its response.
 type exchange struct {
 	request string // method, path and body
 	status  int
 	answer  string
 }
 
-// script is an API server that expects these exchanges, of which the last may go on for ever.
+// script is an API server that expects these exchanges. The last one may repeat.
 type script struct {
 	t         *testing.T
 	exchanges []exchange
@@ -69,7 +69,7 @@ func nodeWith(taints, status string) string {
 	return `{"metadata": {"resourceVersion": "7"}, "spec": {"taints": [` + taints + `]}, "status": {` + status + `}}`
 }
 
-func TestANodeIsInitializedAsACloudProviderWould(t *testing.T) {
+func TestAfterReadyInitializesANodeLikeACloudProvider(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		exchanges []exchange
@@ -88,7 +88,7 @@ func TestANodeIsInitializedAsACloudProviderWould(t *testing.T) {
 			},
 		},
 		{
-			name: "when somebody else changed it in between",
+			name: "when another client changed it in between",
 			exchanges: []exchange{
 				{getNode, http.StatusOK, nodeWith(cloud+","+notReady, address1)},
 				{setTaints, http.StatusConflict, "{}"},
@@ -96,22 +96,22 @@ func TestANodeIsInitializedAsACloudProviderWould(t *testing.T) {
 			},
 		},
 		{
-			name: "when an earlier run has done it all", exchanges: []exchange{
+			name: "when an earlier run has completed it", exchanges: []exchange{
 				{getNode, http.StatusOK, nodeWith("", address1+","+ready)},
 			},
 		},
 		{
-			name:      "but not when it is not there",
+			name:      "but not when it does not exist",
 			exchanges: []exchange{{getNode, http.StatusNotFound, "no such node"}},
 			wantErr:   "GET http://server/api/v1/nodes/node-1: Not Found: no such node",
 		},
 		{
-			name:      "but not when its kubelet is silent",
+			name:      "but not when its kubelet has reported nothing",
 			exchanges: []exchange{{getNode, http.StatusOK, nodeWith("", address1)}},
 			wantErr:   "its kubelet has not reported yet",
 		},
 		{
-			name: "but not when its kubelet is unhappy",
+			name: "but not when its kubelet is not ready",
 			exchanges: []exchange{{getNode, http.StatusOK, nodeWith("",
 				address1+`,"conditions": [{"type": "Ready", "status": "False", "message": "no network"}]`)}},
 			wantErr: "no network",
@@ -122,7 +122,7 @@ func TestANodeIsInitializedAsACloudProviderWould(t *testing.T) {
 			wantErr:   "it has the taint node.kubernetes.io/not-ready",
 		},
 		{
-			name:      "but not when the answer is no JSON",
+			name:      "but not when the response is not JSON",
 			exchanges: []exchange{{getNode, http.StatusOK, "<html>"}},
 			wantErr:   "invalid character",
 		},
@@ -137,7 +137,7 @@ func TestANodeIsInitializedAsACloudProviderWould(t *testing.T) {
 				err := node.AfterReady(ctx, &http.Client{Transport: server}, "http://server")
 				wantError(t, err, test.wantErr)
 				if test.wantErr != "" && !errors.Is(err, timeout) {
-					t.Errorf("AfterReady() = %v, want it to say %v", err, timeout)
+					t.Errorf("AfterReady() = %v, want it to contain %v", err, timeout)
 				}
 				if server.next < len(test.exchanges) {
 					t.Errorf("it made %d requests, want %d", server.next, len(test.exchanges))

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testimage makes the container image that tests run in pods: one static program, whose subcommands do what
-// tests need to see done. tool/main.go lists them.
+// Package testimage builds the container image that tests run in pods: one static program with subcommands for the
+// tests, which tool/main.go lists.
 package testimage
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/build"
 )
 
-// Name is the image's name. It runs `tool pause` unless a pod gives other arguments (`args: [serve, "8080"]`) or another
-// command (`command: [tool, cat]`).
+// Name is the name of the image. It runs `tool pause` unless a pod sets other arguments (`args: [serve, "8080"]`) or
+// another command (`command: [tool, cat]`).
 const Name = "kube-go.test/tool:1"
 
 //go:embed tool/main.go tool/archive.go tool/commands.go tool/stream.go tool/terminal.go tool/serve.go tool/go.mod.txt
 var sources embed.FS
 
-// Build returns the path of the image's archive, after building the program and packing it if the cache has none.
+// Build returns the path of the image's archive. It builds and packs the program if the cache does not have it.
 func Build(ctx context.Context, cacheDir string, progress func(string)) (string, error) {
 	tool, err := fs.Sub(sources, "tool")
 	if err != nil {
@@ -59,13 +59,13 @@ func Build(ctx context.Context, cacheDir string, progress func(string)) (string,
 	return archive, nil
 }
 
-// writeAtomically lets other processes see the whole file or none.
+// writeAtomically writes a file so that other processes see either the whole file or none.
 func writeAtomically(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // fails if all went well
+	defer func() { _ = os.Remove(file.Name()) }() // fails after a success
 	_, err = file.Write(content)
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
@@ -130,8 +130,8 @@ type rootFS struct {
 	DiffIDs []string `json:"diff_ids"`
 }
 
-// Write writes the image with this program, built for Linux on arch, as a tar archive of an OCI image layout. The same
-// program makes the same bytes.
+// Write writes an image with this program, built for Linux on arch, as a tar archive of an OCI image layout. The result
+// is reproducible.
 func Write(w io.Writer, program []byte, arch string) error {
 	layer, err := layerOf(program)
 	if err != nil {
@@ -186,7 +186,7 @@ func layerOf(program []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// layout writes the files of an image layout and keeps the first error.
+// layout writes the files of an image layout, and keeps the first error.
 type layout struct {
 	tar *tar.Writer
 	err error

@@ -32,7 +32,7 @@ type descriptor struct {
 	Annotations map[string]string
 }
 
-func TestTheImageIsAnOCILayoutWhoseDigestsAndSizesAreRight(t *testing.T) {
+func TestImageIsAnOCILayoutWithValidDigestsAndSizes(t *testing.T) {
 	var image bytes.Buffer
 	if err := testimage.Write(&image, []byte("a program"), "arm64"); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestTheImageIsAnOCILayoutWhoseDigestsAndSizesAreRight(t *testing.T) {
 		t.Helper()
 		content, ok := files["blobs/"+strings.Replace(d.Digest, ":", "/", 1)]
 		if !ok {
-			t.Fatalf("there is no blob %s", d.Digest)
+			t.Fatalf("blob %s does not exist", d.Digest)
 		}
 		if digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content.body)); digest != d.Digest || len(content.body) != d.Size {
 			t.Errorf("blob %s of %d bytes has the digest %s and %d bytes", d.Digest, d.Size, digest, len(content.body))
@@ -95,7 +95,7 @@ func TestTheImageIsAnOCILayoutWhoseDigestsAndSizesAreRight(t *testing.T) {
 	}
 }
 
-func TestTheSameProgramMakesTheSameImage(t *testing.T) {
+func TestImageIsReproducible(t *testing.T) {
 	var first, second bytes.Buffer
 	for _, image := range []*bytes.Buffer{&first, &second} {
 		if err := testimage.Write(image, []byte("a program"), "amd64"); err != nil {
@@ -107,7 +107,7 @@ func TestTheSameProgramMakesTheSameImage(t *testing.T) {
 	}
 }
 
-func TestAnImageThatCannotBeWrittenIsAnError(t *testing.T) {
+func TestWriteReturnsTheErrorOfItsWriter(t *testing.T) {
 	if err := testimage.Write(brokenWriter{}, []byte("a program"), "amd64"); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("Write() = %v, want %v", err, io.ErrClosedPipe)
 	}
@@ -117,7 +117,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestTheProgramInTheImageRuns(t *testing.T) {
+func TestProgramInTheImageRuns(t *testing.T) {
 	cache := t.TempDir()
 	archive, err := testimage.Build(t.Context(), cache, nil)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestTheProgramInTheImageRuns(t *testing.T) {
 	}
 	defer image.Close()
 	program := extractProgram(t, image)
-	t.Run("and its exit status is what it is told", func(t *testing.T) {
+	t.Run("and exits with the given status", func(t *testing.T) {
 		err := exec.CommandContext(t.Context(), program, "exit", "7").Run()
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 7 {
 			t.Errorf("tool exit 7: %v", err)
@@ -140,10 +140,10 @@ func TestTheProgramInTheImageRuns(t *testing.T) {
 		args []string
 		want int
 	}{
-		{"and a server ends well at SIGTERM", []string{"serve", "0"}, 0},
-		{"and an echo server ends well at SIGTERM", []string{"echo-server", "0"}, 0},
-		{"and a cat that waits for input says that SIGTERM ended it", []string{"cat"}, 143},
-		{"and a program that waits for the time says that SIGTERM ended it", []string{"lines", "2", "1h"}, 143},
+		{"and a server exits with 0 at SIGTERM", []string{"serve", "0"}, 0},
+		{"and an echo server exits with 0 at SIGTERM", []string{"echo-server", "0"}, 0},
+		{"and a cat that waits for input exits with 143 at SIGTERM", []string{"cat"}, 143},
+		{"and a program that waits for a timer exits with 143 at SIGTERM", []string{"lines", "2", "1h"}, 143},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := terminate(t, program, test.args...); got != test.want {
@@ -152,14 +152,14 @@ func TestTheProgramInTheImageRuns(t *testing.T) {
 		})
 	}
 	t.Run("and the next build takes it from the cache", func(t *testing.T) {
-		again, err := testimage.Build(t.Context(), cache, func(line string) { t.Errorf("it said %q", line) })
+		again, err := testimage.Build(t.Context(), cache, func(line string) { t.Errorf("progress %q", line) })
 		if err != nil || again != archive {
 			t.Errorf("Build() = %q, %v, want %q", again, err, archive)
 		}
 	})
 }
 
-// terminate starts the program, which must print something, sends it SIGTERM and returns its exit status.
+// terminate starts the program, which must print a line, sends it SIGTERM and returns its exit status.
 func terminate(t *testing.T, program string, args ...string) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// archive does what tar does for who copies files:
+// archive does the part of tar's work that copying files needs:
 //
 //	tar -x -o -p -f - -C DIR           unpack standard input in a folder
 //	tar -c -f - -C DIR NAME            pack a file or a folder of that folder to standard output
@@ -29,7 +29,7 @@ func archive(_ context.Context, args []string, std streams) error {
 	case args[0] == "-x" && len(args) == 7 && slices.Equal(args[1:6], append(options, "-f", "-", "-C")):
 		return unpackFrom(std.in, args[6])
 	}
-	return usageError("it is called as `tar -x -o -p -f - -C DIR` or `tar -c -f - -C DIR NAME`")
+	return usageError("usage: `tar -x -o -p -f - -C DIR` or `tar -c -f - -C DIR NAME`")
 }
 
 func packInto(w io.Writer, dir, name string) error {
@@ -97,7 +97,7 @@ func unpackFrom(r io.Reader, dir string) error {
 		case tar.TypeReg:
 			err = unpackFile(in, file, header)
 		case tar.TypeSymlink:
-			_ = os.Remove(file) // it may not be there
+			_ = os.Remove(file) // it may not exist
 			err = os.Symlink(header.Linkname, file)
 		default:
 			err = fmt.Errorf("%s is of type %q", header.Name, header.Typeflag)

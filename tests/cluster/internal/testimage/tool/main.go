@@ -1,28 +1,28 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command tool is the whole content of the test image. There is no shell beside it; its subcommands are what tests need
-// to see done in a container:
+// Command tool is the only program in the test image, which has no shell. Its subcommands do what tests need in a
+// container:
 //
 //	pause                    wait for SIGTERM, then exit 0
 //	sleep DURATION           wait that long: "90s", "1.5h"
 //	exit N                   exit with status N
 //	echo [-stderr] [ARG...]  print the arguments
-//	cat [FILE...]            copy the files, or else standard input until it ends, to standard output
+//	cat [FILE...]            copy the files, or otherwise standard input, to standard output
 //	lines N [INTERVAL]       print "line 1" to "line N", one each interval
 //	env [NAME...]            print the environment, sorted, or the values of these variables
 //	ls [DIR...]              print mode, size and name of each file in the directories, by default "."
-//	size                     print "ROWS COLUMNS" of the terminal, and again whenever it changes, until standard input ends
-//	write [-sum|-wait] SIZE  print the first SIZE bytes ("64M": 64 MiB) of an endless stream that is always the same;
-//	                         with -sum, print what `sum` would print for them; with -wait, go on until standard input ends
-//	sum                      read standard input until it ends; print its SHA-256, in hexadecimal, and its length in bytes
-//	tar OPTION...            pack and unpack, see archive.go; the program is also called by the name of tar
+//	size                     print "ROWS COLUMNS" of the terminal, and again after each change, until input ends
+//	write [-sum|-wait] SIZE  print the first SIZE bytes ("64M": 64 MiB) of a constant endless stream;
+//	                         with -sum, print what `sum` prints for them; with -wait, run until input ends
+//	sum                      read standard input; print its SHA-256, in hexadecimal, and its length in bytes
+//	tar OPTION...            pack and unpack, see archive.go; tar is also a link to the program
 //	serve PORT               serve HTTP, see serve.go, until SIGTERM, then exit 0
 //	echo-server PORT         send back what each TCP connection sends, until SIGTERM, then exit 0
-//	get URL                  print what an HTTP server answers with; a status other than 2xx is a failure
+//	get URL                  print the response of an HTTP server; a status other than 2xx is a failure
 //
-// The exit status is 1 for a failure and 2 for a mistake in the arguments, with the reason on standard error, and 143
-// for a program that SIGTERM ended.
+// The exit status is 1 for a failure and 2 for invalid arguments, with the reason on standard error, and 143 for a
+// program that SIGTERM ended.
 package main
 
 import (
@@ -52,12 +52,12 @@ type streams struct {
 	out, err io.Writer
 }
 
-// command is a subcommand. The context of those that end themselves is canceled by SIGTERM and SIGINT; the others are
-// ended by them.
+// command is a subcommand. SIGTERM and SIGINT cancel the context of subcommands that handle signals, and end the
+// others.
 type command struct {
 	run         func(ctx context.Context, args []string, std streams) error
 	endsItself  bool
-	least, most int // how many arguments there may be; most < 0 is no limit
+	least, most int // the number of arguments; most < 0 means no limit
 }
 
 func commands() map[string]command {
@@ -80,12 +80,12 @@ func commands() map[string]command {
 	}
 }
 
-// exitError is a wish to exit with this status.
+// exitError makes the program exit with this status.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// usageError is a mistake in the arguments.
+// usageError reports invalid arguments.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -116,11 +116,11 @@ func dispatch(args []string, std streams) error {
 	}
 	slices.Sort(names)
 	if len(args) == 0 {
-		return usageError("say which of these to do: " + strings.Join(names, ", "))
+		return usageError("missing command: want one of " + strings.Join(names, ", "))
 	}
 	command, ok := all[args[0]]
 	if !ok {
-		return usageError(fmt.Sprintf("there is no %q; there are: %s", args[0], strings.Join(names, ", ")))
+		return usageError(fmt.Sprintf("unknown command %q: want one of %s", args[0], strings.Join(names, ", ")))
 	}
 	rest := args[1:]
 	if len(rest) < command.least || command.most >= 0 && len(rest) > command.most {
@@ -135,8 +135,8 @@ func dispatch(args []string, std streams) error {
 	return nil
 }
 
-// handleSignals gives signals a meaning: for the first process of a container the kernel knows none of its own.
-// It returns a function that stops it.
+// handleSignals installs signal handlers: the first process of a container has no default ones. It returns a function
+// that removes them.
 func handleSignals(command command, cancel context.CancelFunc) func() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestACommandPrintsAndExitsAsPromised(t *testing.T) {
+func TestCommandPrintsAndExitsAsDocumented(t *testing.T) {
 	t.Setenv("TOOL_TEST", "a value")
 	dir := t.TempDir()
 	for name, content := range map[string]string{"a": "one\n", "b": "two\n"} {
@@ -30,35 +30,35 @@ func TestACommandPrintsAndExitsAsPromised(t *testing.T) {
 	}{
 		{name: "exit 0", args: []string{"exit", "0"}},
 		{name: "exit with a status", args: []string{"exit", "42"}, status: 42, wantErr: ""},
-		{name: "exit with what is no status", args: []string{"exit", "256"}, status: 2, wantErr: `"256" is not a status`},
+		{name: "exit with an invalid status", args: []string{"exit", "256"}, status: 2, wantErr: `"256" is not a status`},
 		{name: "echo", args: []string{"echo", "a", "b c"}, want: "a b c\n"},
 		{name: "echo nothing", args: []string{"echo"}, want: "\n"},
 		{name: "echo to standard error", args: []string{"echo", "-stderr", "a"}, wantErr: "a\n"},
 		{name: "cat standard input", args: []string{"cat"}, in: "some text", want: "some text"},
 		{name: "cat files", args: []string{"cat", dir + "/a", dir + "/b"}, want: "one\ntwo\n"},
-		{name: "cat what is not there", args: []string{"cat", dir + "/c"}, status: 1, wantErr: "no such file"},
+		{name: "cat a missing file", args: []string{"cat", dir + "/c"}, status: 1, wantErr: "no such file"},
 		{name: "lines", args: []string{"lines", "3"}, want: "line 1\nline 2\nline 3\n"},
 		{name: "lines with an interval", args: []string{"lines", "2", "1ms"}, want: "line 1\nline 2\n"},
 		{name: "lines without a number", args: []string{"lines", "many"}, status: 2, wantErr: `"many" is not a number of lines`},
-		{name: "lines with what is no interval", args: []string{"lines", "1", "often"}, status: 2, wantErr: "often"},
+		{name: "lines with an invalid interval", args: []string{"lines", "1", "often"}, status: 2, wantErr: "often"},
 		{name: "sleep", args: []string{"sleep", "1ms"}},
 		{name: "sleep without a unit", args: []string{"sleep", "5"}, status: 2, wantErr: "missing unit"},
 		{name: "env of a variable", args: []string{"env", "TOOL_TEST"}, want: "a value\n"},
-		{name: "env of what is not set", args: []string{"env", "TOOL_OTHER"}, status: 1, wantErr: "TOOL_OTHER is not set"},
+		{name: "env of a variable that is not set", args: []string{"env", "TOOL_OTHER"}, status: 1, wantErr: "TOOL_OTHER is not set"},
 		{name: "ls", args: []string{"ls", dir}, want: "-rw-r----- 4 a\n-rw-r----- 4 b\n"},
-		{name: "ls of what is not there", args: []string{"ls", dir + "/c"}, status: 1, wantErr: "no such file"},
+		{name: "ls of a missing directory", args: []string{"ls", dir + "/c"}, status: 1, wantErr: "no such file"},
 		{name: "write", args: []string{"write", "4"}, want: streamStart},
 		{name: "write nothing", args: []string{"write", "0"}},
-		{name: "write a size that is none", args: []string{"write", "-1"}, status: 2, wantErr: `"-1" is not a size`},
+		{name: "write an invalid size", args: []string{"write", "-1"}, status: 2, wantErr: `"-1" is not a size`},
 		{name: "write a size that is too large", args: []string{"write", "9999999999G"}, status: 2, wantErr: "is not a size"},
 		{name: "write without a size", args: []string{"write", "-sum"}, status: 2, wantErr: "want one size"},
 		{name: "sum of nothing", args: []string{"sum"}, want: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0\n"},
 		{name: "sum", args: []string{"sum"}, in: "abc", want: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad 3\n"},
-		{name: "size of what is no file", args: []string{"size"}, status: 1, wantErr: "not a terminal"},
-		{name: "tar with other options", args: []string{"tar", "-t", "-v", "-f", "-", "-C"}, status: 2, wantErr: "it is called as"},
-		{name: "tar of what is not there", args: []string{"tar", "-c", "-f", "-", "-C", dir, "c"}, status: 1, want: strings.Repeat("\x00", 1024), wantErr: "no such file"},
+		{name: "size without a terminal", args: []string{"size"}, status: 1, wantErr: "not a terminal"},
+		{name: "tar with other options", args: []string{"tar", "-t", "-v", "-f", "-", "-C"}, status: 2, wantErr: "usage:"},
+		{name: "tar of a missing file", args: []string{"tar", "-c", "-f", "-", "-C", dir, "c"}, status: 1, want: strings.Repeat("\x00", 1024), wantErr: "no such file"},
 		{name: "nothing", status: 2, wantErr: "cat, echo, echo-server, env"},
-		{name: "an unknown command", args: []string{"dance"}, status: 2, wantErr: `there is no "dance"`},
+		{name: "an unknown command", args: []string{"dance"}, status: 2, wantErr: `unknown command "dance"`},
 		{name: "too few arguments", args: []string{"exit"}, status: 2, wantErr: "exit: wrong number of arguments: 0"},
 		{name: "too many arguments", args: []string{"exit", "1", "2"}, status: 2, wantErr: "exit: wrong number of arguments: 2"},
 	} {
@@ -104,7 +104,7 @@ func TestTarUnpacksWhatItPacks(t *testing.T) {
 	}
 }
 
-// streamStart is what the stream begins with, today and for ever: tests elsewhere may know its sums.
+// streamStart is the start of the stream. It never changes: other tests may know its sums.
 const streamStart = "\xd9\x87\x7e\xce"
 
 func TestTheEnvironmentIsSorted(t *testing.T) {
@@ -119,7 +119,7 @@ func TestTheEnvironmentIsSorted(t *testing.T) {
 	}
 }
 
-func TestWhatWriteSaysOfItselfIsWhatSumSaysOfIt(t *testing.T) {
+func TestSumOfWriteIsTheSumOfItsOutput(t *testing.T) {
 	for _, size := range []string{"0", "1", "100", "3K", "1M"} {
 		var written, said, summed bytes.Buffer
 		for _, call := range []struct {
@@ -140,7 +140,7 @@ func TestWhatWriteSaysOfItselfIsWhatSumSaysOfIt(t *testing.T) {
 	}
 }
 
-func TestAWriterThatFailsIsAFailure(t *testing.T) {
+func TestFailedWriteIsAnError(t *testing.T) {
 	reader, writer := io.Pipe()
 	_ = reader.Close() // never fails
 	for _, args := range [][]string{{"echo", "a"}, {"cat"}, {"lines", "1"}, {"env"}, {"write", "1"}, {"sum"}} {

@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// serve answers these requests:
+// serve responds to these requests:
 //
-//	GET  /                   the host's name, which is the pod's
+//	GET  /                   the name of the host, which is that of the pod
 //	POST /echo               the request's body
 //	GET  /bytes?size=SIZE    what `write SIZE` prints
-//	GET  /healthz            200 "ok", until told another status
-//	POST /healthz?status=N   tells it one
+//	GET  /healthz            200 "ok", or the status of the last POST
+//	POST /healthz?status=N   sets the status
 func serve(ctx context.Context, args []string, std streams) error {
 	listener, err := listen(ctx, args[0], std.out)
 	if err != nil {
@@ -62,7 +62,7 @@ func handler() http.Handler {
 	})
 	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		// Answering before the body was read takes this; a recorder cannot do it and need not.
+		// A response before the end of the request needs this. A recorder does not support it and does not need it.
 		_ = control.EnableFullDuplex()
 		_, _ = io.Copy(flusher{w, control}, r.Body)
 	})
@@ -93,7 +93,7 @@ func handler() http.Handler {
 	return mux
 }
 
-// flusher sends on at once what is written to it.
+// flusher flushes each write immediately.
 type flusher struct {
 	io.Writer
 	control *http.ResponseController
@@ -126,7 +126,7 @@ func echoServer(ctx context.Context, args []string, std streams) error {
 		connections.Go(func() {
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
-			_, _ = io.Copy(conn, conn) // until either side is done
+			_, _ = io.Copy(conn, conn) // until either side closes
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-func TestTheServerAnswers(t *testing.T) {
+func TestServerResponds(t *testing.T) {
 	name, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -36,13 +36,13 @@ func TestTheServerAnswers(t *testing.T) {
 	}{
 		{name: "its name", target: "/", status: 200, want: name + "\n"},
 		{name: "the body it is sent", method: "POST", target: "/echo", body: "some text", status: 200, want: "some text"},
-		{name: "so many bytes", target: "/bytes?size=2K", status: 200, want: some.String()},
-		{name: "that it wants a size", target: "/bytes", status: 400, want: "\"\" is not a size, such as 10 or 64M\n"},
-		{name: "that it is well", target: "/healthz", status: 200, want: "ok\n"},
-		{name: "nothing when told to be ill", method: "POST", target: "/healthz?status=503", status: 200},
-		{name: "that it is ill", target: "/healthz", status: 503},
-		{name: "that it wants a status", method: "POST", target: "/healthz?status=ill", status: 400, want: "want a status from 200 to 599\n"},
-		{name: "that it does not know", target: "/other", status: 404, want: "404 page not found\n"},
+		{name: "the requested number of bytes", target: "/bytes?size=2K", status: 200, want: some.String()},
+		{name: "a missing size", target: "/bytes", status: 400, want: "\"\" is not a size, such as 10 or 64M\n"},
+		{name: "healthy by default", target: "/healthz", status: 200, want: "ok\n"},
+		{name: "a change of the health", method: "POST", target: "/healthz?status=503", status: 200},
+		{name: "unhealthy after the change", target: "/healthz", status: 503},
+		{name: "an invalid status", method: "POST", target: "/healthz?status=ill", status: 400, want: "want a status from 200 to 599\n"},
+		{name: "an unknown path", target: "/other", status: 404, want: "404 page not found\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			answer := httptest.NewRecorder()
@@ -55,7 +55,7 @@ func TestTheServerAnswers(t *testing.T) {
 	}
 }
 
-// start runs a server on a free port until the test ends, checks that it then ends well, and returns its port.
+// start runs a server on a free port until the test ends, checks that it exits without an error, and returns its port.
 func start(t *testing.T, server func(context.Context, []string, streams) error) string {
 	t.Helper()
 	out, in := io.Pipe()
@@ -75,12 +75,12 @@ func start(t *testing.T, server func(context.Context, []string, streams) error) 
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "serving on ")
 	_, port, err := net.SplitHostPort(address)
 	if !ok || err != nil {
-		t.Fatalf("the server says %q", line)
+		t.Fatalf("the server prints %q", line)
 	}
 	return port
 }
 
-func TestAServerCanBeAskedByGet(t *testing.T) {
+func TestGetPrintsTheResponseOfAServer(t *testing.T) {
 	url := "http://127.0.0.1:" + start(t, serve)
 	var out, stderr bytes.Buffer
 	if status := run([]string{"get", url + "/healthz"}, streams{out: &out, err: &stderr}); status != 0 || out.String() != "ok\n" {
@@ -88,14 +88,14 @@ func TestAServerCanBeAskedByGet(t *testing.T) {
 	}
 	if status := run([]string{"get", url + "/other"}, streams{out: &out, err: &stderr}); status != 1 ||
 		!strings.Contains(stderr.String(), "404") {
-		t.Errorf("get of what is not there = %d and says %q, want 1 and the status", status, stderr.String())
+		t.Errorf("get of an unknown path = %d and says %q, want 1 and the status", status, stderr.String())
 	}
 	if status := run([]string{"get", "://"}, streams{out: &out, err: &stderr}); status != 2 {
-		t.Errorf("get of what is no URL = %d, want 2", status)
+		t.Errorf("get of an invalid URL = %d, want 2", status)
 	}
 }
 
-func TestTheServerAnswersWhileItIsAsked(t *testing.T) {
+func TestServerRespondsBeforeTheRequestEnds(t *testing.T) {
 	url := "http://127.0.0.1:" + start(t, serve)
 	body, writer := io.Pipe()
 	defer func() { _ = writer.Close() }() // never fails
@@ -111,7 +111,7 @@ func TestTheServerAnswersWhileItIsAsked(t *testing.T) {
 	defer resp.Body.Close()
 	answer := make([]byte, 4)
 	if _, err := io.ReadFull(resp.Body, answer); err != nil || string(answer) != "ping" {
-		t.Errorf("it answers %q, %v before the request ended, want ping", answer, err)
+		t.Errorf("it responds with %q, %v before the request ended, want ping", answer, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func dial(t *testing.T, port string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(t.Context(), "tcp", "127.0.0.1:"+port)
 }
 
-func TestTheEchoServerSendsBackAndClosesWhenItsClientDid(t *testing.T) {
+func TestEchoServerSendsBackAndClosesAfterItsClient(t *testing.T) {
 	conn, err := dial(t, start(t, echoServer))
 	if err != nil {
 		t.Fatal(err)
@@ -133,15 +133,15 @@ func TestTheEchoServerSendsBackAndClosesWhenItsClientDid(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(conn); err != nil || string(got) != "some text" {
-		t.Errorf("it sends back %q, %v, want what it was sent", got, err)
+		t.Errorf("it sends back %q, %v, want the data that it received", got, err)
 	}
 }
 
-func TestTheEchoServerEndsThoughAClientIsConnected(t *testing.T) {
+func TestEchoServerEndsWhileAClientIsConnected(t *testing.T) {
 	var conn net.Conn
 	t.Cleanup(func() {
 		if conn != nil {
-			conn.Close() // which comes after the end of the server
+			conn.Close() // after the end of the server
 		}
 	})
 	port := start(t, echoServer)
@@ -158,7 +158,7 @@ func TestTheEchoServerEndsThoughAClientIsConnected(t *testing.T) {
 	}
 }
 
-func TestAPortThatIsTakenIsAFailure(t *testing.T) {
+func TestPortInUseIsAnError(t *testing.T) {
 	port := start(t, serve)
 	for _, command := range []string{"serve", "echo-server"} {
 		var stderr bytes.Buffer
@@ -169,13 +169,13 @@ func TestAPortThatIsTakenIsAFailure(t *testing.T) {
 	}
 }
 
-func TestAPauseLastsUntilItIsOver(t *testing.T) {
+func TestPauseLastsUntilItsContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- pause(ctx, nil, streams{}) }()
 	select {
 	case err := <-done:
-		t.Fatalf("it ended at once with %v", err)
+		t.Fatalf("it ended immediately with %v", err)
 	default:
 	}
 	cancel()

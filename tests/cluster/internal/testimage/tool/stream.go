@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// stream returns the first size bytes of the stream that `write` prints: ChaCha8's with a seed of zeros.
+// stream returns the first size bytes of the stream that `write` prints: the output of ChaCha8 with a seed of zeros.
 func stream(size int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{}), size) }
 
 func write(_ context.Context, args []string, std streams) error {
@@ -51,7 +51,7 @@ func printSum(w io.Writer, r io.Reader) error {
 	return err
 }
 
-// parseSize reads a number of bytes, or of KiB, MiB or GiB: "10", "10K", "10M", "10G".
+// parseSize parses a number of bytes, KiB, MiB or GiB, such as "10", "10K", "10M", "10G".
 func parseSize(text string) (int64, error) {
 	number, shift := text, 0
 	for i, unit := range []string{"K", "M", "G"} {

@@ -42,7 +42,7 @@ func size(_ context.Context, _ []string, std streams) error {
 	}
 }
 
-// terminalSize asks the kernel: see ioctl_tty(2).
+// terminalSize returns the size of the terminal: see ioctl_tty(2).
 func terminalSize(terminal *os.File) (rows, columns uint16, err error) {
 	var answer struct{ rows, columns, width, height uint16 }
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, terminal.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&answer)))

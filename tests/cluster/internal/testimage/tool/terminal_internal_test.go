@@ -35,7 +35,7 @@ func TestSizeFollowsTheTerminal(t *testing.T) {
 	}
 	next("24 80")
 	resize(t, controller, 50, 132)
-	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil { // as the kernel does for who controls the terminal
+	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil { // as the kernel does
 		t.Fatal(err)
 	}
 	next("50 132")
@@ -47,7 +47,7 @@ func TestSizeFollowsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestTheSizeOfWhatIsNoTerminalIsAFailure(t *testing.T) {
+func TestSizeWithoutATerminalIsAnError(t *testing.T) {
 	file, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
