@@ -17,7 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -65,20 +67,20 @@ func TestAnswerTimeout(t *testing.T) {
 		}, 2 * time.Minute},
 		{"version", 0, raw("/version"), 2 * time.Minute},
 		{"watch", 0, func(ctx context.Context, c *client.Client) error {
-			for _, err := range client.ClusterWide[corev1.Node](c).Watch(ctx, nil) {
+			for _, err := range client.ClusterWide[corev1.Node](c).WatchOnce(ctx, nil) {
 				return err
 			}
 			return nil
 		}, never},
 		{"log", 0, func(ctx context.Context, c *client.Client) error {
-			_, err := client.Namespaced[corev1.Pod](c, "prod").Logs(ctx, "web-0", nil)
+			_, err := pod.In(c, "prod").Logs(ctx, "web-0", nil)
 			return err
 		}, never},
 		{"a proxied request", 0, raw("/api/v1/namespaces/prod/services/web/proxy/slow"), never},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, &client.Options{
+				c := testserver.NewClient(t, &client.Options{
 					Config: newConfig("https://cluster.test"), Transport: stuck(2*never, ""), AnswerTimeout: tc.timeout,
 				})
 				enough := errors.New("enough")
@@ -114,8 +116,8 @@ func TestAnswerInTime(t *testing.T) {
 				Body: io.NopCloser(io.MultiReader(&lateReader{r.Context(), time.Hour}, strings.NewReader(node))),
 			}, nil
 		})
-		c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: slow})
-		if obj, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil); err != nil || obj.GetName() != "n1" {
+		c := testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: slow})
+		if obj, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil); err != nil || obj.GetName() != "n1" {
 			t.Errorf("Get = %v, %v", obj, err)
 		}
 	})
@@ -141,19 +143,19 @@ func (r *lateReader) Read([]byte) (int, error) {
 func TestAnswerTimeoutOfRequestsSentAgain(t *testing.T) {
 	first := make(chan bool, 1)
 	first <- true
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-first:
 			<-r.Context().Done()
 		default:
-			reply(w, 200, jsonType, []byte(node))
+			testserver.Reply(w, 200, jsonType, []byte(node))
 		}
 	})
-	c := newClient(t, &client.Options{Config: s.config(), AnswerTimeout: 50 * time.Millisecond})
+	c := testserver.NewClient(t, &client.Options{Config: s.Config(), AnswerTimeout: 50 * time.Millisecond})
 	if err := getNode(t.Context(), c); err != nil {
 		t.Error(err)
 	}
-	if n := len(s.asked()); n != 2 {
+	if n := len(s.Asked()); n != 2 {
 		t.Errorf("%d requests, want 2", n)
 	}
 }

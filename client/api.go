@@ -49,18 +49,17 @@ func ClusterWide[K any, P core.ObjectPtr[K]](c *Client) *API[K] {
 	return newAPI[K](c, res, err)
 }
 
-// Of returns the API of a kind whose resource is given explicitly, in one namespace; empty for the whole cluster. It is
-// for types that nothing describes, and for types that can be of any kind. For metav1.PartialObjectMetadata it asks the
-// server for metadata only, see [API.Metadata].
-func Of[K any, P core.ObjectPtr[K]](c *Client, res core.Resource, namespace string) *API[K] {
-	a := newAPI[K](c, res, res.Validate())
-	a.target.Namespace = namespace
-	return a
+// Of returns the API of a resource in the whole cluster, as [ClusterWide] does; [API.In] narrows it to one namespace. It is
+// for types whose resource is not known, and for types that can hold objects of any kind. For
+// metav1.PartialObjectMetadata it asks the server for metadata only, see [API.Metadata].
+func Of[K any, P core.ObjectPtr[K]](c *Client, res core.Resource) *API[K] {
+	return newAPI[K](c, res, res.Validate())
 }
 
-// Dynamic returns the API of a kind that is known only at run time; an empty namespace means the whole cluster.
-func Dynamic(c *Client, res core.Resource, namespace string) *API[unstructured.Unstructured] {
-	return Of[unstructured.Unstructured](c, res, namespace)
+// Dynamic returns the API of a resource that is known only at run time, in the whole cluster; [API.In] narrows it to one
+// namespace.
+func Dynamic(c *Client, res core.Resource) *API[unstructured.Unstructured] {
+	return Of[unstructured.Unstructured](c, res)
 }
 
 func newAPI[K any](c *Client, res core.Resource, setup error) *API[K] {
@@ -80,13 +79,17 @@ func encodingOf[K any]() wire.Encoding {
 	return wire.JSON
 }
 
-// Resource returns what the kind is called on the wire.
+// Client returns the client that the API uses.
+func (a *API[K]) Client() *Client { return a.client }
+
+// Resource returns the resource of the kind.
 func (a *API[K]) Resource() core.Resource { return a.target.Resource }
 
 // Namespace returns the namespace, empty for the whole cluster.
 func (a *API[K]) Namespace() string { return a.target.Namespace }
 
-// In returns the same API in one namespace.
+// In returns the same API in one namespace. An empty namespace is an error of each verb if the kind is namespaced, so that
+// it never means all namespaces; for a cluster-scoped kind the namespace is always empty.
 func (a *API[K]) In(namespace string) *API[K] {
 	in := *a
 	in.target.Namespace = namespace
@@ -114,7 +117,7 @@ func (a *API[K]) ready() error {
 	if a.setup != nil {
 		return a.setup
 	}
-	if a.oneSpace && a.target.Namespace == "" {
+	if a.oneSpace && a.target.Namespace == "" && a.target.Resource.Namespaced {
 		return &request.InvalidError{Field: "namespace", Detail: "is empty; name one, or use ClusterWide"}
 	}
 	return nil
@@ -203,7 +206,7 @@ func (a *API[K]) one(ctx context.Context, verb string, t request.Target, b build
 		return r, err
 	})
 	if err != nil {
-		return nil, wrap(verb, t, err)
+		return nil, WrapError(verb, t, err)
 	}
 	if stored && obj != nil {
 		a.client.tellObserver(ctx, t.Resource, asObject(obj))
@@ -253,14 +256,13 @@ func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Res
 	resp, err := c.Do(ctx, r)
 	inEncoding := encoding != wire.JSON && r.ContentType == encoding.MediaType()
 	if !inEncoding || !errors.Is(err, core.ErrUnsupportedMediaType) {
-		return resp, notServed(r.Target, err)
+		return resp, err
 	}
 	c.refusals.Store(refused, struct{}{})
 	if r, err = b(wire.JSON); err != nil {
 		return nil, err
 	}
-	resp, err = c.Do(ctx, r)
-	return resp, notServed(r.Target, err)
+	return c.Do(ctx, r)
 }
 
 // refusal is that a server takes no bodies about a resource in an encoding.

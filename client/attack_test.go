@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -65,7 +66,7 @@ func eventuallyDescriptors(t testing.TB, most int, clients ...*client.Client) {
 // rawServer answers the requests on each connection by what talk does with it, and then closes it.
 func rawServer(t testing.TB, talk func(conn net.Conn)) string {
 	t.Helper()
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -100,8 +101,8 @@ func TestCutAnswer(t *testing.T) {
 	var length atomic.Int64
 	for _, whole := range []string{answer, chunked} {
 		server := rawServer(t, func(conn net.Conn) { _, _ = io.WriteString(conn, whole[:length.Load()]) })
-		c := newClient(t, &client.Options{Config: newConfig(server), Retry: once()})
-		nodesAPI := client.Dynamic(c, nodes, "")
+		c := testserver.NewClient(t, &client.Options{Config: newConfig(server), Retry: testserver.Once()})
+		nodesAPI := client.Dynamic(c, nodes)
 		before := descriptors(t)
 		for n := range len(whole) {
 			length.Store(int64(n))
@@ -125,23 +126,23 @@ func TestCutAnswer(t *testing.T) {
 // TestCutConnection promises that a read which is cut off at any point, from the TLS handshake to the end of the answer,
 // succeeds all the same.
 func TestCutConnection(t *testing.T) {
-	checkGoroutines(t)
-	s := &fakeServer{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, 200, jsonType, []byte(node))
+	testserver.CheckGoroutines(t)
+	s := &testserver.Server{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		testserver.Reply(w, 200, jsonType, []byte(node))
 	}))}
-	s.Config.ErrorLog = discard()
+	s.Server.Config.ErrorLog = discard()
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	var cut, total atomic.Int64
 	address := relay(t, s.Listener.Addr().String(), func() int64 { return cut.Swap(-1) }, &total)
-	cfg := s.config()
+	cfg := s.Config()
 	cfg.Server = "https://" + address
 	var clients []*client.Client
 	get := func() error {
-		c := newClient(t, &client.Options{Config: cfg, Retry: &middleware.RetryOptions{FirstDelay: time.Millisecond}})
+		c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: &middleware.RetryOptions{FirstDelay: time.Millisecond}})
 		clients = append(clients, c)
-		_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+		_, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil)
 		return err
 	}
 	before := descriptors(t)
@@ -258,8 +259,8 @@ func TestHostileServer(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := descriptors(t)
-			c := newClient(t, &client.Options{Config: newConfig(rawServer(t, tc.talk)), Retry: once()})
-			_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+			c := testserver.NewClient(t, &client.Options{Config: newConfig(rawServer(t, tc.talk)), Retry: testserver.Once()})
+			_, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil)
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("error = %v, want %q", err, tc.want)
 			}
@@ -291,7 +292,7 @@ func TestEndlessLists(t *testing.T) {
 		{"by bytes", &wire.Limits{ListBytes: 10_000}, 64 << 20},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := newClient(t, &client.Options{Config: newConfig(server), Retry: once(), Limits: tc.limits})
+			c := testserver.NewClient(t, &client.Options{Config: newConfig(server), Retry: testserver.Once(), Limits: tc.limits})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			list, err := client.Namespaced[corev1.Pod](c, "prod").List(t.Context(), nil)
@@ -318,8 +319,8 @@ func TestBoundsOfHeadersAndErrors(t *testing.T) {
 		_, _ = fmt.Fprintf(conn, "HTTP/1.1 403 Forbidden\r\nContent-Length: 20000\r\n\r\n%s", strings.Repeat("x", 20_000))
 	})
 	get := func(server string, limits *wire.Limits) error {
-		c := newClient(t, &client.Options{Config: newConfig(server), Retry: once(), Limits: limits})
-		_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+		c := testserver.NewClient(t, &client.Options{Config: newConfig(server), Retry: testserver.Once(), Limits: limits})
+		_, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil)
 		return err
 	}
 	if err := get(header, &wire.Limits{HeaderBytes: 10_000}); err == nil || !strings.Contains(err.Error(), "exceeded 10000 bytes") {
@@ -356,7 +357,7 @@ func TestSlowServer(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, tooLong)
 	defer cancel()
 	start := time.Now()
-	if err := getNode(ctx, newClient(t, &client.Options{Config: newConfig(server)})); !errors.Is(err, tooLong) || time.Since(start) > 5*time.Second {
+	if err := getNode(ctx, testserver.NewClient(t, &client.Options{Config: newConfig(server)})); !errors.Is(err, tooLong) || time.Since(start) > 5*time.Second {
 		t.Errorf("error = %v after %v, want the cause after 50ms", err, time.Since(start))
 	}
 }
@@ -365,17 +366,17 @@ func TestSlowServer(t *testing.T) {
 // request by it.
 func TestGoAway(t *testing.T) {
 	var remotes sync.Map
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		remotes.Store(r.RemoteAddr, true)
 		w.Header().Set("Connection", "close") // HTTP/2: GOAWAY
-		reply(w, 200, jsonType, []byte(node))
+		testserver.Reply(w, 200, jsonType, []byte(node))
 	})
-	c := s.client(t)
+	c := s.Client(t)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				if _, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil); err != nil {
+				if _, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil); err != nil {
 					t.Error(err)
 				}
 			}

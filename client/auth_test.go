@@ -21,7 +21,9 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 )
 
@@ -45,7 +47,7 @@ func (p *credentialPlugin) exec() *config.ExecConfig {
 // print says what it prints.
 func (p *credentialPlugin) print(t testing.TB, token string, cert pair) {
 	t.Helper()
-	write(t, p.dir, "stdout", toJSON(t, map[string]any{
+	write(t, p.dir, "stdout", testserver.JSON(t, map[string]any{
 		"kind": "ExecCredential", "apiVersion": config.ExecV1,
 		"status": map[string]string{"token": token, "clientCertificateData": string(cert.cert), "clientKeyData": string(cert.key)},
 	}))
@@ -84,22 +86,22 @@ func TestRefusedToken(t *testing.T) {
 			var bodies []string
 			var good atomic.Value
 			good.Store("one")
-			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case r.Header.Get("Authorization") != "Bearer "+good.Load().(string):
-					fail(w, 401, "Unauthorized", "Unauthorized")
+					testserver.Fail(w, 401, "Unauthorized", "Unauthorized")
 				case r.Header.Get("Upgrade") != "":
-					fail(w, 403, "Forbidden", "not today")
+					testserver.Fail(w, 403, "Forbidden", "not today")
 				default:
-					reply(w, 200, jsonType, configMapJSON(t, "x", "green"))
+					testserver.Reply(w, 200, jsonType, configMapJSON(t, "x", "green"))
 				}
 			})
-			cfg := s.config()
+			cfg := s.Config()
 			source.change(cfg)
 			source.print("one")
-			c := newClient(t, &client.Options{Config: cfg, Retry: once()})
+			c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once()})
 			maps := client.Namespaced[leanConfigMap](c, "prod")
-			pods := client.Of[leanConfigMap](c, core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, "prod")
+			pods := pod.In(c, "prod")
 			calls := []struct {
 				name string
 				call func() error
@@ -110,7 +112,7 @@ func TestRefusedToken(t *testing.T) {
 					return err
 				}},
 				{"exec", func() error { // refused for another reason in the end
-					_, err := pods.Exec(t.Context(), "x", &client.ExecOptions{Command: []string{"ls"}})
+					_, err := pods.Exec(t.Context(), "x", &pod.ExecOptions{Command: []string{"ls"}})
 					if errors.Is(err, core.ErrForbidden) {
 						return nil
 					}
@@ -125,12 +127,12 @@ func TestRefusedToken(t *testing.T) {
 				}
 				good.Store("two")
 				source.print("two")
-				before := len(s.asked())
+				before := len(s.Asked())
 				if err := tc.call(); err != nil {
 					t.Errorf("%s: %v", tc.name, err)
 				}
 				bodies = nil
-				for _, ask := range s.asked()[before:] {
+				for _, ask := range s.Asked()[before:] {
 					bodies = append(bodies, ask.Method+" "+ask.Header.Get("Authorization")+" "+ask.Body)
 				}
 				if len(bodies) != 2 || strings.Replace(bodies[0], "one", "two", 1) != bodies[1] {
@@ -140,12 +142,12 @@ func TestRefusedToken(t *testing.T) {
 		})
 	}
 	t.Run("a token that never changes", func(t *testing.T) {
-		s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fail(w, 401, "Unauthorized", "Unauthorized") })
-		cfg := s.config()
+		s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") })
+		cfg := s.Config()
 		cfg.BearerToken = "one"
-		_, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "x", nil)
-		if !errors.Is(err, core.ErrUnauthorized) || len(s.asked()) != 1 {
-			t.Errorf("%v after %d requests, want ErrUnauthorized after one", err, len(s.asked()))
+		_, err := client.Namespaced[leanConfigMap](testserver.NewClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "x", nil)
+		if !errors.Is(err, core.ErrUnauthorized) || len(s.Asked()) != 1 {
+			t.Errorf("%v after %d requests, want ErrUnauthorized after one", err, len(s.Asked()))
 		}
 	})
 }
@@ -153,7 +155,7 @@ func TestRefusedToken(t *testing.T) {
 // TestPluginCertificate promises that a plugin's client certificate is presented, and that the next one takes its place
 // without disturbing a watch that is under way.
 func TestPluginCertificate(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	ca := newAuthority(t)
 	var good atomic.Value
 	good.Store("one")
@@ -171,9 +173,9 @@ func TestPluginCertificate(t *testing.T) {
 				send(w, event(t, jsonType, core.Added, e+" of "+name))
 			}
 		case name != good.Load():
-			fail(w, 401, "Unauthorized", "Unauthorized")
+			testserver.Fail(w, 401, "Unauthorized", "Unauthorized")
 		default:
-			reply(w, 200, jsonType, configMapJSON(t, name, "green"))
+			testserver.Reply(w, 200, jsonType, configMapJSON(t, name, "green"))
 		}
 	}))
 	s.Config.ErrorLog = discard()
@@ -188,7 +190,7 @@ func TestPluginCertificate(t *testing.T) {
 	plugin := newCredentialPlugin(t)
 	plugin.print(t, "", ca.issue(t, "one", time.Hour))
 	cfg := &config.Config{Server: s.URL, CAData: ca.pem, Exec: plugin.exec()}
-	c := newClient(t, &client.Options{Config: cfg})
+	c := testserver.NewClient(t, &client.Options{Config: cfg})
 	t.Cleanup(c.CloseIdleConnections)
 	maps := client.Namespaced[leanConfigMap](c, "prod")
 	expect := func(when, want string, runs int) {
@@ -205,7 +207,7 @@ func TestPluginCertificate(t *testing.T) {
 	seen := make(chan string)
 	go func() {
 		defer close(seen)
-		for ev, err := range maps.Watch(t.Context(), nil) {
+		for ev, err := range maps.WatchOnce(t.Context(), nil) {
 			if err != nil {
 				return
 			}
@@ -230,7 +232,7 @@ func TestPluginCertificate(t *testing.T) {
 	}
 
 	own := &client.Options{Config: &config.Config{Server: s.URL, Exec: plugin.exec()}, Transport: http.DefaultTransport}
-	_, err := client.Namespaced[leanConfigMap](newClient(t, own), "prod").Get(t.Context(), "x", nil)
+	_, err := client.Namespaced[leanConfigMap](testserver.NewClient(t, own), "prod").Get(t.Context(), "x", nil)
 	if err == nil || !strings.Contains(err.Error(), "the exec plugin gives a client certificate, which a Transport of your own can't be told") {
 		t.Errorf("with a transport of our own: %v", err)
 	}
@@ -244,12 +246,12 @@ func TestPluginAndOwnTransport(t *testing.T) {
 	rt := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		got = append(got, r.Header.Get("Authorization"))
 		w := httptest.NewRecorder()
-		reply(w, 200, jsonType, configMapJSON(t, "x", "green"))
+		testserver.Reply(w, 200, jsonType, configMapJSON(t, "x", "green"))
 		return w.Result(), nil
 	})
 	cfg := newConfig("https://kube.example.com")
 	cfg.Exec = plugin.exec()
-	if _, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg, Transport: rt}), "prod").Get(t.Context(), "x", nil); err != nil {
+	if _, err := client.Namespaced[leanConfigMap](testserver.NewClient(t, &client.Options{Config: cfg, Transport: rt}), "prod").Get(t.Context(), "x", nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"Bearer one"}, got); diff != "" {
@@ -260,7 +262,7 @@ func TestPluginAndOwnTransport(t *testing.T) {
 // TestCredentialErrors promises that what can't be used is said before the first request, with what to do.
 func TestCredentialErrors(t *testing.T) {
 	plugin := newCredentialPlugin(t)
-	other := newClient(t, &client.Options{Config: &config.Config{Server: "https://kube.example.com", Exec: plugin.exec()}})
+	other := testserver.NewClient(t, &client.Options{Config: &config.Config{Server: "https://kube.example.com", Exec: plugin.exec()}})
 	for _, tc := range []struct {
 		name    string
 		config  config.Config
@@ -330,16 +332,16 @@ func TestCredentialErrors(t *testing.T) {
 func TestExpiredCertificate(t *testing.T) {
 	ca := newAuthority(t)
 	old, valid := ca.issue(t, "me", -time.Hour), ca.issue(t, "me", time.Hour)
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fail(w, 401, "Unauthorized", "Unauthorized") })
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") })
 	for _, tc := range []struct {
 		name string
 		pair pair
 		want bool
 	}{{"an expired certificate", old, true}, {"a valid certificate", valid, false}} {
 		t.Run(tc.name, func(t *testing.T) {
-			cfg := s.config()
+			cfg := s.Config()
 			cfg.ClientCertData, cfg.ClientKeyData = tc.pair.cert, config.Secret(tc.pair.key)
-			_, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "x", nil)
+			_, err := client.Namespaced[leanConfigMap](testserver.NewClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "x", nil)
 			if !errors.Is(err, core.ErrUnauthorized) || errors.Is(err, config.ErrCertificateExpired) != tc.want {
 				t.Errorf("error = %v, want ErrUnauthorized, and ErrCertificateExpired: %v", err, tc.want)
 			}
@@ -355,16 +357,16 @@ func TestRedirectsLeakNothing(t *testing.T) {
 	}))
 	defer elsewhere.Close()
 	for _, code := range []int{301, 302, 303, 307, 308} {
-		s := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+r.URL.Path, code) })
-		cfg := s.config()
+		s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+r.URL.Path, code) })
+		cfg := s.Config()
 		cfg.BearerToken = "s3cret"
-		cfg.CAData = append(cfg.CAData, (&fakeServer{Server: elsewhere}).config().CAData...)
-		c := newClient(t, &client.Options{Config: cfg, Retry: once()})
+		cfg.CAData = append(cfg.CAData, (&testserver.Server{Server: elsewhere}).Config().CAData...)
+		c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once()})
 		maps := client.Namespaced[leanConfigMap](c, "prod")
-		pods := client.Of[leanConfigMap](c, core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, "prod")
+		pods := pod.In(c, "prod")
 		_, getErr := maps.Get(t.Context(), "web", nil)
 		_, createErr := maps.Create(t.Context(), leanWeb(), nil)
-		_, execErr := pods.Exec(t.Context(), "x", &client.ExecOptions{Command: []string{"ls"}})
+		_, execErr := pods.Exec(t.Context(), "x", &pod.ExecOptions{Command: []string{"ls"}})
 		_, proxyErr := pods.Proxy(t.Context(), "x", nil) //nolint:bodyclose // it fails
 		for what, err := range map[string]error{"get": getErr, "create": createErr, "exec": execErr, "proxy": proxyErr} {
 			if err == nil || !strings.Contains(err.Error(), "redirects are not followed") || strings.Contains(err.Error(), "s3cret") {

@@ -202,14 +202,15 @@ func (c *Client) Config() *config.Config {
 // be used as before.
 func (c *Client) CloseIdleConnections() { c.conns.closeIdle() }
 
-// Do sends a request and returns the response when its status is a success; the caller closes its body. It is the way
-// to send what [API] has no verb for. Redirects are not followed: they are no success. Up to 8 MiB of the answer to a read
-// are here when Do returns, so that it can be read again from the server if the connection breaks; what is read as it
-// comes, such as a stream of events, is asked for under [middleware.WithAttempts] of 1.
+// Do sends a request and returns the response if its status is a success; the caller closes the body. It is the way to
+// send what [API] and the packages below this one have no verb for. Redirects are not followed: they are errors. Do reads
+// up to 8 MiB of the response to a read before it returns, so that it can repeat the request if the connection breaks. To
+// read a response as it arrives, such as a stream of events, call Do with [middleware.WithAttempts] of 1.
 //
-// Errors: [*core.StatusError] when the server says no, [*ConnectError] when it can't be reached, and the context's
-// cause when the context ends; the first two are in a [*middleware.RetryError] when the request was sent more than once.
-// When the connection breaks while the body is read, the error matches io.ErrUnexpectedEOF.
+// Errors: [*core.StatusError] for any other status, in a [*NotServedError] if the server does not serve the kind;
+// [*ConnectError] when the server can't be reached; the context's cause when the context ends. If the request was sent
+// more than once, a [*middleware.RetryError] holds the error. When the connection breaks while the body is read, the
+// error matches io.ErrUnexpectedEOF.
 func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, error) {
 	req, err := c.httpRequest(ctx, r)
 	if err != nil {
@@ -221,7 +222,7 @@ func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, er
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		return nil, retried(resp, c.failure(resp))
+		return nil, notServed(r, retried(resp, c.failure(resp)))
 	}
 	return resp, nil
 }
@@ -281,4 +282,13 @@ func baseURL(server string) (*url.URL, error) {
 	u.RawPath = strings.TrimRight(path.Clean("/"+u.EscapedPath()), "/")
 	u.Path, err = url.PathUnescape(u.RawPath)
 	return u, err
+}
+
+// Format prints the address of the server, and nothing of the configuration, whatever the verb is.
+func (c *Client) Format(f fmt.State, verb rune) {
+	text := "client without a server"
+	if c != nil && c.base != nil {
+		text = "client of " + c.base.String()
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 }

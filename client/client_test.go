@@ -21,6 +21,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -41,7 +42,7 @@ func (s *spy) send(t testing.TB, o client.Options) *http.Request {
 	if o.Config == nil {
 		o.Config = newConfig("https://cluster.test")
 	}
-	if err := getNode(t.Context(), newClient(t, &o)); err != nil {
+	if err := getNode(t.Context(), testserver.NewClient(t, &o)); err != nil {
 		t.Fatal(err)
 	}
 	return s.last
@@ -238,12 +239,12 @@ func TestCredentials(t *testing.T) {
 
 // TestPlainHTTP promises that what listens on this machine, such as kubectl proxy, can be reached without TLS.
 func TestPlainHTTP(t *testing.T) {
-	s := &fakeServer{Server: newPlainServer(t, func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
+	s := &testserver.Server{Server: newPlainServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
 	})}
 	cfg := newConfig(s.URL)
 	cfg.Impersonate.User = "jane" // is no secret
-	if err := getNode(t.Context(), newClient(t, &client.Options{Config: cfg})); err != nil {
+	if err := getNode(t.Context(), testserver.NewClient(t, &client.Options{Config: cfg})); err != nil {
 		t.Error(err)
 	}
 }
@@ -253,7 +254,7 @@ func TestOptionsAreCopied(t *testing.T) {
 	cfg, s := newConfig("https://cluster.test"), new(spy)
 	cfg.Impersonate = config.Impersonation{User: "jane", Groups: []string{"a"}}
 	o := &client.Options{Config: cfg, Transport: s, Limits: &wire.Limits{ObjectBytes: 1 << 10}}
-	c := newClient(t, o)
+	c := testserver.NewClient(t, o)
 	o.Limits.ObjectBytes = 1
 	cfg.Server, cfg.Impersonate.Groups[0] = "https://elsewhere.test", "admins"
 	if err := getNode(t.Context(), c); err != nil {
@@ -284,11 +285,11 @@ func TestDefaultConfig(t *testing.T) {
 
 // TestLog promises a line for each request, with nothing in it that must not be seen.
 func TestLog(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) { fail(w, 403, "Forbidden", "hunter2") })
-	cfg := s.config()
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) { testserver.Fail(w, 403, "Forbidden", "hunter2") })
+	cfg := s.Config()
 	cfg.BearerToken = "hunter2"
 	var out bytes.Buffer
-	c := newClient(t, &client.Options{Config: cfg, Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	c := testserver.NewClient(t, &client.Options{Config: cfg, Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if _, err := client.Namespaced[corev1.ConfigMap](c, "prod").Create(t.Context(), stored("web", "hunter2"), nil); err == nil {
 		t.Fatal("no error")
 	}
@@ -300,8 +301,8 @@ func TestLog(t *testing.T) {
 
 // TestDo looks at the way to send what there is no verb for.
 func TestDo(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, "text/plain", []byte("ok")) })
-	c := s.client(t)
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) { testserver.Reply(w, 200, "text/plain", []byte("ok")) })
+	c := s.Client(t)
 	resp, err := c.Do(t.Context(), &request.Request{Method: "GET", Path: "/readyz", Query: map[string][]string{"verbose": {""}}})
 	if err != nil {
 		t.Fatal(err)
@@ -310,7 +311,7 @@ func TestDo(t *testing.T) {
 	if body, err := wire.ReadBody(resp.Body, nil); err != nil || string(body) != "ok" {
 		t.Errorf("body = %s, %v; want ok", body, err)
 	}
-	if uri := s.asked()[0].URI; uri != "/readyz?verbose=" {
+	if uri := s.Asked()[0].URI; uri != "/readyz?verbose=" {
 		t.Errorf("URI = %s, want /readyz?verbose=", uri)
 	}
 	for _, bad := range []request.Request{{Method: "GET", Path: "/%zz"}, {Method: "G T", Path: "/"}} {
@@ -330,8 +331,8 @@ func TestContextOver(t *testing.T) {
 	if _, err := client.New(ctx, &client.Options{Config: newConfig("https://cluster.test")}); !errors.Is(err, cause) {
 		t.Errorf("New = %v, want the cause", err)
 	}
-	s := serve(t, http.NotFound)
-	if err := getNode(ctx, s.client(t)); !errors.Is(err, cause) || len(s.asked()) != 0 {
-		t.Errorf("error = %v after %d requests, want the cause after none", err, len(s.asked()))
+	s := testserver.New(t, http.NotFound)
+	if err := getNode(ctx, s.Client(t)); !errors.Is(err, cause) || len(s.Asked()) != 0 {
+		t.Errorf("error = %v after %d requests, want the cause after none", err, len(s.Asked()))
 	}
 }

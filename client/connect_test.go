@@ -22,6 +22,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 )
@@ -95,9 +96,9 @@ func TestConnectError(t *testing.T) {
 		}, "; write https://"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			checkGoroutines(t)
+			testserver.CheckGoroutines(t)
 			cfg := tc.cfg(t)
-			err := getNode(t.Context(), newClient(t, &client.Options{Config: cfg}))
+			err := getNode(t.Context(), testserver.NewClient(t, &client.Options{Config: cfg}))
 			if _, ok := errors.AsType[*client.ConnectError](err); !ok {
 				t.Fatalf("error = %v, want a ConnectError", err)
 			}
@@ -174,7 +175,7 @@ func TestConnectErrorOfTransport(t *testing.T) {
 		{"anything else", errors.New("boom"), "boom"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := newClient(t, &client.Options{
+			c := testserver.NewClient(t, &client.Options{
 				Config:    newConfig("https://cluster.test"),
 				Transport: middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) { return nil, tc.in }),
 			})
@@ -192,7 +193,7 @@ func TestConnectErrorOfTransport(t *testing.T) {
 // TestErrorsOfLayers promises that a layer's error is not taken for the connection's.
 func TestErrorsOfLayers(t *testing.T) {
 	boom := errors.New("boom")
-	c := newClient(t, &client.Options{
+	c := testserver.NewClient(t, &client.Options{
 		Config:    newConfig("https://cluster.test"),
 		Transport: canned(200, nil, ""),
 		Middleware: []middleware.Func{func(http.RoundTripper) http.RoundTripper {
@@ -224,13 +225,13 @@ func TestContextCause(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := serve(t, tc.answer)
+			s := testserver.New(t, tc.answer)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
 				<-arrived
 				cancel(cause)
 			}()
-			err := getNode(ctx, s.client(t))
+			err := getNode(ctx, s.Client(t))
 			if _, ok := errors.AsType[*client.ConnectError](err); ok || !errors.Is(err, cause) {
 				t.Errorf("error = %v, want the cause", err)
 			}
@@ -240,12 +241,12 @@ func TestContextCause(t *testing.T) {
 
 // TestBrokenBody promises that an object of which a part is missing is an error that may be tried again.
 func TestBrokenBody(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
 		send(w, []byte(`{"kind":"Node","apiVersion":"v1"`))
 		panic(http.ErrAbortHandler)
 	})
-	err := getNode(t.Context(), s.client(t))
+	err := getNode(t.Context(), s.Client(t))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !core.IsRetryable(err) || !strings.HasPrefix(err.Error(), "get nodes n1: read body: connection broke: ") {
 		t.Errorf("error = %v, want a connection that broke", err)
 	}
@@ -253,23 +254,23 @@ func TestBrokenBody(t *testing.T) {
 
 // TestGzip promises that compressed answers are understood, and not asked for when the configuration forbids it.
 func TestGzip(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		body := configMapJSON(t, "web", "green")
 		if r.Header.Get("Accept-Encoding") == "gzip" {
 			w.Header().Set("Content-Encoding", "gzip")
 			body = gzipped(t, body)
 		}
-		reply(w, 200, jsonType, body)
+		testserver.Reply(w, 200, jsonType, body)
 	})
 	for _, off := range []bool{false, true} {
-		cfg := s.config()
+		cfg := s.Config()
 		cfg.DisableCompression = off
-		got, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "web", nil)
+		got, err := client.Namespaced[leanConfigMap](testserver.NewClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "web", nil)
 		if err != nil || got.Data["color"] != "green" {
 			t.Errorf("DisableCompression %v: Get = %+v, %v", off, got, err)
 		}
 	}
-	asks := s.asked()
+	asks := s.Asked()
 	if on, off := asks[0].Header.Get("Accept-Encoding"), asks[1].Header.Get("Accept-Encoding"); on != "gzip" || off != "" {
 		t.Errorf("Accept-Encoding = %q and %q when disabled, want gzip and none", on, off)
 	}
@@ -280,14 +281,14 @@ func TestProtocol(t *testing.T) {
 	protocols := make(chan string, 2)
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		protocols <- r.Proto
-		reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
+		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
 	}
-	if err := getNode(t.Context(), serve(t, answer).client(t)); err != nil {
+	if err := getNode(t.Context(), testserver.New(t, answer).Client(t)); err != nil {
 		t.Fatal(err)
 	}
-	old := &fakeServer{Server: httptest.NewTLSServer(http.HandlerFunc(answer))}
+	old := &testserver.Server{Server: httptest.NewTLSServer(http.HandlerFunc(answer))}
 	defer old.Close()
-	if err := getNode(t.Context(), old.client(t)); err != nil {
+	if err := getNode(t.Context(), old.Client(t)); err != nil {
 		t.Fatal(err)
 	}
 	if first, second := <-protocols, <-protocols; first != "HTTP/2.0" || second != "HTTP/1.1" {
@@ -297,25 +298,25 @@ func TestProtocol(t *testing.T) {
 
 // TestConnectionIsReused promises that every verb leaves an HTTP/1.1 connection as it found it.
 func TestConnectionIsReused(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	remotes := map[string]bool{}
-	s := &fakeServer{Server: httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := &testserver.Server{Server: httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		remotes[r.RemoteAddr] = true
 		switch {
 		case r.Method == http.MethodDelete:
-			reply(w, 200, jsonType, []byte(strings.Repeat(" ", 100<<10)+"{}"))
+			testserver.Reply(w, 200, jsonType, []byte(strings.Repeat(" ", 100<<10)+"{}"))
 		case r.URL.Query().Has("watch"):
 			w.Header().Set("Content-Type", jsonType)
 			send(w, event(t, jsonType, core.Added, "a"))
 		case strings.HasSuffix(r.URL.Path, "web"):
-			reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
+			testserver.Reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
 		default:
-			reply(w, 200, jsonType, listBody(t, jsonType, "", "a", "b"))
+			testserver.Reply(w, 200, jsonType, listBody(t, jsonType, "", "a", "b"))
 		}
 	}))}
 	defer s.Close()
 	ctx := t.Context()
-	maps := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	maps := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 	for range 3 {
 		if _, err := maps.Get(ctx, "web", nil); err != nil {
 			t.Fatal(err)
@@ -326,7 +327,7 @@ func TestConnectionIsReused(t *testing.T) {
 		if err := maps.Delete(ctx, "web", nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := drain(maps.Watch(ctx, nil)); err != nil {
+		if _, err := drain(maps.WatchOnce(ctx, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
 )
 
@@ -22,24 +23,24 @@ import (
 func TestShare(t *testing.T) {
 	var mu sync.Mutex // guards what follows
 	remotes, who := map[string]bool{}, []string{}
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		remotes[r.RemoteAddr] = true
 		who = append(who, r.Header.Get("Authorization")+" "+r.Header.Get("Impersonate-User")+" "+r.UserAgent())
 		mu.Unlock()
-		reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
+		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
 	})
-	cfg := s.config()
+	cfg := s.Config()
 	cfg.BearerToken, cfg.Namespace = "abc", "prod"
-	first := newClient(t, &client.Options{Config: cfg, UserAgent: "first"})
-	same := newClient(t, &client.Options{Share: first, UserAgent: "same"})
+	first := testserver.NewClient(t, &client.Options{Config: cfg, UserAgent: "first"})
+	same := testserver.NewClient(t, &client.Options{Share: first, UserAgent: "same"})
 
 	asJane := first.Config()
 	asJane.Impersonate.User, asJane.Namespace = "jane", "dev"
-	jane := newClient(t, &client.Options{Share: first, Config: asJane, UserAgent: "jane"})
+	jane := testserver.NewClient(t, &client.Options{Share: first, Config: asJane, UserAgent: "jane"})
 	other := first.Config()
 	other.BearerToken = "xyz"
-	token := newClient(t, &client.Options{Share: jane, Config: other, UserAgent: "other"})
+	token := testserver.NewClient(t, &client.Options{Share: jane, Config: other, UserAgent: "other"})
 
 	for _, c := range []*client.Client{first, same, jane, token} {
 		if err := getNode(t.Context(), c); err != nil {
@@ -87,7 +88,7 @@ func TestShareErrors(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := base
-			first := newClient(t, &client.Options{Config: &cfg})
+			first := testserver.NewClient(t, &client.Options{Config: &cfg})
 			other := first.Config()
 			tc.change(other)
 			c, err := client.New(t.Context(), &client.Options{Share: first, Config: other, Transport: tc.transport})
@@ -96,7 +97,7 @@ func TestShareErrors(t *testing.T) {
 			}
 		})
 	}
-	plain := newClient(t, &client.Options{Config: &config.Config{Server: "http://127.0.0.1:8001"}})
+	plain := testserver.NewClient(t, &client.Options{Config: &config.Config{Server: "http://127.0.0.1:8001"}})
 	secret := plain.Config()
 	secret.BearerToken = "hunter2"
 	if _, err := client.New(t.Context(), &client.Options{Share: plain, Config: secret}); err == nil || !strings.Contains(err.Error(), "not sent over http") {
@@ -106,7 +107,7 @@ func TestShareErrors(t *testing.T) {
 
 // TestConfigIsACopy promises that a client does not change with what was taken from it.
 func TestConfigIsACopy(t *testing.T) {
-	c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: new(spy)})
+	c := testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: new(spy)})
 	c.Config().Namespace = "other"
 	if c.Namespace() != "mine" {
 		t.Errorf("namespace = %s, want mine", c.Namespace())
@@ -138,7 +139,7 @@ func TestCloseIdleOfMutual(t *testing.T) {
 	var current atomic.Pointer[tls.Certificate]
 	current.Store(new(ca.issue(t, "kube", time.Hour).load(t)))
 	p := ca.issue(t, "me", time.Hour)
-	c := newClient(t, &client.Options{Config: &config.Config{
+	c := testserver.NewClient(t, &client.Options{Config: &config.Config{
 		Server: mutual(t, &current, nil), CAData: ca.pem, ClientCertData: p.cert, ClientKeyData: config.Secret(p.key),
 	}})
 	before := descriptors(t)

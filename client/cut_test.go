@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -82,12 +83,12 @@ func TestCutBody(t *testing.T) {
 }
 
 func cutEverywhere(t *testing.T, version, answer string, step int64, call func(context.Context, *client.API[leanConfigMap]) error) {
-	checkGoroutines(t)
-	s := &fakeServer{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	testserver.CheckGoroutines(t)
+	s := &testserver.Server{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Proto != version {
 			t.Errorf("%s was spoken", r.Proto)
 		}
-		reply(w, 200, jsonType, []byte(answer))
+		testserver.Reply(w, 200, jsonType, []byte(answer))
 	}))}
 	ca := newAuthority(t)
 	s.EnableHTTP2 = version == "HTTP/2.0"
@@ -100,7 +101,7 @@ func cutEverywhere(t *testing.T, version, answer string, step int64, call func(c
 	before := descriptors(t)
 	try := func(after int64) int64 {
 		var sent atomic.Int64
-		c := newClient(t, &client.Options{
+		c := testserver.NewClient(t, &client.Options{
 			Config: cfg, Retry: &middleware.RetryOptions{FirstDelay: time.Microsecond, LongestDelay: time.Millisecond},
 			PerAttempt: []middleware.Func{middleware.Observe(func(*http.Request) (context.Context, func(middleware.Outcome)) {
 				sent.Add(1)

@@ -11,7 +11,7 @@ import (
 )
 
 // Delete deletes an object. When it returns, the deletion has begun; an object with finalizers or a grace period is
-// still there for a while: [API.DeleteAndWait] waits until it is gone.
+// still there for a while: package runtime/wait waits until it is deleted.
 //
 // Errors: [core.ErrNotFound]; [core.ErrConflict] when a precondition does not hold.
 func (a *API[K]) Delete(ctx context.Context, name string, o *request.DeleteOptions) error {
@@ -36,11 +36,11 @@ func (a *API[K]) DeleteCollection(ctx context.Context, o *request.DeleteOptions,
 // drop sends a request whose answer does not matter.
 func (a *API[K]) drop(ctx context.Context, verb string, t request.Target, b build) error {
 	if err := a.ready(); err != nil {
-		return wrap(verb, t, err)
+		return WrapError(verb, t, err)
 	}
 	resp, err := a.client.send(ctx, t, b)
 	if err != nil {
-		return wrap(verb, t, err)
+		return WrapError(verb, t, err)
 	}
 	defer resp.Body.Close()
 	// A body that was read to its end leaves an HTTP/1.1 connection usable; one that is too long for that is not worth it.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -40,17 +41,17 @@ func TestPreferEncoding(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case !tt.speaks && r.Header.Get("Content-Type") == cborType:
-					fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no CBOR here")
+					testserver.Fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no CBOR here")
 				case tt.speaks && strings.HasPrefix(r.Header.Get("Accept"), cborType+","):
-					reply(w, 200, cborType, inCBOR.Bytes())
+					testserver.Reply(w, 200, cborType, inCBOR.Bytes())
 				default:
-					reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
+					testserver.Reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
 				}
 			})
-			maps := client.Dynamic(s.client(t), configMaps, "prod").PreferEncoding(wire.CBOR)
+			maps := client.Dynamic(s.Client(t), configMaps).In("prod").PreferEncoding(wire.CBOR)
 			blue := unstructuredConfigMap("web", "blue")
 			for _, do := range []func() error{
 				func() error { _, err := maps.Get(t.Context(), "web", nil); return err },
@@ -67,7 +68,7 @@ func TestPreferEncoding(t *testing.T) {
 				}
 			}
 			var got []string
-			for _, a := range s.asked() {
+			for _, a := range s.Asked() {
 				got = append(got, a.Method+" "+a.Header.Get("Content-Type"))
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -78,18 +79,18 @@ func TestPreferEncoding(t *testing.T) {
 }
 
 func TestPreferEncodingOfWhatATypeDoesNotHave(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
+		testserver.Reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
 	})
-	c := s.client(t)
-	if _, err := client.Dynamic(c, configMaps, "prod").PreferEncoding(wire.Protobuf).Get(t.Context(), "web", nil); err == nil ||
+	c := s.Client(t)
+	if _, err := client.Dynamic(c, configMaps).In("prod").PreferEncoding(wire.Protobuf).Get(t.Context(), "web", nil); err == nil ||
 		!strings.Contains(err.Error(), "encoding: unstructured.Unstructured can't be decoded from protobuf") {
 		t.Errorf("Get of any kind in protobuf: %v", err)
 	}
 	if _, err := client.Namespaced[corev1.ConfigMap](c, "prod").PreferEncoding(wire.JSON).Get(t.Context(), "web", nil); err != nil {
 		t.Error(err)
 	}
-	asks := s.asked()
+	asks := s.Asked()
 	if len(asks) != 1 || asks[0].Header.Get("Accept") != jsonType {
 		t.Errorf("requests = %v, want one for JSON", asks)
 	}
@@ -110,21 +111,21 @@ func TestAShardThatIsNoneIsAnError(t *testing.T) {
 		t.Fatal("u-1 is not in the first half")
 	}
 	const item = `{"metadata":{"name":"web","namespace":"prod","uid":"u-1"}}`
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Query().Has("watch"):
-			reply(w, 200, jsonType, []byte(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}{"type":"ADDED","object":`+item+`}`))
+			testserver.Reply(w, 200, jsonType, []byte(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}{"type":"ADDED","object":`+item+`}`))
 		case strings.Contains(r.Header.Get("Accept"), "as=Table"):
-			reply(w, 200, jsonType, []byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"cells":["web"],"object":`+item+`}]}`))
+			testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"cells":["web"],"object":`+item+`}]}`))
 		default:
 			kind := `"kind":"ConfigMapList","apiVersion":"v1"`
 			if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
 				kind = `"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1"`
 			}
-			reply(w, 200, jsonType, []byte(`{`+kind+`,"metadata":{},"items":[`+item+`]}`))
+			testserver.Reply(w, 200, jsonType, []byte(`{`+kind+`,"metadata":{},"items":[`+item+`]}`))
 		}
 	})
-	maps := client.Of[leanConfigMap](s.client(t), configMaps, "prod")
+	maps := client.Of[leanConfigMap](s.Client(t), configMaps).In("prod")
 	verbs := map[string]func(shard *core.Shard) error{
 		"list": func(shard *core.Shard) error {
 			_, err := maps.List(t.Context(), &request.ListOptions{ShardSelector: shard.String()})
@@ -139,7 +140,7 @@ func TestAShardThatIsNoneIsAnError(t *testing.T) {
 			return err
 		},
 		"watch": func(shard *core.Shard) error {
-			for _, err := range maps.Watch(t.Context(), &request.WatchOptions{ShardSelector: shard.String()}) {
+			for _, err := range maps.WatchOnce(t.Context(), &request.WatchOptions{ShardSelector: shard.String()}) {
 				if err != nil {
 					return err
 				}

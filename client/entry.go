@@ -47,7 +47,7 @@ func (a *API[K]) Entry(ctx context.Context, name string, o *request.GetOptions) 
 	default:
 		err = e.hold(obj)
 	}
-	return e, wrap("get", e.target, err)
+	return e, WrapError("get", e.target, err)
 }
 
 // hold takes an object as the server has it.
@@ -85,7 +85,7 @@ func (e *Entry[K]) Commit(ctx context.Context, o *request.PatchOptions) (*K, err
 		o = &request.PatchOptions{}
 	}
 	if e.obj == nil {
-		return nil, wrap("update", e.target, &request.InvalidError{Field: "object", Detail: "is not there; insert one"})
+		return nil, WrapError("update", e.target, &request.InvalidError{Field: "object", Detail: "is not there; insert one"})
 	}
 	stored, err := e.write(ctx, o)
 	if err != nil {
@@ -94,7 +94,7 @@ func (e *Entry[K]) Commit(ctx context.Context, o *request.PatchOptions) (*K, err
 	if !o.DryRun {
 		err = e.hold(stored)
 	}
-	return stored, wrap("update", e.target, err)
+	return stored, WrapError("update", e.target, err)
 }
 
 func (e *Entry[K]) write(ctx context.Context, o *request.PatchOptions) (*K, error) {
@@ -104,7 +104,7 @@ func (e *Entry[K]) write(ctx context.Context, o *request.PatchOptions) (*K, erro
 	}
 	switch {
 	case err != nil:
-		return nil, wrap("update", e.target, err)
+		return nil, WrapError("update", e.target, err)
 	case !e.Exists():
 		create := request.CreateOptions(*o)
 		return e.api.Create(ctx, e.obj, &create)

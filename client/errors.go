@@ -54,13 +54,14 @@ func (e *OpError) missing() bool {
 // Unwrap returns Err.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// wrap makes the one OpError of a verb.
-func wrap(verb string, t request.Target, err error) error {
+// WrapError returns the error of a verb as an [*OpError], and nil for nil. An error that has one already is returned
+// unchanged. It is for code that adds a verb by means of [Client.Do] or [Client.Upgrade].
+func WrapError(verb string, t request.Target, err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, ok := errors.AsType[*OpError](err); ok {
-		return err // an error of another verb, on its way through
+		return err
 	}
 	name := t.Resource.String()
 	if t.Resource.Plural == "" {
@@ -97,7 +98,12 @@ func (e *NotServedError) Error() string {
 func (e *NotServedError) Unwrap() error { return e.Err }
 
 // notServed recognises the response to a URL that the server does not serve: "not found" without the name of an object.
-func notServed(t request.Target, err error) error {
+// A node's or a pod's response to a long-running request, such as for logs, may look like that too.
+func notServed(r *request.Request, err error) error {
+	t := r.Target
+	if t.Resource.Plural == "" || longRunning(r) && r.Verb != "watch" {
+		return err
+	}
 	se, ok := errors.AsType[*core.StatusError](err) // inside a RetryError if the request was sent more than once
 	if !ok || !errors.Is(se, core.ErrNotFound) {
 		return err

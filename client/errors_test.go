@@ -17,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -37,7 +39,7 @@ func canned(code int, header http.Header, body string) http.RoundTripper {
 func cannedClient(t testing.TB, code int, contentType, body string) *client.Client {
 	t.Helper()
 	header := http.Header{"Content-Type": {contentType}}
-	return newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Retry: once(), Transport: canned(code, header, body)})
+	return testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test"), Retry: testserver.Once(), Transport: canned(code, header, body)})
 }
 
 func TestOpErrorText(t *testing.T) {
@@ -124,7 +126,9 @@ func TestAConflictOfACreate(t *testing.T) {
 		_, err := a.Update(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: "1"}}, nil)
 		return err
 	}
-	bind := func(a *client.API[corev1.Pod]) error { return a.Bind(t.Context(), "web", "n1", nil) }
+	bind := func(a *client.API[corev1.Pod]) error {
+		return pod.In(a.Client(), "prod").Bind(t.Context(), "web", "n1", nil)
+	}
 	for _, tc := range []struct {
 		name        string
 		contentType string
@@ -194,7 +198,7 @@ func TestNotServed(t *testing.T) {
 		{"a Status about the object", widgets, false, jsonType, status(`,"details":{"name":"w","kind":"widgets"}`), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			api := client.Dynamic(cannedClient(t, 404, tc.contentType, tc.body), tc.res, "")
+			api := client.Dynamic(cannedClient(t, 404, tc.contentType, tc.body), tc.res)
 			get := api.Get
 			if tc.status {
 				get = api.Status().Get
@@ -270,7 +274,7 @@ func TestStatusError(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := cannedClient(t, tc.code, tc.contentType, tc.body)
-			_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+			_, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil)
 			se, ok := errors.AsType[*core.StatusError](err)
 			if !ok {
 				t.Fatalf("error = %v, want a StatusError", err)
@@ -300,7 +304,7 @@ func TestSuccessThatIsNone(t *testing.T) {
 		{"protobuf for a type that has none", protobufType, string(envelope(t, "Node", &corev1.Node{})), "ask the server for JSON"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := client.Dynamic(cannedClient(t, 200, tc.contentType, tc.body), nodes, "").Get(t.Context(), "n1", nil)
+			_, err := client.Dynamic(cannedClient(t, 200, tc.contentType, tc.body), nodes).Get(t.Context(), "n1", nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error = %v, want %s", err, tc.want)
 			}
@@ -323,12 +327,12 @@ func TestRetryAfter(t *testing.T) {
 			{"nonsense", "soon", 0},
 			{"nothing", "", 0},
 		} {
-			c := newClient(t, &client.Options{
+			c := testserver.NewClient(t, &client.Options{
 				Config:    newConfig("https://cluster.test"),
-				Retry:     once(),
+				Retry:     testserver.Once(),
 				Transport: canned(429, http.Header{"Retry-After": {tc.header}}, ""),
 			})
-			_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+			_, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil)
 			if got, ok := core.RetryAfter(err); got != tc.want || ok != (tc.want > 0) {
 				t.Errorf("%s: RetryAfter = %v, %v; want %v", tc.name, got, ok, tc.want)
 			}
@@ -338,37 +342,37 @@ func TestRetryAfter(t *testing.T) {
 
 // TestRedirect promises that nobody is sent elsewhere with his credentials.
 func TestRedirect(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://elsewhere.test/", http.StatusFound)
 	})
-	cfg := s.config()
+	cfg := s.Config()
 	cfg.BearerToken = "secret"
-	c := newClient(t, &client.Options{Config: cfg})
+	c := testserver.NewClient(t, &client.Options{Config: cfg})
 	_, err := client.ClusterWide[corev1.Node](c).Get(t.Context(), "n1", nil)
 	const want = "get nodes n1: status 302: server said: go to https://elsewhere.test/ (redirects are not followed; correct the server's address)"
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
-	if n := len(s.asked()); n != 1 {
+	if n := len(s.Asked()); n != 1 {
 		t.Errorf("%d requests, want 1", n)
 	}
 }
 
 // TestFallBackToJSON promises that a server that refuses protobuf bodies is asked with JSON, and remembered.
 func TestFallBackToJSON(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Header.Get("Content-Type") == protobufType:
-			fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "only JSON here")
+			testserver.Fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "only JSON here")
 		case strings.Contains(r.Header.Get("Content-Type"), "patch"):
-			fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no such patch")
+			testserver.Fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no such patch")
 		case strings.Contains(r.URL.Path, "nodes"):
-			fail(w, 409, metav1.StatusReasonConflict, "no")
+			testserver.Fail(w, 409, metav1.StatusReasonConflict, "no")
 		default:
-			reply(w, 201, jsonType, configMapJSON(t, "web", "blue"))
+			testserver.Reply(w, 201, jsonType, configMapJSON(t, "web", "blue"))
 		}
 	})
-	c := s.client(t)
+	c := s.Client(t)
 	maps := client.Namespaced[corev1.ConfigMap](c, "prod")
 	create := func() {
 		t.Helper()
@@ -387,7 +391,7 @@ func TestFallBackToJSON(t *testing.T) {
 		t.Errorf("error = %v, want ErrUnsupportedMediaType", err)
 	}
 	var got []string
-	for _, a := range s.asked() {
+	for _, a := range s.Asked() {
 		got = append(got, a.Method+" "+a.Header.Get("Content-Type"))
 	}
 	want := []string{
@@ -403,7 +407,7 @@ func TestFallBackToJSON(t *testing.T) {
 
 // TestTooLarge promises that nothing a server sends is read without bound.
 func TestTooLarge(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		object := configMapJSON(t, "web", strings.Repeat("x", 4<<10))
 		switch {
 		case r.URL.Query().Has("watch"):
@@ -411,9 +415,9 @@ func TestTooLarge(t *testing.T) {
 		case !strings.HasSuffix(r.URL.Path, "web"):
 			object = append(append([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[`), object...), "]}"...)
 		}
-		reply(w, 200, jsonType, object)
+		testserver.Reply(w, 200, jsonType, object)
 	})
-	c := newClient(t, &client.Options{Config: s.config(), Limits: &wire.Limits{ObjectBytes: 2 << 10}})
+	c := testserver.NewClient(t, &client.Options{Config: s.Config(), Limits: &wire.Limits{ObjectBytes: 2 << 10}})
 	maps := client.Namespaced[leanConfigMap](c, "prod")
 	for _, tc := range []struct {
 		name string
@@ -422,7 +426,7 @@ func TestTooLarge(t *testing.T) {
 		{"get", func(ctx context.Context) error { _, err := maps.Get(ctx, "web", nil); return err }},
 		{"list", func(ctx context.Context) error { _, err := maps.List(ctx, nil); return err }},
 		{"watch", func(ctx context.Context) error {
-			for _, err := range maps.Watch(ctx, nil) {
+			for _, err := range maps.WatchOnce(ctx, nil) {
 				return err
 			}
 			return nil

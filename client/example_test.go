@@ -25,8 +25,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// pod is what the examples' server says of a pod.
-const pod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"namespace":"prod","resourceVersion":"7"},"status":{"phase":"Running"}}`
+// podJSON is what the examples' server says of a pod.
+const podJSON = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"namespace":"prod","resourceVersion":"7"},"status":{"phase":"Running"}}`
 
 // serveExample plays a server with the pods web-0 and web-1, which stores nothing and says yes to every write.
 func serveExample(w http.ResponseWriter, r *http.Request) {
@@ -34,18 +34,18 @@ func serveExample(w http.ResponseWriter, r *http.Request) {
 	name := path.Base(strings.TrimSuffix(r.URL.Path, "/status"))
 	switch {
 	case r.URL.Query().Has("watch"):
-		fmt.Fprintf(w, `{"type":"ADDED","object":`+pod+`}{"type":"DELETED","object":`+pod+`}`, "web-0", "web-1")
+		fmt.Fprintf(w, `{"type":"ADDED","object":`+podJSON+`}{"type":"DELETED","object":`+podJSON+`}`, "web-0", "web-1")
 	case r.Method == http.MethodGet && name == "pods":
-		fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`+pod+","+pod+"]}", "web-0", "web-1")
+		fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`+podJSON+","+podJSON+"]}", "web-0", "web-1")
 	case r.Method == http.MethodGet && name == "n1":
 		fmt.Fprint(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`)
 	case r.Method == http.MethodGet && !strings.HasPrefix(name, "web-"):
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprintf(w, `{"kind":"Status","code":404,"reason":"NotFound","details":{"name":%q,"kind":"pods"}}`, name)
 	case r.Method == http.MethodPost:
-		fmt.Fprintf(w, pod, "web-2")
+		fmt.Fprintf(w, podJSON, "web-2")
 	default:
-		fmt.Fprintf(w, pod, name)
+		fmt.Fprintf(w, podJSON, name)
 	}
 }
 
@@ -126,7 +126,7 @@ func ExampleOf() {
 		} `json:"status"`
 	}
 	res := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	got, err := client.Of[pod](connect(), res, "prod").Get(context.Background(), "web-0", nil)
+	got, err := client.Of[pod](connect(), res).In("prod").Get(context.Background(), "web-0", nil)
 	fmt.Println(got.Name, got.Status.Phase, err)
 	// Output: web-0 Running <nil>
 }
@@ -134,7 +134,7 @@ func ExampleOf() {
 // Package discovery finds the resource when its name comes from a user.
 func ExampleDynamic() {
 	res := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	got, err := client.Dynamic(connect(), res, "prod").Get(context.Background(), "web-0", nil)
+	got, err := client.Dynamic(connect(), res).In("prod").Get(context.Background(), "web-0", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -181,9 +181,9 @@ func ExampleAPI_All() {
 	// web-1
 }
 
-func ExampleAPI_Watch() {
+func ExampleAPI_WatchOnce() {
 	pods := client.Namespaced[corev1.Pod](connect(), "prod")
-	for ev, err := range pods.Watch(context.Background(), &request.WatchOptions{ResourceVersion: "9"}) {
+	for ev, err := range pods.WatchOnce(context.Background(), &request.WatchOptions{ResourceVersion: "9"}) {
 		if err != nil {
 			fmt.Println(err)
 			return

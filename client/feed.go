@@ -41,7 +41,7 @@ func (f *Feed) List(ctx context.Context, o *request.ListOptions, each func(wire.
 // page is List with the client's retries.
 func (f *Feed) page(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
 	meta, err := f.list(ctx, o, each)
-	return meta, wrap("list", f.target, err)
+	return meta, WrapError("list", f.target, err)
 }
 
 func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
@@ -105,7 +105,7 @@ func (f *Feed) events(ctx context.Context, o *request.WatchOptions) iter.Seq2[wi
 	}
 	return func(yield func(wire.Event, error) bool) {
 		if err := f.watch(ctx, &opts, yield); err != nil {
-			yield(wire.Event{}, wrap("watch", f.target, err))
+			yield(wire.Event{}, WrapError("watch", f.target, err))
 		}
 	}
 }

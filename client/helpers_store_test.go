@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kube-go/sdk/client/internal/testserver"
 )
 
 // shelf is a server that keeps objects of one namespace and checks their versions, in JSON.
 type shelf struct {
-	*fakeServer
+	*testserver.Server
 
 	mu      sync.Mutex                // guards what follows
 	objects map[string]map[string]any // by path
@@ -34,7 +36,7 @@ func newShelf(t testing.TB, objects map[string]string) *shelf {
 	for p, text := range objects {
 		s.put(t, p, text)
 	}
-	s.fakeServer = serve(t, s.answer)
+	s.Server = testserver.New(t, s.answer)
 	return s
 }
 
@@ -91,7 +93,7 @@ func (s *shelf) answer(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		s.before(r)
 	}
-	asks := s.asked()
+	asks := s.Asked()
 	body := asks[len(asks)-1].Body
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,24 +109,24 @@ func (s *shelf) answer(w http.ResponseWriter, r *http.Request) {
 		meta, _ := sent["metadata"].(map[string]any)
 		name, _ := meta["name"].(string)
 		if p = path.Join(p, name); s.objects[p] != nil {
-			fail(w, http.StatusConflict, "AlreadyExists", "it exists")
+			testserver.Fail(w, http.StatusConflict, "AlreadyExists", "it exists")
 			return
 		}
 		s.store(p, sent)
 	case obj == nil:
-		reply(w, http.StatusNotFound, jsonType, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,`+
+		testserver.Reply(w, http.StatusNotFound, jsonType, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,`+
 			`"reason":"NotFound","details":{"name":"`+path.Base(p)+`","kind":"`+path.Base(path.Dir(p))+`"}}`))
 		return
 	case r.Method == http.MethodPatch:
 		meta, _ := sent["metadata"].(map[string]any)
 		if rv, ok := meta["resourceVersion"]; ok && rv != obj["metadata"].(map[string]any)["resourceVersion"] {
-			fail(w, http.StatusConflict, "Conflict", "the object has been modified")
+			testserver.Fail(w, http.StatusConflict, "Conflict", "the object has been modified")
 			return
 		}
 		s.store(p, merged(obj, sent))
 	}
 	data, _ := json.Marshal(s.objects[p])
-	reply(w, http.StatusOK, jsonType, data)
+	testserver.Reply(w, http.StatusOK, jsonType, data)
 }
 
 // merged returns what RFC 7396 makes of an object and a patch.

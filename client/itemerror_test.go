@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -19,17 +20,17 @@ import (
 // TestOnItemError promises that a list and a watch go on without an object that can't be decoded, and tell whose it is.
 func TestOnItemError(t *testing.T) {
 	const bad = `{"metadata":{"name":"b","namespace":"n","uid":"u-b","resourceVersion":"9"},"data":7}`
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("watch") {
-			reply(w, 200, jsonType, []byte(`{"type":"ADDED","object":{"metadata":{"name":"a"}}}{"type":"DELETED","object":`+bad+`}`+
+			testserver.Reply(w, 200, jsonType, []byte(`{"type":"ADDED","object":{"metadata":{"name":"a"}}}{"type":"DELETED","object":`+bad+`}`+
 				`{"type":"ADDED","object":{"metadata":{"name":"c"}}}`))
 			return
 		}
-		reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","metadata":{"resourceVersion":"9"},"items":[`+
+		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","metadata":{"resourceVersion":"9"},"items":[`+
 			`{"metadata":{"name":"a"}},`+bad+`,{"metadata":{"name":"c"}}]}`))
 	})
 	var told []wire.Head
-	strict := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	strict := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 	maps := strict.OnItemError(func(e *wire.ItemError) {
 		told = append(told, e.Head)
 		if !strings.HasPrefix(e.Error(), "n/b: decode json: ") {
@@ -52,7 +53,7 @@ func TestOnItemError(t *testing.T) {
 		}},
 		{"All", func() ([]string, error) { return collect(maps.All(t.Context(), nil)) }},
 		{"Watch", func() (names []string, err error) {
-			for ev, err := range maps.Watch(t.Context(), &request.WatchOptions{ResourceVersion: "1"}) {
+			for ev, err := range maps.WatchOnce(t.Context(), &request.WatchOptions{ResourceVersion: "1"}) {
 				if err != nil {
 					return names, err
 				}

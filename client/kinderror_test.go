@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -31,13 +32,13 @@ func TestOtherKindsAreRefused(t *testing.T) {
 	}
 	for name, body := range bodies {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Has("continue") {
 					body = bodies["list"]
 				}
-				reply(w, 200, jsonType, []byte(body))
+				testserver.Reply(w, 200, jsonType, []byte(body))
 			})
-			pods := client.Namespaced[corev1.Pod](s.client(t), "prod")
+			pods := client.Namespaced[corev1.Pod](s.Client(t), "prod")
 			var err error
 			switch verb, _, _ := strings.Cut(name, " "); verb {
 			case "get":
@@ -48,7 +49,7 @@ func TestOtherKindsAreRefused(t *testing.T) {
 				for _, err = range pods.All(t.Context(), &request.ListOptions{Limit: 1}) {
 				}
 			case "watch":
-				for _, err = range pods.Watch(t.Context(), nil) {
+				for _, err = range pods.WatchOnce(t.Context(), nil) {
 				}
 			}
 			kind, ok := errors.AsType[*wire.KindError](err)

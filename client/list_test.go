@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -33,7 +34,7 @@ func listBody(t testing.TB, contentType, next string, names ...string) []byte {
 		return envelope(t, "ConfigMapList", list)
 	}
 	list.APIVersion, list.Kind = "v1", "ConfigMapList"
-	return toJSON(t, list)
+	return testserver.JSON(t, list)
 }
 
 func TestList(t *testing.T) {
@@ -44,10 +45,10 @@ func TestList(t *testing.T) {
 }
 
 func testList[K any](t *testing.T, w way[K]) {
-	s := serve(t, func(rw http.ResponseWriter, r *http.Request) {
-		reply(rw, 200, w.answer, listBody(t, w.answer, "more", "a", "b"))
+	s := testserver.New(t, func(rw http.ResponseWriter, r *http.Request) {
+		testserver.Reply(rw, 200, w.answer, listBody(t, w.answer, "more", "a", "b"))
 	})
-	list, err := w.api(s.client(t), "prod").List(t.Context(), &request.ListOptions{LabelSelector: "app=web", Limit: 2})
+	list, err := w.api(s.Client(t), "prod").List(t.Context(), &request.ListOptions{LabelSelector: "app=web", Limit: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func testList[K any](t *testing.T, w way[K]) {
 	}
 	checkObject(t, w, list.Items[0], "a", "green")
 	checkObject(t, w, list.Items[1], "b", "green")
-	if got, want := s.asked()[0].URI, "/api/v1/namespaces/prod/configmaps?labelSelector=app%3Dweb&limit=2"; got != want {
+	if got, want := s.Asked()[0].URI, "/api/v1/namespaces/prod/configmaps?labelSelector=app%3Dweb&limit=2"; got != want {
 		t.Errorf("URI = %s, want %s", got, want)
 	}
 }
@@ -72,10 +73,10 @@ func pages(t testing.TB) http.HandlerFunc {
 		case "p3":
 			names, next = []string{"e"}, ""
 		case "old":
-			fail(w, 410, metav1.StatusReasonExpired, "The provided continue parameter is too old")
+			testserver.Fail(w, 410, metav1.StatusReasonExpired, "The provided continue parameter is too old")
 			return
 		}
-		reply(w, 200, jsonType, listBody(t, jsonType, next, names...))
+		testserver.Reply(w, 200, jsonType, listBody(t, jsonType, next, names...))
 	}
 }
 
@@ -91,8 +92,8 @@ func collect[K any](seq func(func(*K, error) bool)) (names []string, err error) 
 }
 
 func TestAll(t *testing.T) {
-	s := serve(t, pages(t))
-	maps := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	s := testserver.New(t, pages(t))
+	maps := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 	o := &request.ListOptions{ResourceVersion: "5", ResourceVersionMatch: request.Exact, FieldSelector: "metadata.name!=x"}
 	all := maps.All(t.Context(), o)
 	*o = request.ListOptions{Limit: 1} // the options were copied
@@ -109,7 +110,7 @@ func TestAll(t *testing.T) {
 		path + "continue=p3&fieldSelector=metadata.name%21%3Dx&limit=500",
 	}
 	var got []string
-	for _, a := range s.asked() {
+	for _, a := range s.Asked() {
 		got = append(got, a.URI)
 	}
 	if diff := cmp.Diff(slices.Concat(round, round), got); diff != "" {
@@ -118,19 +119,19 @@ func TestAll(t *testing.T) {
 }
 
 func TestAllWithPageSize(t *testing.T) {
-	s := serve(t, pages(t))
-	seq := client.Namespaced[leanConfigMap](s.client(t), "prod").All(t.Context(), &request.ListOptions{Limit: 2, Continue: "p3"})
+	s := testserver.New(t, pages(t))
+	seq := client.Namespaced[leanConfigMap](s.Client(t), "prod").All(t.Context(), &request.ListOptions{Limit: 2, Continue: "p3"})
 	if names, err := collect(seq); err != nil || strings.Join(names, "") != "e" {
 		t.Errorf("All from the third page = %v, %v; want e", names, err)
 	}
-	if got, want := s.asked()[0].URI, "/api/v1/namespaces/prod/configmaps?continue=p3&limit=2"; got != want {
+	if got, want := s.Asked()[0].URI, "/api/v1/namespaces/prod/configmaps?continue=p3&limit=2"; got != want {
 		t.Errorf("URI = %s, want %s", got, want)
 	}
 }
 
 func TestAllWithExpiredToken(t *testing.T) {
-	s := serve(t, pages(t))
-	_, err := collect(client.Namespaced[leanConfigMap](s.client(t), "prod").All(t.Context(), &request.ListOptions{Continue: "old"}))
+	s := testserver.New(t, pages(t))
+	_, err := collect(client.Namespaced[leanConfigMap](s.Client(t), "prod").All(t.Context(), &request.ListOptions{Continue: "old"}))
 	const want = "list configmaps in prod: expired: server said: The provided continue parameter is too old"
 	if !errors.Is(err, core.ErrExpired) || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
@@ -179,11 +180,11 @@ func TestAllGoesOn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 				q := r.URL.Query()
 				token, expired := tt.tokens[q.Get("continue")]
 				if expired {
-					reply(w, http.StatusGone, jsonType, toJSON(t, &metav1.Status{
+					testserver.Reply(w, http.StatusGone, jsonType, testserver.JSON(t, &metav1.Status{
 						TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, ListMeta: metav1.ListMeta{Continue: token},
 						Status: "Failure", Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old",
 					}))
@@ -193,12 +194,12 @@ func TestAllGoesOn(t *testing.T) {
 				r.URL.RawQuery = q.Encode()
 				pages(t)(w, r)
 			})
-			names, err := collect(client.Namespaced[leanConfigMap](s.client(t), "prod").All(t.Context(), tt.o))
+			names, err := collect(client.Namespaced[leanConfigMap](s.Client(t), "prod").All(t.Context(), tt.o))
 			if got := strings.Join(names, ""); got != tt.want || text(err) != tt.wantErr {
 				t.Errorf("All = %s, %v; want %s, %q", got, err, tt.want, tt.wantErr)
 			}
 			var asked []string
-			for _, a := range s.asked() {
+			for _, a := range s.Asked() {
 				asked = append(asked, strings.TrimPrefix(a.URI, path))
 			}
 			if diff := cmp.Diff(tt.asked, asked); diff != "" {
@@ -219,14 +220,14 @@ func TestAllBreak(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			released := make(chan struct{})
-			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 				half(t, w)
 				<-r.Context().Done()
 				close(released)
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			for obj, err := range client.Namespaced[leanConfigMap](s.client(t), "prod").All(ctx, nil) {
+			for obj, err := range client.Namespaced[leanConfigMap](s.Client(t), "prod").All(ctx, nil) {
 				if err != nil || obj.Name != "a" {
 					t.Fatalf("All = %+v, %v; want a", obj, err)
 				}
@@ -263,16 +264,16 @@ func TestListErrors(t *testing.T) {
 			half(t, w)
 		}, "a", io.ErrUnexpectedEOF, "list configmaps in prod: read list: "},
 		{"an item that does not fit the type", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},`+
+			testserver.Reply(w, 200, jsonType, []byte(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},`+
 				`{"metadata":{"name":"b","namespace":"n"},"data":7}]}`))
 		}, "a", nil, `list configmaps in prod: n/b: decode json: `},
 		{"an object instead of a list", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, 200, jsonType, configMapJSON(t, "a", "blue"))
+			testserver.Reply(w, 200, jsonType, configMapJSON(t, "a", "blue"))
 		}, "", nil, `list configmaps in prod: read list: the server's response is not a list but of kind "ConfigMap"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := serve(t, tc.answer)
-			maps := client.Namespaced[leanConfigMap](s.client(t), "prod")
+			s := testserver.New(t, tc.answer)
+			maps := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 			names, err := collect(maps.All(t.Context(), nil))
 			list, listErr := maps.List(t.Context(), nil)
 			if strings.Join(names, "") != tc.want || list != nil {
@@ -289,7 +290,7 @@ func TestListErrors(t *testing.T) {
 
 // TestAllCancel promises that the last pair carries the context's cause.
 func TestAllCancel(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		half(t, w)
 		<-r.Context().Done()
 	})
@@ -298,7 +299,7 @@ func TestAllCancel(t *testing.T) {
 	cause := errors.New("enough")
 	var names strings.Builder
 	var got error
-	for obj, err := range client.Namespaced[leanConfigMap](s.client(t), "prod").All(ctx, nil) {
+	for obj, err := range client.Namespaced[leanConfigMap](s.Client(t), "prod").All(ctx, nil) {
 		if got = err; err == nil {
 			names.WriteString(obj.Name)
 			cancel(cause)
@@ -311,14 +312,14 @@ func TestAllCancel(t *testing.T) {
 
 // TestFeedList promises that each sees packed objects while they arrive, and can stop them.
 func TestFeedList(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		contentType := jsonType
 		if strings.HasPrefix(r.Header.Get("Accept"), protobufType) {
 			contentType = protobufType
 		}
-		reply(w, 200, contentType, listBody(t, contentType, "", "a", "b", "c"))
+		testserver.Reply(w, 200, contentType, listBody(t, contentType, "", "a", "b", "c"))
 	})
-	c := s.client(t)
+	c := s.Client(t)
 	for _, tc := range []struct {
 		name string
 		feed *client.Feed

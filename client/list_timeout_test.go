@@ -17,6 +17,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -83,9 +84,9 @@ func TestListTimeoutBoundsTheRequest(t *testing.T) {
 						}
 						return tc.server(r)
 					})
-					c := newClient(t, &client.Options{Config: &config.Config{Server: "http://cluster.test"}, Transport: server})
+					c := testserver.NewClient(t, &client.Options{Config: &config.Config{Server: "http://cluster.test"}, Transport: server})
 					start := time.Now()
-					err := op.call(t.Context(), client.Dynamic(c, nodes, "").Metadata(), &request.ListOptions{Timeout: bound})
+					err := op.call(t.Context(), client.Dynamic(c, nodes).Metadata(), &request.ListOptions{Timeout: bound})
 					if took := time.Since(start); took > bound {
 						t.Errorf("it took %v, want at most %v", took, bound)
 					}

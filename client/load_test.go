@@ -18,21 +18,22 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
 )
 
 // TestManyClients promises that neither many clients nor many requests leave a descriptor or a goroutine behind, whether
 // the requests end well, badly or not at all.
 func TestManyClients(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Header.Get("X-Wish") {
 		case "error":
-			fail(w, 409, "Conflict", "no")
+			testserver.Fail(w, 409, "Conflict", "no")
 		case "silence":
 			<-r.Context().Done()
 		default:
-			reply(w, 200, jsonType, []byte(node))
+			testserver.Reply(w, 200, jsonType, []byte(node))
 		}
 	}))
 	s.EnableHTTP2 = true
@@ -56,7 +57,7 @@ func TestManyClients(t *testing.T) {
 	var running sync.WaitGroup
 	for n := range 100 {
 		var kind string
-		c := newClient(t, &client.Options{Config: cfg, Retry: once(), Middleware: []middleware.Func{wish(&kind)}})
+		c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once(), Middleware: []middleware.Func{wish(&kind)}})
 		clients = append(clients, c)
 		running.Go(func() {
 			turns <- true
@@ -86,11 +87,11 @@ func TestManyClients(t *testing.T) {
 // TestRotationUnderLoad promises that an authority and a client certificate which are replaced again and again, while many
 // requests are under way, disturb none of them, and that the connections made with the old ones do not pile up.
 func TestRotationUnderLoad(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	ca, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
 	var connections atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, 200, jsonType, []byte(node))
+		testserver.Reply(w, 200, jsonType, []byte(node))
 	}))
 	s.Config.ErrorLog = discard()
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -117,7 +118,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	cfg.TLSServerName = "kube"
 	cfg.CAFile = write(t, dir, "ca.crt", ca.pem)
 	cfg.ClientCertFile, cfg.ClientKeyFile = write(t, dir, "me.crt", me.cert), write(t, dir, "me.key", me.key)
-	c := newClient(t, &client.Options{Config: cfg, Retry: once()})
+	c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once()})
 
 	over := make(chan struct{})
 	var requests atomic.Int64

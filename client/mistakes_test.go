@@ -19,6 +19,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 )
 
 // mistake is a kubeconfig that some user has, and what becomes of it. FILE and DIR are where it is, SERVER and HOST are
@@ -46,7 +47,7 @@ users: [{name: ann, user: {` + user + `}}]
 // mistakes are those that users make most.
 func mistakes() []mistake {
 	answer := func(code int, contentType, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { reply(w, code, contentType, []byte(body)) }
+		return func(w http.ResponseWriter, _ *http.Request) { testserver.Reply(w, code, contentType, []byte(body)) }
 	}
 	return []mistake{
 		{
@@ -179,32 +180,32 @@ func mistakes() []mistake {
 		},
 		{
 			name:   "a token that is good no more",
-			config: kubeconfigOf("token: abc"), server: func(w http.ResponseWriter, _ *http.Request) { fail(w, 401, "Unauthorized", "Unauthorized") },
+			config: kubeconfigOf("token: abc"), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
 			want: "get pods shop/web-0: unauthorized: server said: Unauthorized; it does not accept the token (context " +
 				`"prod" of FILE): get a new one, or see whether it is this cluster's`,
 		},
 		{
 			name:   "a token that has expired",
-			config: kubeconfigOf("token: a.eyJleHAiOjE3MDAwMDAwMDB9.c"), server: func(w http.ResponseWriter, _ *http.Request) { fail(w, 401, "Unauthorized", "Unauthorized") },
+			config: kubeconfigOf("token: a.eyJleHAiOjE3MDAwMDAwMDB9.c"), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
 			want: `get pods shop/web-0: unauthorized: server said: Unauthorized; the token has expired (context "prod" of ` +
 				"FILE): get a new one",
 		},
 		{
 			name:   "a plugin for another cluster",
-			config: kubeconfigOf(`exec: {command: sh, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, args: [-c, 'echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"x\"}}"']}`), server: func(w http.ResponseWriter, _ *http.Request) { fail(w, 401, "Unauthorized", "Unauthorized") },
+			config: kubeconfigOf(`exec: {command: sh, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, args: [-c, 'echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"x\"}}"']}`), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
 			want: "get pods shop/web-0: unauthorized: server said: Unauthorized; it does not accept what the exec plugin " +
 				`"sh" gave (context "prod" of FILE): log in again, or see whether it is for this cluster`,
 		},
 		{
 			name:   "no credentials, where some are wanted",
-			config: kubeconfigOf(""), server: func(w http.ResponseWriter, _ *http.Request) { fail(w, 401, "Unauthorized", "Unauthorized") },
+			config: kubeconfigOf(""), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
 			want: `get pods shop/web-0: unauthorized: server said: Unauthorized; no credentials were sent (context "prod" ` +
 				"of FILE): give some",
 		},
 		{
 			name:   "no credentials",
 			config: kubeconfigOf(""), server: func(w http.ResponseWriter, _ *http.Request) {
-				fail(w, 403, "Forbidden", `pods "web-0" is forbidden: User "system:anonymous" cannot get resource "pods" in API group "" in the namespace "shop"`)
+				testserver.Fail(w, 403, "Forbidden", `pods "web-0" is forbidden: User "system:anonymous" cannot get resource "pods" in API group "" in the namespace "shop"`)
 			},
 			want: `get pods shop/web-0: forbidden: server said: pods "web-0" is forbidden: User "system:anonymous" cannot ` +
 				`get resource "pods" in API group "" in the namespace "shop"; no credentials were sent (context "prod" ` +
@@ -285,7 +286,7 @@ func getPod(ctx context.Context, o *config.Options) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(ctx, &client.Options{Config: cfg, Retry: once()})
+	c, err := client.New(ctx, &client.Options{Config: cfg, Retry: testserver.Once()})
 	if err != nil {
 		return err
 	}

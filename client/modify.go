@@ -66,7 +66,7 @@ func (a *API[K]) modify(ctx context.Context, name string, change func(*K) error,
 	case attempts == 0:
 		attempts = 10
 	case attempts < 0:
-		return nil, wrap("modify", a.named(name), &request.InvalidError{Field: "ModifyOptions.Attempts", Detail: "is negative"})
+		return nil, WrapError("modify", a.named(name), &request.InvalidError{Field: "ModifyOptions.Attempts", Detail: "is negative"})
 	}
 	write := &request.PatchOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
 	for n := 1; ; n++ {
@@ -78,7 +78,7 @@ func (a *API[K]) modify(ctx context.Context, name string, change func(*K) error,
 			return nil, afterAttempts(err, n)
 		}
 		if err := pause(ctx, backoff(n, 10*time.Millisecond, time.Second)); err != nil {
-			return nil, wrap("modify", a.named(name), err)
+			return nil, WrapError("modify", a.named(name), err)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (a *API[K]) modifyOnce(
 		entry.OrInsert(a.blank(name))
 	}
 	if err := change(entry.Object()); err != nil {
-		return nil, false, wrap("modify", entry.target, err)
+		return nil, false, WrapError("modify", entry.target, err)
 	}
 	obj, err := entry.Commit(ctx, o)
 	switch {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -58,12 +59,12 @@ func TestModify(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShelf(t, map[string]string{webPath: webJSON})
-			got, err := client.Namespaced[leanConfigMap](s.client(t), "prod").Modify(t.Context(), "web", tt.change, nil)
+			got, err := client.Namespaced[leanConfigMap](s.Client(t), "prod").Modify(t.Context(), "web", tt.change, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var patch strings.Builder
-			for _, ask := range s.asked()[1:] {
+			for _, ask := range s.Asked()[1:] {
 				patch.WriteString(ask.Body)
 			}
 			if patch.String() != tt.wantPatch {
@@ -86,7 +87,7 @@ func TestModify(t *testing.T) {
 // TestModifyInEveryWay changes a field of a kind of k8s.io/api and of an unstructured object.
 func TestModifyInEveryWay(t *testing.T) {
 	s := newShelf(t, map[string]string{webPath: webJSON})
-	typed := client.Namespaced[corev1.ConfigMap](s.client(t), "prod")
+	typed := client.Namespaced[corev1.ConfigMap](s.Client(t), "prod")
 	_, err := typed.Modify(t.Context(), "web", func(cm *corev1.ConfigMap) error {
 		cm.Data["color"] = "red"
 		return nil
@@ -94,7 +95,7 @@ func TestModifyInEveryWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dynamic := client.Dynamic(s.client(t), configMaps, "prod")
+	dynamic := client.Dynamic(s.Client(t), configMaps).In("prod")
 	_, err = dynamic.Modify(t.Context(), "web", func(u *unstructured.Unstructured) error {
 		return unstructured.SetNestedField(u.Object, "2", "data", "size")
 	}, nil)
@@ -106,7 +107,7 @@ func TestModifyInEveryWay(t *testing.T) {
 		t.Errorf("data (-want +got):\n%s", diff)
 	}
 	var bodies []string
-	for _, ask := range s.asked() {
+	for _, ask := range s.Asked() {
 		if ask.Method == http.MethodPatch {
 			bodies = append(bodies, ask.Body)
 		}
@@ -150,7 +151,7 @@ func TestModifyAgain(t *testing.T) {
 				}
 			}
 			calls := 0
-			_, err := client.Namespaced[leanConfigMap](s.client(t), "prod").Modify(t.Context(), "web", func(cm *leanConfigMap) error {
+			_, err := client.Namespaced[leanConfigMap](s.Client(t), "prod").Modify(t.Context(), "web", func(cm *leanConfigMap) error {
 				calls++
 				return paint("blue")(cm)
 			}, &client.ModifyOptions{Attempts: tt.attempts})
@@ -217,7 +218,7 @@ func TestModifyRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShelf(t, map[string]string{path: deployment})
-			api := client.Namespaced[appsv1.Deployment](s.client(t), "prod")
+			api := client.Namespaced[appsv1.Deployment](s.Client(t), "prod")
 			modify := api.Modify
 			if tt.sub {
 				modify = api.Status().Modify
@@ -232,12 +233,12 @@ func TestModifyRefuses(t *testing.T) {
 	}
 	t.Run("the status through its subresource is written", func(t *testing.T) {
 		s := newShelf(t, map[string]string{path: deployment})
-		status := client.Namespaced[appsv1.Deployment](s.client(t), "prod").Status()
+		status := client.Namespaced[appsv1.Deployment](s.Client(t), "prod").Status()
 		got, err := status.Modify(t.Context(), "web", func(d *appsv1.Deployment) error { d.Status.Replicas = 2; return nil }, nil)
 		if err != nil || got.Status.Replicas != 2 {
 			t.Fatalf("Modify = %v, %v", got, err)
 		}
-		if uri := s.asked()[1].URI; uri != path+"/status" {
+		if uri := s.Asked()[1].URI; uri != path+"/status" {
 			t.Errorf("request to %s, want %s/status", uri, path)
 		}
 	})
@@ -254,7 +255,7 @@ func TestModifyEnds(t *testing.T) {
 			cancel(stopped)
 		}
 	}
-	_, err := client.Namespaced[leanConfigMap](s.client(t), "prod").Modify(ctx, "web", paint("blue"), &client.ModifyOptions{Attempts: 1000})
+	_, err := client.Namespaced[leanConfigMap](s.Client(t), "prod").Modify(ctx, "web", paint("blue"), &client.ModifyOptions{Attempts: 1000})
 	if op, ok := errors.AsType[*client.OpError](err); !ok || !errors.Is(err, stopped) {
 		t.Errorf("error = %v (%T), want an OpError of %v", err, op, stopped)
 	}
@@ -290,7 +291,7 @@ func TestCreateOrUpdate(t *testing.T) {
 					}
 					once = false
 				}
-				got, err := client.Namespaced[leanConfigMap](s.client(t), "prod").CreateOrUpdate(t.Context(), "web", change, nil)
+				got, err := client.Namespaced[leanConfigMap](s.Client(t), "prod").CreateOrUpdate(t.Context(), "web", change, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -306,7 +307,7 @@ func TestCreateOrUpdate(t *testing.T) {
 	}
 	t.Run("what is as wanted is not written", func(t *testing.T) {
 		s := newShelf(t, map[string]string{webPath: webJSON})
-		cms := client.Namespaced[leanConfigMap](s.client(t), "prod")
+		cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 		for range 2 {
 			if _, err := cms.CreateOrUpdate(t.Context(), "web", change, nil); err != nil {
 				t.Fatal(err)
@@ -319,12 +320,12 @@ func TestCreateOrUpdate(t *testing.T) {
 	t.Run("a dry run is one either way", func(t *testing.T) {
 		for _, objects := range []map[string]string{nil, {webPath: webJSON}} {
 			s := newShelf(t, objects)
-			cms := client.Namespaced[leanConfigMap](s.client(t), "prod")
+			cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 			o := &client.ModifyOptions{DryRun: true, FieldManager: "me", FieldValidation: request.ValidationStrict}
 			if _, err := cms.CreateOrUpdate(t.Context(), "web", change, o); err != nil {
 				t.Fatal(err)
 			}
-			if uri := s.asked()[1].URI; !strings.HasSuffix(uri, "?dryRun=All&fieldManager=me&fieldValidation=Strict") {
+			if uri := s.Asked()[1].URI; !strings.HasSuffix(uri, "?dryRun=All&fieldManager=me&fieldValidation=Strict") {
 				t.Errorf("request to %s", uri)
 			}
 		}
@@ -334,7 +335,7 @@ func TestCreateOrUpdate(t *testing.T) {
 // TestEntry walks through the life of an entry.
 func TestEntry(t *testing.T) {
 	s := newShelf(t, nil)
-	cms := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 	entry, err := cms.Entry(t.Context(), "web", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -381,15 +382,15 @@ func TestEntry(t *testing.T) {
 // TestGetOrNil promises nil for an object that is not there, and for nothing else.
 func TestGetOrNil(t *testing.T) {
 	s := newShelf(t, map[string]string{webPath: webJSON})
-	cms := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 	if got, err := cms.GetOrNil(t.Context(), "web", nil); err != nil || got == nil || got.Name != "web" {
 		t.Errorf("GetOrNil of an object = %v, %v", got, err)
 	}
 	if got, err := cms.GetOrNil(t.Context(), "other", nil); err != nil || got != nil {
 		t.Errorf("GetOrNil of nothing = %v, %v, want nil, nil", got, err)
 	}
-	unknown := serve(t, func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
-	got, err := client.Namespaced[leanConfigMap](unknown.client(t), "prod").GetOrNil(t.Context(), "web", nil)
+	unknown := testserver.New(t, func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
+	got, err := client.Namespaced[leanConfigMap](unknown.Client(t), "prod").GetOrNil(t.Context(), "web", nil)
 	if _, ok := errors.AsType[*client.NotServedError](err); !ok || got != nil {
 		t.Errorf("GetOrNil of an unknown kind = %v, %v, want a NotServedError", got, err)
 	}

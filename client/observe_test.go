@@ -13,25 +13,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
 
 // TestWriteObserver promises that an observer is told of each write that was stored, and of nothing else.
 func TestWriteObserver(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "broken"):
-			fail(w, 409, "Conflict", "no")
+			testserver.Fail(w, 409, "Conflict", "no")
 		case strings.HasSuffix(r.URL.Path, "virtual"):
-			reply(w, 201, jsonType, []byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"virtual"}}`))
+			testserver.Reply(w, 201, jsonType, []byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"virtual"}}`))
 		case r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "web"):
-			reply(w, 200, jsonType, listBody(t, jsonType, "", "a"))
+			testserver.Reply(w, 200, jsonType, listBody(t, jsonType, "", "a"))
 		default:
-			reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
+			testserver.Reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
 		}
 	})
-	maps := client.Namespaced[leanConfigMap](s.client(t), "prod")
+	maps := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 	build := leanWay().build
 	patch := request.MergePatch([]byte(`{}`))
 	apply := &request.ApplyOptions{FieldManager: "me"}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 )
 
 const (
@@ -183,14 +184,14 @@ func socksGreet(conn net.Conn) (target string, ok bool) {
 // TestProxy promises that requests and upgrades go through each kind of proxy, with the proxy's own name, authority and
 // password, and without showing it what is meant for the server.
 func TestProxy(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	ca := newAuthority(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TLS.PeerCertificates) == 0 || r.Header.Get("Proxy-Authorization") != "" {
 			t.Errorf("the server saw %d client certificates and %v", len(r.TLS.PeerCertificates), r.Header)
 		}
 		if r.Header.Get("Upgrade") == "" {
-			reply(w, 200, jsonType, []byte(node))
+			testserver.Reply(w, 200, jsonType, []byte(node))
 			return
 		}
 		w.Header().Set("Upgrade", "echo")
@@ -230,9 +231,9 @@ func TestProxy(t *testing.T) {
 				ClientCertData: me.cert, ClientKeyData: config.Secret(me.key),
 				ProxyURL: tc.scheme + "://" + proxyUser + ":" + proxyPassword + "@" + tc.addr,
 			}
-			c := newClient(t, &client.Options{Config: cfg, Retry: once()})
+			c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once()})
 			defer c.CloseIdleConnections()
-			if _, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil); err != nil {
+			if _, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil); err != nil {
 				t.Fatal(err)
 			}
 			echo(t, c)
@@ -243,7 +244,7 @@ func TestProxy(t *testing.T) {
 
 			wrong := *cfg
 			wrong.ProxyURL = tc.scheme + "://ann:hunter1@" + tc.addr
-			err := getNode(t.Context(), newClient(t, &client.Options{Config: &wrong, Retry: once()}))
+			err := getNode(t.Context(), testserver.NewClient(t, &client.Options{Config: &wrong, Retry: testserver.Once()}))
 			if _, ok := errors.AsType[*client.ConnectError](err); !ok || strings.Contains(err.Error(), "hunter") {
 				t.Errorf("with a wrong password: %v, want a ConnectError without it", err)
 			}
@@ -281,7 +282,7 @@ func echo(t *testing.T, c *client.Client) {
 
 // TestProxyErrors promises that a proxy at fault is named, with what to do about it, and without its password.
 func TestProxyErrors(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	_, plain := httpProxy(t, nil)
 	_, secure := httpProxy(t, new(newAuthority(t).issue(t, "proxy", time.Hour).load(t)))
 	_, socks := socksProxy(t)
@@ -309,7 +310,7 @@ func TestProxyErrors(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := newConfig("https://" + deadAddress(t))
 			cfg.ProxyURL, cfg.CAData = tc.proxy, newAuthority(t).pem
-			err := getNode(t.Context(), newClient(t, &client.Options{Config: cfg, Retry: once()}))
+			err := getNode(t.Context(), testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once()}))
 			if err == nil || !strings.HasSuffix(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("error = %v, want %s", err, tc.want)
 			}

@@ -19,7 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -50,7 +52,7 @@ func TestRetriesByVerb(t *testing.T) {
 		}, true},
 		{"list", func(ctx context.Context, a *client.API[leanConfigMap]) error { _, err := a.List(ctx, nil); return err }, true},
 		{"watch", func(ctx context.Context, a *client.API[leanConfigMap]) error {
-			for _, err := range a.Watch(ctx, nil) {
+			for _, err := range a.WatchOnce(ctx, nil) {
 				return err
 			}
 			return nil
@@ -106,7 +108,7 @@ func TestRetriesByVerb(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				send := func(fail func(*http.Request) (*http.Response, error)) (int, error) {
 					rt := &counting{fail: fail}
-					c := newClient(t, &client.Options{
+					c := testserver.NewClient(t, &client.Options{
 						Config: newConfig("https://cluster.test"), Transport: rt, Retry: &middleware.RetryOptions{Attempts: 2},
 					})
 					err := tc.call(t.Context(), client.Namespaced[leanConfigMap](c, "prod"))
@@ -141,8 +143,8 @@ func TestRetriedRequestsKeepTheirErrorTypes(t *testing.T) {
 			}
 			return canned(status, http.Header{"Content-Type": {"application/json"}}, body).RoundTrip(r)
 		}
-		c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})
-		return client.Of[leanConfigMap](c, core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, "prod")
+		c := testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})
+		return client.Of[leanConfigMap](c, core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}).In("prod")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		obj, err := busyThen(t, 404, `404 page not found`).GetOrNil(t.Context(), "web", nil)
@@ -154,10 +156,11 @@ func TestRetriedRequestsKeepTheirErrorTypes(t *testing.T) {
 		if obj != nil || err != nil {
 			t.Errorf("GetOrNil of a missing object = %v, %v; want nil, nil", obj, err)
 		}
-		err = busyThen(t, 429, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,`+
+		c := busyThen(t, 429, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,`+
 			`"details":{"causes":[{"reason":"DisruptionBudget","message":"The disruption budget web needs 2 healthy pods"}]}}`).
-			Evict(t.Context(), "web", nil)
-		if budget, ok := errors.AsType[*client.BudgetError](err); !ok || budget.Budget != "web" {
+			Client()
+		err = pod.In(c, "prod").Evict(t.Context(), "web", nil)
+		if budget, ok := errors.AsType[*pod.BudgetError](err); !ok || budget.Budget != "web" {
 			t.Errorf("Evict = %v, want a BudgetError of budget web", err)
 		}
 	})
@@ -176,7 +179,7 @@ func TestModifyDoesNotRepeatAWriteWhoseResponseWasLost(t *testing.T) {
 			return canned(200, http.Header{"Content-Type": {"application/json"}}, `{"kind":"ConfigMap","apiVersion":"v1",`+
 				`"metadata":{"name":"web","namespace":"prod","resourceVersion":"7"}}`).RoundTrip(r)
 		}}
-		c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})
+		c := testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})
 		changes := 0
 		_, err := client.Namespaced[leanConfigMap](c, "prod").Modify(t.Context(), "web", func(m *leanConfigMap) error {
 			changes++
@@ -198,17 +201,17 @@ func leanWeb() *leanConfigMap {
 
 // TestServerRestart promises that a server which goes away and comes back at its address is waited for.
 func TestServerRestart(t *testing.T) {
-	checkGoroutines(t)
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, jsonType, []byte(node)) })
+	testserver.CheckGoroutines(t)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { testserver.Reply(w, 200, jsonType, []byte(node)) })
 	s := httptest.NewServer(handler)
 	address := s.Listener.Addr().String()
 	retried := make(chan middleware.Retrying, 100)
-	c := newClient(t, &client.Options{Config: newConfig("http://" + address), Retry: &middleware.RetryOptions{
+	c := testserver.NewClient(t, &client.Options{Config: newConfig("http://" + address), Retry: &middleware.RetryOptions{
 		OnRetry: func(_ context.Context, r middleware.Retrying) { retried <- r },
 	}})
 	defer c.CloseIdleConnections()
 	get := func() error {
-		_, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil)
+		_, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil)
 		return err
 	}
 	if err := get(); err != nil {
@@ -242,12 +245,12 @@ func TestServerRestart(t *testing.T) {
 
 // TestWarningsReachTheHandler promises that what a server warns of is told, with the request that it is about.
 func TestWarningsReachTheHandler(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Warning", `299 - "v1 Node is old"`)
-		reply(w, 200, jsonType, []byte(node))
+		testserver.Reply(w, 200, jsonType, []byte(node))
 	})
 	var heard []string
-	c := newClient(t, &client.Options{Config: s.config(), OnWarning: func(ctx context.Context, w middleware.Warning) {
+	c := testserver.NewClient(t, &client.Options{Config: s.Config(), OnWarning: func(ctx context.Context, w middleware.Warning) {
 		call, ok := middleware.CallOf(ctx)
 		if !ok || call.Verb != "get" || !call.Idempotent {
 			t.Errorf("call = %+v, %v", call, ok)
@@ -277,7 +280,7 @@ func TestPerAttempt(t *testing.T) {
 		cfg := newConfig("https://cluster.test")
 		cfg.BearerToken = "abc"
 		busy := true
-		c := newClient(t, &client.Options{
+		c := testserver.NewClient(t, &client.Options{
 			Config: cfg, Middleware: []middleware.Func{note("call")}, PerAttempt: []middleware.Func{note("attempt")},
 			Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 				code := 200
@@ -288,7 +291,7 @@ func TestPerAttempt(t *testing.T) {
 				return canned(code, http.Header{"Content-Type": {jsonType}}, node).RoundTrip(r)
 			}),
 		})
-		if _, err := client.Dynamic(c, nodes, "").Get(t.Context(), "n1", nil); err != nil {
+		if _, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"call", "attempt Bearer abc", "attempt Bearer abc"}, seen); diff != "" {
@@ -300,8 +303,8 @@ func TestPerAttempt(t *testing.T) {
 // TestFeedsAreNotRetried promises that the waits of a watcher are not multiplied by those of the client.
 func TestFeedsAreNotRetried(t *testing.T) {
 	rt := &counting{fail: canned(503, nil, "").RoundTrip}
-	c := newClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})
-	feed := client.Dynamic(c, nodes, "").Feed()
+	c := testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})
+	feed := client.Dynamic(c, nodes).Feed()
 	if _, err := feed.List(t.Context(), nil, nil); err == nil || rt.n != 1 {
 		t.Errorf("list: %v after %d requests, want an error after 1", err, rt.n)
 	}

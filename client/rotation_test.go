@@ -17,17 +17,18 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 )
 
 // mutual starts a server that shows the current certificate, and answers with an object that is named like the client's
 // certificate. A watch sends an event for each thing that comes through the channel.
 func mutual(t *testing.T, current *atomic.Pointer[tls.Certificate], events <-chan string) string {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.TLS.PeerCertificates[0].Subject.CommonName
 		if !r.URL.Query().Has("watch") {
-			reply(w, 200, jsonType, configMapJSON(t, name, "green"))
+			testserver.Reply(w, 200, jsonType, configMapJSON(t, name, "green"))
 			return
 		}
 		w.Header().Set("Content-Type", jsonType)
@@ -67,7 +68,7 @@ func TestRotation(t *testing.T) {
 		ClientCertFile: write(t, dir, "tls.crt", before.cert),
 		ClientKeyFile:  write(t, dir, "tls.key", before.key),
 	}
-	maps := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg}), "prod")
+	maps := client.Namespaced[leanConfigMap](testserver.NewClient(t, &client.Options{Config: cfg}), "prod")
 	expect := func(when, want string) {
 		t.Helper()
 		got, err := maps.Get(t.Context(), "x", nil)
@@ -84,7 +85,7 @@ func TestRotation(t *testing.T) {
 	var watchErr error
 	go func() {
 		defer close(seen)
-		for ev, err := range maps.Watch(t.Context(), nil) {
+		for ev, err := range maps.WatchOnce(t.Context(), nil) {
 			if watchErr = err; err != nil {
 				return
 			}
@@ -137,7 +138,7 @@ func TestClientCertificateData(t *testing.T) {
 			cfg.InsecureSkipTLSVerify, cfg.CAData, cfg.TLSServerName = true, nil, ""
 		}
 		t.Run(fmt.Sprint("insecure ", insecure), func(t *testing.T) {
-			got, err := client.Namespaced[leanConfigMap](newClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "x", nil)
+			got, err := client.Namespaced[leanConfigMap](testserver.NewClient(t, &client.Options{Config: cfg}), "prod").Get(t.Context(), "x", nil)
 			if err != nil || got.Name != "me" {
 				t.Errorf("Get = %+v, %v; want an object named me", got, err)
 			}
@@ -148,7 +149,7 @@ func TestClientCertificateData(t *testing.T) {
 // TestClientCertificateIsSentWhateverAuthoritiesTheServerNames promises that a certificate is presented also to a server
 // that asks for those of other authorities, as with client-go: the server says why it refuses it, or takes it.
 func TestClientCertificateIsSentWhateverAuthoritiesTheServerNames(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	ca, other, users := newAuthority(t), newAuthority(t), newAuthority(t)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(other.pem)
@@ -163,7 +164,7 @@ func TestClientCertificateIsSentWhateverAuthoritiesTheServerNames(t *testing.T) 
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				reply(w, 200, jsonType, configMapJSON(t, r.TLS.PeerCertificates[0].Subject.CommonName, "green"))
+				testserver.Reply(w, 200, jsonType, configMapJSON(t, r.TLS.PeerCertificates[0].Subject.CommonName, "green"))
 			}))
 			s.Config.ErrorLog = discard()
 			s.TLS = &tls.Config{
@@ -172,7 +173,7 @@ func TestClientCertificateIsSentWhateverAuthoritiesTheServerNames(t *testing.T) 
 			}
 			s.StartTLS()
 			defer s.Close()
-			c := newClient(t, &client.Options{Retry: once(), Config: &config.Config{
+			c := testserver.NewClient(t, &client.Options{Retry: testserver.Once(), Config: &config.Config{
 				Server: s.URL, TLSServerName: "kube", CAData: ca.pem, ClientCertData: p.cert, ClientKeyData: config.Secret(p.key),
 			}})
 			defer c.CloseIdleConnections()

@@ -18,13 +18,15 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/pod"
+	"github.com/kube-go/sdk/client/serviceaccount"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -92,7 +94,7 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(t, &client.Options{Config: cfg})
+	c := testserver.NewClient(t, &client.Options{Config: cfg})
 	maps := client.Namespaced[leanConfigMap](c, "prod")
 	next := middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) { return nil, io.EOF })
 	for _, v := range []any{
@@ -101,10 +103,10 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 		&config.Options{Override: cfg},
 		c, &client.Options{Config: cfg, Share: c},
 		client.Options{Config: withPlugin, Share: c},
-		newClient(t, &client.Options{Config: withPlugin}), newClient(t, &client.Options{Config: withOIDC}),
+		testserver.NewClient(t, &client.Options{Config: withPlugin}), testserver.NewClient(t, &client.Options{Config: withOIDC}),
 		maps, maps.Feed(), maps.Status(), maps.Metadata(),
-		&client.ServiceAccountToken{Token: secret},
-		client.ServiceAccountToken{Token: secret},
+		&serviceaccount.Token{Token: secret},
+		serviceaccount.Token{Token: secret},
 		plugin, &struct{ unexported *auth.Plugin }{plugin}, provider, &struct{ unexported *auth.OIDC }{provider},
 		&struct{ unexported *client.Client }{c},
 		plugin.Layer(next), provider.Layer(next), middleware.Bearer(secret)(next), middleware.Basic("ann", secret)(next),
@@ -130,63 +132,20 @@ func echoCredentials(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Warning", fmt.Sprintf(`299 - "do not send %s"`, said))
 	switch name := filepath.Base(r.URL.Path); name {
 	case "status":
-		fail(w, 403, "Forbidden", "user with "+said+" may not do that")
+		testserver.Fail(w, 403, "Forbidden", "user with "+said+" may not do that")
 	case "details":
 		body, _ := json.Marshal(&metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: 422, Reason: "Invalid",
 			Details: &metav1.StatusDetails{Name: said, Causes: []metav1.StatusCause{{Message: said, Field: said}}},
 		})
-		reply(w, 422, jsonType, body)
+		testserver.Reply(w, 422, jsonType, body)
 	case "long":
-		reply(w, 502, "text/html", []byte(strings.Repeat("<p>", 680)+said))
+		testserver.Reply(w, 502, "text/html", []byte(strings.Repeat("<p>", 680)+said))
 	case "redirect":
 		http.Redirect(w, r, "https://login.test/?from="+credential, http.StatusFound)
 	default:
-		reply(w, 500, "text/plain", []byte("you sent: "+said))
+		testserver.Reply(w, 500, "text/plain", []byte("you sent: "+said))
 	}
-}
-
-// TestErrorsOfStreamsHoldNoSentCredential promises the same of what a server sends in the error channel of a stream.
-func TestErrorsOfStreamsHoldNoSentCredential(t *testing.T) {
-	const token = "s3cret-token+/="
-	connect := func(h http.HandlerFunc) *client.API[corev1.Pod] {
-		o := &client.Options{Config: serve(t, h).config()}
-		o.Config.BearerToken = token
-		c := newClient(t, o)
-		t.Cleanup(c.CloseIdleConnections)
-		return client.Namespaced[corev1.Pod](c, "prod")
-	}
-	pods := connect(upgrades(t, v4, func(s *socket) {
-		s.end(`{"status":"Failure","message":"no runtime for ` + s.request.Header.Get("Authorization") + `"}`)
-	}))
-	p, err := pods.Exec(t.Context(), "web-0", &client.ExecOptions{Command: []string{"ls"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = p.Run(nil, nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "no runtime") {
-		t.Errorf("Run = %v, want the server's message", err)
-	}
-	checkHidden(t, "exec", fmt.Sprint(err), token)
-
-	pods = connect(forwards(t, func(s *socket, _ string) {
-		s.send(1, "no way for "+s.request.Header.Get("Authorization"))
-		s.receive()
-	}))
-	f, err := pods.PortForward(t.Context(), "web-0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := f.Dial(t.Context(), "80")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = conn.Read(make([]byte, 1))
-	if err == nil || !strings.Contains(err.Error(), "no way") {
-		t.Errorf("Read = %v, want the server's message", err)
-	}
-	checkHidden(t, "port-forward", fmt.Sprint(err), token)
-	_ = conn.Close()
 }
 
 // TestErrorsAndLogsHoldNoSentCredential promises that a server which writes the request's own credentials into its
@@ -202,36 +161,35 @@ func TestErrorsAndLogsHoldNoSentCredential(t *testing.T) {
 			})
 		}
 	}
-	pods := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 	for who, change := range map[string]func(*client.Options){
 		"a token":                             func(o *client.Options) { o.Config.BearerToken = token },
 		"a password":                          func(o *client.Options) { o.Config.Username, o.Config.Password = "ann", password },
 		"a token that Middleware sets":        func(o *client.Options) { o.Middleware = []middleware.Func{setting("Bearer " + token)} },
 		"a token that a late middleware sets": func(o *client.Options) { o.PerAttempt = []middleware.Func{setting("Bearer " + token)} },
 	} {
-		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Has("watch") {
 				status, _ := json.Marshal(&metav1.Status{Status: "Failure", Code: 410, Message: r.Header.Get("Authorization")})
-				reply(w, 200, jsonType, fmt.Appendf(nil, `{"type":"ERROR","object":%s}`, status))
+				testserver.Reply(w, 200, jsonType, fmt.Appendf(nil, `{"type":"ERROR","object":%s}`, status))
 				return
 			}
 			echoCredentials(w, r)
 		})
 		var logged bytes.Buffer
 		o := &client.Options{
-			Config: s.config(), Retry: &middleware.RetryOptions{Attempts: 2, FirstDelay: 1},
+			Config: s.Config(), Retry: &middleware.RetryOptions{Attempts: 2, FirstDelay: 1},
 			Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		}
 		change(o)
-		c := newClient(t, o)
-		maps, streams := client.Namespaced[leanConfigMap](c, "prod"), client.Of[leanConfigMap](c, pods, "prod")
+		c := testserver.NewClient(t, o)
+		maps, streams := client.Namespaced[leanConfigMap](c, "prod"), pod.In(c, "prod")
 		errs := map[string]error{}
 		for _, name := range []string{"status", "details", "long", "redirect", "plain"} {
 			_, errs["get "+name] = maps.Get(t.Context(), name, nil)
 		}
-		_, errs["exec"] = streams.Exec(t.Context(), "x", &client.ExecOptions{Command: []string{"ls"}})
+		_, errs["exec"] = streams.Exec(t.Context(), "x", &pod.ExecOptions{Command: []string{"ls"}})
 		_, errs["proxy"] = streams.Proxy(t.Context(), "x", nil) //nolint:bodyclose // it fails
-		for _, err := range maps.Watch(t.Context(), nil) {
+		for _, err := range maps.WatchOnce(t.Context(), nil) {
 			errs["watch"] = err
 		}
 		for what, err := range errs {
@@ -256,10 +214,10 @@ func TestErrorsAndLogsHoldNoSentCredential(t *testing.T) {
 
 // TestKeptBodyHoldsNoSentCredential promises the same of the body that an error keeps.
 func TestKeptBodyHoldsNoSentCredential(t *testing.T) {
-	s := serve(t, echoCredentials)
-	cfg := s.config()
+	s := testserver.New(t, echoCredentials)
+	cfg := s.Config()
 	cfg.BearerToken = "s3cret-token"
-	c := newClient(t, &client.Options{Config: cfg, Retry: once()})
+	c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once()})
 	r, err := request.Raw("/plain")
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +237,7 @@ func TestProxyThatEchoesItsPassword(t *testing.T) {
 		"no HTTP":         "%s\r\n\r\n",
 		"a broken header": "HTTP/1.1 200 OK\r\n%s\r\n\r\n",
 	} {
-		checkGoroutines(t)
+		testserver.CheckGoroutines(t)
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -298,7 +256,7 @@ func TestProxyThatEchoesItsPassword(t *testing.T) {
 			}
 		}()
 		cfg := &config.Config{Server: "https://kube.example.com", ProxyURL: "http://ann:" + password + "@" + listener.Addr().String()}
-		c := newClient(t, &client.Options{Config: cfg, Retry: once()})
+		c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once()})
 		err = getNode(t.Context(), c)
 		if err == nil {
 			t.Fatalf("%s: no error", name)

@@ -52,7 +52,7 @@ func (c *Client) sentFor(resp *http.Response) *redact.Secrets {
 	return c.sent(resp.Request.Context())
 }
 
-// withoutSent returns an error that a server caused, without the credentials that were sent to it.
+// withoutSent returns an error that the server caused without the credentials that were sent to it.
 func withoutSent(sent *redact.Secrets, err error) error {
 	if status, ok := errors.AsType[*core.StatusError](err); ok {
 		sent.Strings(&status.Status)

@@ -101,7 +101,7 @@ func TestSilence(t *testing.T) {
 
 		start, events := time.Now(), 0
 		err = nil
-		for _, err = range nodes.Watch(t.Context(), nil) {
+		for _, err = range nodes.WatchOnce(t.Context(), nil) {
 			if err == nil {
 				events++
 				<-time.After(time.Minute) // a quiet connection that answers pings stays

@@ -61,7 +61,7 @@ func (s *Subresource[S]) Create(ctx context.Context, name string, obj *S, o *req
 	t := s.api.named(name)
 	body, err := copyOf(obj)
 	if err != nil {
-		return nil, wrap("create", t, err)
+		return nil, WrapError("create", t, err)
 	}
 	return s.api.one(ctx, "create", t, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.Create(t, body, o)
@@ -113,4 +113,15 @@ func (a *API[K]) having(name string) error {
 		Field:  "subresource",
 		Detail: fmt.Sprintf("%q is not known: %s %s; to ask a newer server for it, name the resource by Of", name, res, has),
 	}
+}
+
+// Scale returns the scale subresource, which tells and sets the number of replicas of any kind that has one. Kinds that
+// are known to have none are refused without asking the server.
+//
+//	_, err := deployments.Scale().Modify(ctx, "web", func(s *core.Scale) error {
+//		s.Spec.Replicas = 3
+//		return nil
+//	}, nil)
+func (a *API[K]) Scale() *Subresource[core.Scale] {
+	return SubresourceOf[core.Scale](a, "scale", schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"})
 }

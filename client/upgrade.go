@@ -6,76 +6,57 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"slices"
-	"strings"
 
-	"github.com/coder/websocket"
-
-	"github.com/kube-go/sdk/client/internal/channels"
+	"github.com/kube-go/sdk/client/internal/redact"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core/request"
 )
 
-// dial sends a request that turns its connection into a WebSocket, which then has the channels that are given. The
-// context is for the dialling alone. The request passes through the same layers as every other.
-func (c *Client) dial(ctx context.Context, r *request.Request, protocols []string, incoming []channels.Channel) (*channels.Conn, error) {
+// Upgraded is a connection that speaks another protocol since the server accepted an upgrade.
+type Upgraded struct {
+	io.ReadWriteCloser
+
+	// Response is the server's response, with status 101. Its body is the connection.
+	Response *http.Response
+
+	sent *redact.Secrets
+}
+
+// Redact returns an error that the server caused without the credentials that were sent to open the connection, in case the
+// server repeats them.
+func (u *Upgraded) Redact(err error) error { return withoutSent(u.sent, err) }
+
+// Upgrade sends a request that asks the server to switch the connection to another protocol, and returns the connection.
+// The header is added to that of the request; it names the protocol and contains its handshake. The request uses HTTP/1.1
+// and passes through the same middleware as any other, but is never sent twice, since a command may have started. Package
+// client/pod is built on it.
+//
+// Errors: as [Client.Do].
+func (c *Client) Upgrade(ctx context.Context, r *request.Request, header http.Header) (*Upgraded, error) {
 	req, err := c.httpRequest(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(req.Header, header)
 	call, _ := middleware.CallOf(req.Context())
-	call.Idempotent = false // a GET though it is: a command may have begun, and must not be run twice
-	up := &upgrade{client: c}
-	//nolint:bodyclose // it is the connection
-	ws, resp, err := websocket.Dial(middleware.WithCall(req.Context(), call), req.URL.String(), &websocket.DialOptions{
-		HTTPClient:   &http.Client{Transport: up},
-		HTTPHeader:   req.Header,
-		Subprotocols: protocols,
-	})
-	switch {
-	case up.err != nil:
-		return nil, up.err
-	case err != nil && ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, fmt.Errorf("the server's upgrade to a WebSocket is invalid: %w", c.sent(req.Context()).Error(err))
-	case !slices.Contains(protocols, ws.Subprotocol()):
-		_ = ws.CloseNow() // it was of no use
-		return nil, fmt.Errorf("the server speaks none of %s: it has chosen %q",
-			strings.Join(protocols, ", "), c.sent(req.Context()).Text(resp.Header.Get("Sec-WebSocket-Protocol")))
-	}
-	return channels.New(ws, up.out, incoming), nil
-}
-
-// upgrade is the transport of one handshake. It keeps what the websocket package does not: why the server said no.
-type upgrade struct {
-	client *Client
-	out    *channels.Outbox
-	err    error
-}
-
-// RoundTrip sends the handshake.
-func (u *upgrade) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := u.client.upgrade.RoundTrip(req)
+	call.Idempotent = false
+	resp, err := c.upgrade.RoundTrip(req.WithContext(middleware.WithCall(req.Context(), call)))
 	if err != nil {
-		u.err = err
 		return nil, err
 	}
-	socket, writable := resp.Body.(io.ReadWriteCloser)
+	conn, writable := resp.Body.(io.ReadWriteCloser)
 	switch {
 	case resp.StatusCode != http.StatusSwitchingProtocols:
-		u.err = retried(resp, u.client.failure(resp))
+		err = retried(resp, c.failure(resp))
 	case !writable:
-		u.err = errors.New("the Transport or a layer of Middleware hides the connection, which a stream needs: " +
-			"leave the Body of a response with status 101 as it is")
+		err = errors.New("the Transport or the Middleware hides the connection, which a stream needs: " +
+			"leave the Body of a response with status 101 unchanged")
 	default:
-		u.out = channels.NewOutbox(socket)
-		resp.Body = u.out
-		return resp, nil
+		return &Upgraded{ReadWriteCloser: conn, Response: resp, sent: c.sent(req.Context())}, nil
 	}
 	resp.Body.Close()
-	return nil, u.err
+	return nil, err
 }

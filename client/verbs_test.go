@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -34,7 +35,7 @@ type way[K any] struct {
 func builtinWay(answer string) way[corev1.ConfigMap] {
 	return way[corev1.ConfigMap]{
 		api: func(c *client.Client, namespace string) *client.API[corev1.ConfigMap] {
-			return client.Of[corev1.ConfigMap](c, configMaps, namespace) // of which no subresources are known
+			return client.Of[corev1.ConfigMap](c, configMaps).In(namespace) // of which no subresources are known
 		},
 		build: func(name, color string) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"color": color}}
@@ -60,7 +61,7 @@ func leanWay() way[leanConfigMap] {
 func dynamicWay() way[unstructured.Unstructured] {
 	return way[unstructured.Unstructured]{
 		api: func(c *client.Client, namespace string) *client.API[unstructured.Unstructured] {
-			return client.Dynamic(c, configMaps, namespace)
+			return client.Dynamic(c, configMaps).In(namespace)
 		},
 		build: unstructuredConfigMap,
 		color: func(u *unstructured.Unstructured) string {
@@ -128,15 +129,15 @@ func verbCases[K any](objectType string) []verbCase[K] {
 func testVerbs[K any](t *testing.T, w way[K]) {
 	for _, tc := range verbCases[K](w.sends) {
 		t.Run(tc.name, func(t *testing.T) {
-			s := serve(t, func(rw http.ResponseWriter, r *http.Request) {
+			s := testserver.New(t, func(rw http.ResponseWriter, r *http.Request) {
 				if w.answer == protobufType {
-					reply(rw, 200, protobufType, envelope(t, "ConfigMap", stored("web", "green")))
+					testserver.Reply(rw, 200, protobufType, envelope(t, "ConfigMap", stored("web", "green")))
 					return
 				}
-				reply(rw, 200, jsonType, configMapJSON(t, "web", "green"))
+				testserver.Reply(rw, 200, jsonType, configMapJSON(t, "web", "green"))
 			})
 			obj := w.build("web", "blue")
-			got, err := tc.do(t.Context(), w.api(s.client(t), "prod"), obj)
+			got, err := tc.do(t.Context(), w.api(s.Client(t), "prod"), obj)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +145,7 @@ func testVerbs[K any](t *testing.T, w way[K]) {
 			if diff := cmp.Diff(w.build("web", "blue"), obj); diff != "" {
 				t.Errorf("the caller's object was changed (-before +after):\n%s", diff)
 			}
-			asks := s.asked()
+			asks := s.Asked()
 			if len(asks) != 1 {
 				t.Fatalf("%d requests, want 1", len(asks))
 			}
@@ -174,7 +175,7 @@ func checkObject[K any](t *testing.T, w way[K], obj *K, name, color string) {
 }
 
 // checkAsk compares a request, whose body says blue.
-func checkAsk(t *testing.T, got ask, method, uri, contentType string) {
+func checkAsk(t *testing.T, got testserver.Request, method, uri, contentType string) {
 	t.Helper()
 	if got.Method != method || got.URI != uri {
 		t.Errorf("request = %s %s, want %s %s", got.Method, got.URI, method, uri)
@@ -194,7 +195,7 @@ func checkAsk(t *testing.T, got ask, method, uri, contentType string) {
 		if err := wire.Unmarshal([]byte(got.Body), contentType, cm); err != nil {
 			t.Fatal(err)
 		}
-		got.Body = string(toJSON(t, cm))
+		got.Body = string(testserver.JSON(t, cm))
 	}
 	if err := json.Unmarshal([]byte(got.Body), &sent); err != nil {
 		t.Fatal(err)
@@ -211,17 +212,17 @@ func checkAsk(t *testing.T, got ask, method, uri, contentType string) {
 
 // TestDelete looks at the requests of the two verbs that answer with nothing that is looked at.
 func TestDelete(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, 200, jsonType, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
+		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 	})
-	maps := client.Namespaced[corev1.ConfigMap](s.client(t), "prod")
+	maps := client.Namespaced[corev1.ConfigMap](s.Client(t), "prod")
 	if err := maps.Delete(t.Context(), "web", &request.DeleteOptions{GracePeriod: new(2 * time.Second), UID: "u-1"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := maps.DeleteCollection(t.Context(), nil, &request.ListOptions{LabelSelector: "app=web"}); err != nil {
 		t.Fatal(err)
 	}
-	asks := s.asked()
+	asks := s.Asked()
 	if len(asks) != 2 {
 		t.Fatalf("%d requests, want 2", len(asks))
 	}
@@ -239,10 +240,10 @@ func TestDelete(t *testing.T) {
 
 // TestCreateWithoutName promises that the server may choose the name.
 func TestCreateWithoutName(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		reply(w, 201, jsonType, configMapJSON(t, "web-x7", "blue"))
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
+		testserver.Reply(w, 201, jsonType, configMapJSON(t, "web-x7", "blue"))
 	})
-	got, err := client.Namespaced[leanConfigMap](s.client(t), "prod").Create(t.Context(),
+	got, err := client.Namespaced[leanConfigMap](s.Client(t), "prod").Create(t.Context(),
 		&leanConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -250,21 +251,21 @@ func TestCreateWithoutName(t *testing.T) {
 	if got.Name != "web-x7" {
 		t.Errorf("name = %q, want the one that the server chose", got.Name)
 	}
-	if body := s.asked()[0].Body; !strings.Contains(body, `"generateName":"web-"`) {
+	if body := s.Asked()[0].Body; !strings.Contains(body, `"generateName":"web-"`) {
 		t.Errorf("body = %s, want generateName in it", body)
 	}
 }
 
 // TestWhere promises that a request goes to the namespace that was meant, or nowhere.
 func TestWhere(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/nodes/") {
-			reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`))
+			testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`))
 			return
 		}
-		reply(w, 200, jsonType, configMapJSON(t, "web", "blue"))
+		testserver.Reply(w, 200, jsonType, configMapJSON(t, "web", "blue"))
 	})
-	c := s.client(t)
+	c := s.Client(t)
 	everywhere := client.ClusterWide[leanConfigMap](c)
 	in := func(ns string) *leanConfigMap {
 		return &leanConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: ns}}
@@ -327,11 +328,11 @@ func TestWhere(t *testing.T) {
 			return err
 		}, "", `get nodes prod/n1: request not sent: namespace: "prod" was given, but nodes are cluster-scoped; leave it empty`},
 		{"an explicit resource", func(ctx context.Context) error {
-			_, err := client.Dynamic(c, nodes, "").Get(ctx, "n1", nil)
+			_, err := client.Dynamic(c, nodes).Get(ctx, "n1", nil)
 			return err
 		}, "/api/v1/nodes/n1", ""},
 		{"an explicit resource without a kind", func(ctx context.Context) error {
-			_, err := client.Dynamic(c, core.Resource{Version: "v1", Plural: "nodes"}, "").Get(ctx, "n1", nil)
+			_, err := client.Dynamic(c, core.Resource{Version: "v1", Plural: "nodes"}).Get(ctx, "n1", nil)
 			return err
 		}, "", "get nodes n1: resource: Kind is empty"},
 		{"a type that nothing describes", func(ctx context.Context) error {
@@ -339,7 +340,7 @@ func TestWhere(t *testing.T) {
 			return err
 		}, "", "get objects prod/web: unstructured.Unstructured: "},
 		{"a name with a character that URLs escape", func(ctx context.Context) error {
-			_, err := client.Dynamic(c, nodes, "").Get(ctx, "system:a b?c#d", nil)
+			_, err := client.Dynamic(c, nodes).Get(ctx, "system:a b?c#d", nil)
 			return err
 		}, "/api/v1/nodes/system:a%20b%3Fc%23d", ""},
 		{"a name that would lead elsewhere", func(ctx context.Context) error {
@@ -354,9 +355,9 @@ func TestWhere(t *testing.T) {
 		}, "", "create configmaps in prod: request not sent: object: is nil"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			before := len(s.asked())
+			before := len(s.Asked())
 			err := tc.do(t.Context())
-			asks := s.asked()[before:]
+			asks := s.Asked()[before:]
 			if tc.wantErr != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), tc.wantErr) {
 					t.Errorf("error = %v, want %s", err, tc.wantErr)
@@ -378,7 +379,7 @@ func TestWhere(t *testing.T) {
 
 // TestAPIAccessors looks at what an API says of itself.
 func TestAPIAccessors(t *testing.T) {
-	c := newClient(t, &client.Options{Config: newConfig("https://cluster.test/")})
+	c := testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test/")})
 	api := client.ClusterWide[corev1.ConfigMap](c).In("prod")
 	if api.Namespace() != "prod" || api.Resource().Plural != "configmaps" || api.Feed().Resource().Kind != "ConfigMap" {
 		t.Errorf("API of %s in %q, feed of %s; want configmaps in prod", api.Resource(), api.Namespace(), api.Feed().Resource().Kind)

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -49,14 +50,14 @@ func TestWatch(t *testing.T) {
 }
 
 func testWatch[K any](t *testing.T, way way[K]) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", way.answer+";stream=watch")
 		for i, typ := range []core.EventType{core.Added, core.Modified, core.Deleted, core.Bookmark} {
 			send(w, event(t, way.answer, typ, fmt.Sprint("o", i)))
 		}
 	})
 	o := &request.WatchOptions{ResourceVersion: "5", Timeout: time.Minute}
-	watch := way.api(s.client(t), "prod").Watch(t.Context(), o)
+	watch := way.api(s.Client(t), "prod").WatchOnce(t.Context(), o)
 	*o = request.WatchOptions{} // the options were copied
 	for range 2 {               // ranging again sends the request again
 		var types []string
@@ -71,7 +72,7 @@ func testWatch[K any](t *testing.T, way way[K]) {
 			t.Errorf("events = %s", got)
 		}
 	}
-	asks := s.asked()
+	asks := s.Asked()
 	const want = "/api/v1/namespaces/prod/configmaps?allowWatchBookmarks=true&resourceVersion=5&timeoutSeconds=60&watch=true"
 	if len(asks) != 2 || asks[0].URI != want || asks[1].URI != want {
 		t.Errorf("requests = %+v, want two of %s", asks, want)
@@ -95,11 +96,11 @@ func TestWatchEnds(t *testing.T) {
 	for _, contentType := range []string{jsonType, protobufType} {
 		for _, tc := range watchEnds(t, contentType) {
 			t.Run(tc.name+", "+contentType, func(t *testing.T) {
-				s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 					w.Header().Set("Content-Type", contentType)
 					tc.answer(w, r)
 				})
-				names, err := drain(client.Namespaced[corev1.ConfigMap](s.client(t), "prod").Watch(t.Context(), nil))
+				names, err := drain(client.Namespaced[corev1.ConfigMap](s.Client(t), "prod").WatchOnce(t.Context(), nil))
 				if names != tc.want {
 					t.Errorf("objects = %q, want %q", names, tc.want)
 				}
@@ -128,7 +129,7 @@ func watchEnds(t *testing.T, contentType string) []watchEnd {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 		Code:     410, Reason: metav1.StatusReasonExpired, Message: "too old resource version",
 	}
-	failed := fmt.Appendf(nil, `{"type":"ERROR","object":%s}`, toJSON(t, status))
+	failed := fmt.Appendf(nil, `{"type":"ERROR","object":%s}`, testserver.JSON(t, status))
 	if contentType == protobufType {
 		failed = frame(t, "ERROR", envelope(t, "Status", status))
 	}
@@ -156,23 +157,23 @@ func watchEnds(t *testing.T, contentType string) []watchEnd {
 			send(w, first, failed, first)
 		}, "a", core.ErrExpired, "watch configmaps in prod: expired: server said: too old resource version"},
 		{"an error instead of a stream", func(w http.ResponseWriter, _ *http.Request) {
-			fail(w, 410, metav1.StatusReasonExpired, "too old resource version")
+			testserver.Fail(w, 410, metav1.StatusReasonExpired, "too old resource version")
 		}, "", core.ErrExpired, "watch configmaps in prod: expired: server said: too old resource version"},
 		{"a kind that is not served", func(w http.ResponseWriter, r *http.Request) {
 			http.NotFound(w, r)
 		}, "", core.ErrNotFound, "watch configmaps in prod: the server does not serve configmaps in version v1"},
 		{"something else than a stream", func(w http.ResponseWriter, r *http.Request) {
-			reply(w, 200, "text/html", []byte("<html>"))
+			testserver.Reply(w, 200, "text/html", []byte("<html>"))
 		}, "", nil, `watch configmaps in prod: content type "text/html"`},
 	}
 }
 
 // TestWatchUndecodable promises that an object that does not fit its type is named.
 func TestWatchUndecodable(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		reply(w, 200, jsonType, []byte(`{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"n"},"data":7}}`))
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
+		testserver.Reply(w, 200, jsonType, []byte(`{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"n"},"data":7}}`))
 	})
-	_, err := drain(client.Namespaced[leanConfigMap](s.client(t), "prod").Watch(t.Context(), nil))
+	_, err := drain(client.Namespaced[leanConfigMap](s.Client(t), "prod").WatchOnce(t.Context(), nil))
 	const want = `watch configmaps in prod: n/a: decode json: `
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error = %v, want %s", err, want)
@@ -192,8 +193,8 @@ func endless(t testing.TB, released chan<- struct{}) http.HandlerFunc {
 
 func TestWatchBreak(t *testing.T) {
 	released := make(chan struct{})
-	s := serve(t, endless(t, released))
-	for _, err := range client.Namespaced[leanConfigMap](s.client(t), "prod").Watch(t.Context(), nil) {
+	s := testserver.New(t, endless(t, released))
+	for _, err := range client.Namespaced[leanConfigMap](s.Client(t), "prod").WatchOnce(t.Context(), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,13 +206,13 @@ func TestWatchBreak(t *testing.T) {
 // TestWatchCancel promises that the last pair carries the context's cause, even when events are left.
 func TestWatchCancel(t *testing.T) {
 	released := make(chan struct{})
-	s := serve(t, endless(t, released))
+	s := testserver.New(t, endless(t, released))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	cause := errors.New("enough")
 	var names strings.Builder
 	var got error
-	for ev, err := range client.Namespaced[leanConfigMap](s.client(t), "prod").Watch(ctx, nil) {
+	for ev, err := range client.Namespaced[leanConfigMap](s.Client(t), "prod").WatchOnce(ctx, nil) {
 		if got = err; err == nil {
 			names.WriteString(ev.Object.Name)
 			cancel(cause)
@@ -227,8 +228,8 @@ func TestWatchWithContextOver(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	cancel(cause)
-	s := serve(t, http.NotFound)
-	_, err := drain(client.Namespaced[leanConfigMap](s.client(t), "prod").Watch(ctx, nil))
+	s := testserver.New(t, http.NotFound)
+	_, err := drain(client.Namespaced[leanConfigMap](s.Client(t), "prod").WatchOnce(ctx, nil))
 	if !errors.Is(err, cause) {
 		t.Errorf("error = %v, want the cause", err)
 	}
@@ -236,11 +237,11 @@ func TestWatchWithContextOver(t *testing.T) {
 
 // TestFeedWatch promises packed events, and that a feed that can't work says so.
 func TestFeedWatch(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", protobufType)
 		send(w, event(t, protobufType, core.Added, "a"), event(t, protobufType, core.Deleted, "b"))
 	})
-	c := s.client(t)
+	c := s.Client(t)
 	var got []string
 	for ev, err := range client.Namespaced[corev1.ConfigMap](c, "prod").Feed().Watch(t.Context(), nil) {
 		if err != nil {

@@ -72,15 +72,15 @@ func Namespaced[K any, P core.ObjectPtr[K]](c *Client, namespace string) *API[K]
 // [client.ClusterWide].
 func ClusterWide[K any, P core.ObjectPtr[K]](c *Client) *API[K] { return client.ClusterWide[K, P](c) }
 
-// Of returns the API of a kind whose resource is given explicitly, see [client.Of].
-func Of[K any, P core.ObjectPtr[K]](c *Client, res Resource, namespace string) *API[K] {
-	return client.Of[K, P](c, res, namespace)
+// APIOf returns the API of an explicit resource in the whole cluster, see [client.Of]. [client.API.In] narrows it to one
+// namespace.
+func APIOf[K any, P core.ObjectPtr[K]](c *Client, res Resource) *API[K] {
+	return client.Of[K, P](c, res)
 }
 
-// Dynamic returns the API of a kind that is known only at run time, see [client.Dynamic].
-func Dynamic(c *Client, res Resource, namespace string) *API[unstructured.Unstructured] {
-	return client.Dynamic(c, res, namespace)
-}
+// Dynamic returns the API of a resource that is known only at run time, in the whole cluster, see [client.Dynamic].
+// [client.API.In] narrows it to one namespace.
+func Dynamic(c *Client, res Resource) *API[unstructured.Unstructured] { return client.Dynamic(c, res) }
 
 // What verbs can be asked, see [request].
 type (

@@ -101,7 +101,7 @@ func ExampleDiscover() {
 		fmt.Println(err)
 		return
 	}
-	obj, err := kube.Dynamic(c, res, "prod").Get(ctx, "web-0", nil)
+	obj, err := kube.Dynamic(c, res).In("prod").Get(ctx, "web-0", nil)
 	fmt.Println(obj.GetKind(), obj.GetName(), err)
 	// Output: Pod web-0 <nil>
 }

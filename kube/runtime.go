@@ -53,9 +53,10 @@ func ViewOfResource[K any, P core.ObjectPtr[K]](c *Cache, res Resource, s *Selec
 // ErrNotReady says that a store is not in step with the server yet.
 var ErrNotReady = reflector.ErrNotReady
 
-// Watch keeps up with the objects of a feed and gets over whatever comes in between, see [watcher.Watch].
-func Watch[K any, P core.ObjectPtr[K]](ctx context.Context, f *Feed, c *WatchConfig) iter.Seq2[WatchEvent[K], error] {
-	return watcher.Watch[K, P](ctx, f, c)
+// Watch yields the existing objects of an API and then their changes until the context ends; it recovers from failures, see
+// [watcher.Watch].
+func Watch[K any, P core.ObjectPtr[K]](ctx context.Context, api *API[K], c *WatchConfig) iter.Seq2[WatchEvent[K], error] {
+	return watcher.Watch[K, P](ctx, api.Feed(), c)
 }
 
 // Controllers.
@@ -147,6 +148,11 @@ func AwaitGone[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *API[K], name string, uid types.UID, o *WaitOptions,
 ) error {
 	return wait.Gone[K, P](ctx, api, name, uid, o)
+}
+
+// DeleteAndWait deletes an object and waits until it is deleted, see [wait.DeleteAndWait].
+func DeleteAndWait[K any, P core.ObjectPtr[K]](ctx context.Context, api *API[K], name string, o *DeleteOptions) error {
+	return wait.DeleteAndWait[K, P](ctx, api, name, o)
 }
 
 // Never marks an error of a condition that will never hold, see [wait.Never].

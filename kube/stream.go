@@ -4,27 +4,38 @@
 package kube
 
 import (
-	"github.com/kube-go/sdk/client"
+	"context"
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/client/podfiles"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/logs"
 )
+
+// Pods returns the verbs that only pods have, such as Exec and Logs, in one namespace, see [pod.In].
+func Pods(c *Client, namespace string) *PodAPI { return pod.In(c, namespace) }
 
 // Processes in containers.
 type (
-	// ExecOptions are the options of running a command in a container, see [client.ExecOptions].
-	ExecOptions = client.ExecOptions
-	// AttachOptions are the options of connecting with the process of a container, see [client.AttachOptions].
-	AttachOptions = client.AttachOptions
-	// Process is a process in a container with its streams, see [client.Process].
-	Process = client.Process
-	// ExitError is a process that ended with another exit status than 0, see [client.ExitError].
-	ExitError = client.ExitError
+	// PodAPI has the verbs that only pods have, see [pod.API].
+	PodAPI = pod.API
+	// ExecOptions are the options of running a command in a container, see [pod.ExecOptions].
+	ExecOptions = pod.ExecOptions
+	// AttachOptions are the options of connecting with the process of a container, see [pod.AttachOptions].
+	AttachOptions = pod.AttachOptions
+	// Process is a process in a container with its streams, see [pod.Process].
+	Process = pod.Process
+	// ExitError is a process that ended with another exit status than 0, see [pod.ExitError].
+	ExitError = pod.ExitError
 )
 
 // What may go wrong with a stream, for errors.Is.
 var (
-	ErrStalled     = client.ErrStalled
-	ErrNoHalfClose = client.ErrNoHalfClose
+	ErrStalled     = pod.ErrStalled
+	ErrNoHalfClose = pod.ErrNoHalfClose
 )
 
 // Logs of containers.
@@ -33,11 +44,16 @@ type (
 	LogOptions = request.LogOptions
 	// LogStream is which output of a container a log is of, see [request.LogStream].
 	LogStream = request.LogStream
-	// LogLine is one line of a log, see [client.LogLine].
-	LogLine = client.LogLine
-	// AllLogsOptions are the options of reading the logs of many pods, see [client.AllLogsOptions].
-	AllLogsOptions = client.AllLogsOptions
+	// LogLine is one line of a log, see [pod.LogLine].
+	LogLine = pod.LogLine
+	// MergeLogsOptions are the options of [MergeLogs], see [logs.Options].
+	MergeLogsOptions = logs.Options
 )
+
+// MergeLogs yields the lines of the logs of many pods, ordered by time, see [logs.Merge].
+func MergeLogs(ctx context.Context, pods *API[corev1.Pod], o *MergeLogsOptions) iter.Seq2[LogLine, error] {
+	return logs.Merge(ctx, pods, o)
+}
 
 // The outputs that a log may be of.
 const (
@@ -48,17 +64,23 @@ const (
 
 // Connections to ports of pods.
 type (
-	// PortForwardOptions are the options of forwarding ports, see [client.PortForwardOptions].
-	PortForwardOptions = client.PortForwardOptions
-	// PortForwarder makes connections to ports of pods, see [client.PortForwarder].
-	PortForwarder = client.PortForwarder
-	// ListenOptions are the options of a local port, see [client.ListenOptions].
-	ListenOptions = client.ListenOptions
-	// PortListener is a local port whose connections lead to a pod, see [client.PortListener].
-	PortListener = client.PortListener
-	// NoReadyPodError says that there is no pod to connect with now, see [client.NoReadyPodError].
-	NoReadyPodError = client.NoReadyPodError
+	// PortForwardOptions are the options of forwarding ports, see [pod.PortForwardOptions].
+	PortForwardOptions = pod.PortForwardOptions
+	// PortForwarder makes connections to ports of pods, see [pod.PortForwarder].
+	PortForwarder = pod.PortForwarder
+	// ListenOptions are the options of a local port, see [pod.ListenOptions].
+	ListenOptions = pod.ListenOptions
+	// PortListener is a local port whose connections lead to a pod, see [pod.PortListener].
+	PortListener = pod.PortListener
+	// NoReadyPodError says that there is no pod to connect with now, see [pod.NoReadyPodError].
+	NoReadyPodError = pod.NoReadyPodError
 )
+
+// PortForwardTo returns a connector to the ports of the pods that an object selects, such as a Service, see
+// [pod.PortForwardTo].
+func PortForwardTo[K any](ctx context.Context, api *API[K], name string, o *PortForwardOptions) (*PortForwarder, error) {
+	return pod.PortForwardTo(ctx, api, name, o)
+}
 
 // Files of containers.
 type (
@@ -82,6 +104,6 @@ type (
 var ErrNoTar = podfiles.ErrNoTar
 
 // PodFilesIn returns the files of a container of a pod, see [podfiles.In].
-func PodFilesIn[K any](pods *API[K], pod string, o *PodFilesOptions) *PodFiles {
-	return podfiles.In(pods, pod, o)
+func PodFilesIn(pods *PodAPI, name string, o *PodFilesOptions) *PodFiles {
+	return podfiles.In(pods, name, o)
 }

@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/drain"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/drain"
 )
 
 // What an API does in several steps.
@@ -20,12 +21,8 @@ type (
 	Entry[K any] = client.Entry[K]
 	// ModifyOptions are the options of Modify and CreateOrUpdate, see [client.ModifyOptions].
 	ModifyOptions = client.ModifyOptions
-	// ApprovalOptions are the options of Approve and Deny, see [client.ApprovalOptions].
-	ApprovalOptions = client.ApprovalOptions
-	// BudgetError says that a disruption budget does not allow an eviction now, see [client.BudgetError].
-	BudgetError = client.BudgetError
-	// ServiceAccountToken is a token of a service account, see [client.ServiceAccountToken].
-	ServiceAccountToken = client.ServiceAccountToken
+	// BudgetError says that a disruption budget does not allow an eviction now, see [pod.BudgetError].
+	BudgetError = pod.BudgetError
 	// ItemError says which object of a list or a watch can't be decoded, see [wire.ItemError].
 	ItemError = wire.ItemError
 )

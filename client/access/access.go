@@ -109,7 +109,7 @@ func Can(ctx context.Context, c *client.Client, a Action, _ *Options) (*Decision
 			Resource: a.Resource.Plural, Subresource: a.Subresource, Name: a.Name,
 		}
 	}
-	r, err := client.Of[review](c, reviews(), "").Create(ctx, r, nil)
+	r, err := client.Of[review](c, reviews()).Create(ctx, r, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ type selfReview struct {
 //
 // Errors: [*client.NotServedError] by a server older than Kubernetes 1.28.
 func WhoAmI(ctx context.Context, c *client.Client, _ *WhoAmIOptions) (*Identity, error) {
-	r, err := client.Of[selfReview](c, selfReviews(), "").Create(ctx, new(selfReview), nil)
+	r, err := client.Of[selfReview](c, selfReviews()).Create(ctx, new(selfReview), nil)
 	if err != nil {
 		return nil, err
 	}

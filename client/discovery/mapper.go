@@ -4,6 +4,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,11 +101,11 @@ func (m *Mapper) Dynamic(ctx context.Context, obj core.Object) (*client.API[unst
 	if err != nil {
 		return nil, err
 	}
-	ns := obj.GetNamespace()
-	if ns == "" && res.Namespaced {
-		ns = m.client.Namespace()
+	api := client.Dynamic(m.client, res)
+	if res.Namespaced {
+		api = api.In(cmp.Or(obj.GetNamespace(), m.client.Namespace()))
 	}
-	return client.Dynamic(m.client, res, ns), nil
+	return api, nil
 }
 
 // Discovery returns what was discovered last, or discovers it when nothing was.

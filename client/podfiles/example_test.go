@@ -10,10 +10,9 @@ import (
 	"os"
 	"path/filepath"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/client/podfiles"
 )
 
@@ -36,7 +35,7 @@ func Example() {
 	if err := os.WriteFile(page, []byte("hello"), 0o600); err != nil {
 		panic(err)
 	}
-	files := podfiles.In(client.Namespaced[corev1.Pod](c, "prod"), "web-0", nil)
+	files := podfiles.In(pod.In(c, "prod"), "web-0", nil)
 	stats, err := files.Upload(ctx, page, "copy.html")
 	fmt.Println(stats.Bytes, err)
 	_, err = files.Download(ctx, "copy.html", filepath.Join(dir, "back.html"))

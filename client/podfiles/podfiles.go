@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -47,7 +48,7 @@ type Stats struct {
 
 // Files is the files of one container.
 type Files struct {
-	exec func(ctx context.Context, command []string, stdin bool) (*client.Process, error)
+	exec func(ctx context.Context, command []string, stdin bool) (*pod.Process, error)
 	opts Options
 }
 
@@ -56,13 +57,13 @@ var ErrNoTar = errors.New("the container has no program tar, by which files are 
 	"put one into its image, or add an ephemeral container that has one")
 
 // In returns the files of a container of a pod.
-func In[K any](pods *client.API[K], pod string, o *Options) *Files {
+func In(pods *pod.API, name string, o *Options) *Files {
 	f := &Files{}
 	if o != nil {
 		f.opts = *o
 	}
-	f.exec = func(ctx context.Context, command []string, stdin bool) (*client.Process, error) {
-		return pods.Exec(ctx, pod, &client.ExecOptions{Command: command, Container: f.opts.Container, Stdin: stdin, StallTimeout: -1})
+	f.exec = func(ctx context.Context, command []string, stdin bool) (*pod.Process, error) {
+		return pods.Exec(ctx, name, &pod.ExecOptions{Command: command, Container: f.opts.Container, Stdin: stdin, StallTimeout: -1})
 	}
 	return f
 }
@@ -123,7 +124,7 @@ func (c *complaints) quietSince() time.Time {
 // explain says what the outcome of tar means.
 func explain(err error, said *complaints) error {
 	text := said.String()
-	exit, exited := errors.AsType[*client.ExitError](err)
+	exit, exited := errors.AsType[*pod.ExitError](err)
 	status, refused := errors.AsType[*core.StatusError](err)
 	switch {
 	case refused && isMissing(status.Status.Message), exited && (exit.Code == 126 || exit.Code == 127) && isMissing(text):

@@ -19,11 +19,11 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/client/podfiles"
 )
 
@@ -45,7 +45,7 @@ func podBehind(t *testing.T, h http.Handler, o *podfiles.Options) *podfiles.File
 	if err != nil {
 		t.Fatal(err)
 	}
-	return podfiles.In(client.Namespaced[corev1.Pod](c, "prod"), "web", o)
+	return podfiles.In(pod.In(c, "prod"), "web", o)
 }
 
 // kubelet runs commands in a folder of this machine.
@@ -189,7 +189,7 @@ func TestWhatTarComplainsOfIsTold(t *testing.T) {
 		t.Errorf("Upload() into no folder = %v", err)
 	}
 	_, err := files.Download(t.Context(), "none", filepath.Join(here, "to"))
-	if exit, ok := errors.AsType[*client.ExitError](err); !ok || exit.Code == 0 || !strings.Contains(err.Error(), "none") {
+	if exit, ok := errors.AsType[*pod.ExitError](err); !ok || exit.Code == 0 || !strings.Contains(err.Error(), "none") {
 		t.Errorf("Download() of nothing = %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(here, "to")); !errors.Is(err, fs.ErrNotExist) {

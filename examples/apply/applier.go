@@ -213,7 +213,7 @@ func (a *applier) apiOf(ctx context.Context, obj object) (*kube.API[unstructured
 	if err != nil {
 		return nil, err
 	}
-	return kube.Dynamic(a.client, res, a.namespaceOf(res, obj.GetNamespace())), nil
+	return kube.Dynamic(a.client, res).In(a.namespaceOf(res, obj.GetNamespace())), nil
 }
 
 func (a *applier) namespaceOf(res kube.Resource, namespace string) string {

@@ -73,7 +73,7 @@ func openSet(ctx context.Context, a *applier, objects []object) (*applySet, erro
 	if err != nil {
 		return nil, err
 	}
-	s.parents = kube.Dynamic(a.client, res, a.namespaceOf(res, ""))
+	s.parents = kube.Dynamic(a.client, res).In(a.namespaceOf(res, ""))
 	if err := s.checkParent(ctx); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *applySet) checkParent(ctx context.Context) error {
 		return nil
 	}
 	kind := s.parents.Resource().String()
-	definition, err := kube.Dynamic(s.applier.client, kube.CRDResource(), "").Metadata().GetOrNil(ctx, kind, nil)
+	definition, err := kube.Dynamic(s.applier.client, kube.CRDResource()).Metadata().GetOrNil(ctx, kind, nil)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (s *applySet) prune(ctx context.Context) error {
 			}
 		}
 		for _, ns := range slices.Sorted(maps.Keys(spaces)) {
-			if err := s.pruneIn(ctx, kube.Dynamic(s.applier.client, res, ns).Metadata()); err != nil {
+			if err := s.pruneIn(ctx, kube.Dynamic(s.applier.client, res).In(ns).Metadata()); err != nil {
 				return err
 			}
 		}

@@ -69,7 +69,7 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 			ns = c.Namespace()
 		}
 	}
-	objects := kube.Dynamic(c, res, ns)
+	objects := kube.Dynamic(c, res).In(ns)
 
 	if len(words) == 2 {
 		obj, err := objects.Get(ctx, words[1], nil)

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"golang.org/x/term"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/kube"
 )
@@ -63,7 +62,7 @@ func run(ctx context.Context, line []string) error {
 	if namespace == "" {
 		namespace = c.Namespace()
 	}
-	p, err := kube.Namespaced[corev1.Pod](c, namespace).Exec(ctx, pod, o)
+	p, err := kube.Pods(c, namespace).Exec(ctx, pod, o)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (p *printer) selections() []kube.ListOptions {
 
 // pages fetches all pages of a table.
 func (p *printer) pages(ctx context.Context, res kube.Resource, o kube.ListOptions) (*metav1.Table, error) {
-	objects := kube.Dynamic(p.client, res, p.namespace(res))
+	objects := kube.Dynamic(p.client, res).In(p.namespace(res))
 	all, err := objects.Table(ctx, &o)
 	for err == nil && all.Continue != "" {
 		var page *metav1.Table

@@ -52,7 +52,7 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 	flags := flag.NewFlagSet("logs", flag.ContinueOnError)
 	namespace := flags.String("n", "", "")
 	tail := flags.Int64("tail", -1, "")
-	var o kube.AllLogsOptions
+	var o kube.MergeLogsOptions
 	flags.StringVar(&o.LabelSelector, "l", "", "")
 	flags.StringVar(&o.Log.Container, "c", "", "")
 	flags.BoolVar(&o.Log.Follow, "f", false, "")
@@ -97,9 +97,9 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 	return printLogs(ctx, pods, &o, out)
 }
 
-func printLogs(ctx context.Context, pods *kube.API[corev1.Pod], o *kube.AllLogsOptions, out io.Writer) error {
+func printLogs(ctx context.Context, pods *kube.API[corev1.Pod], o *kube.MergeLogsOptions, out io.Writer) error {
 	n := 0
-	for line, err := range pods.AllLogs(ctx, o) {
+	for line, err := range kube.MergeLogs(ctx, pods, o) {
 		if err != nil && ctx.Err() != nil {
 			return nil // Ctrl-C is how one stops to follow
 		}

@@ -73,11 +73,11 @@ func run(ctx context.Context, line []string) error {
 	if *namespace == "" {
 		*namespace = c.Namespace()
 	}
-	objects := kube.Dynamic(c, res, *namespace)
+	objects := kube.Dynamic(c, res).In(*namespace)
 	if _, err := objects.Metadata().Get(ctx, name, nil); err != nil { // else only who connects would be told
 		return err
 	}
-	forwarder, err := objects.PortForward(ctx, name, nil)
+	forwarder, err := kube.PortForwardTo(ctx, objects, name, nil)
 	if err != nil {
 		return err
 	}

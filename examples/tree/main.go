@@ -70,7 +70,7 @@ func run(ctx context.Context, line []string, out io.Writer, notes *os.File) erro
 	case res.Namespaced && namespace == "":
 		namespace = c.Namespace()
 	}
-	root, err := kube.Dynamic(c, res, namespace).Metadata().Get(ctx, words[1], nil)
+	root, err := kube.Dynamic(c, res).In(namespace).Metadata().Get(ctx, words[1], nil)
 	if err != nil {
 		return err
 	}

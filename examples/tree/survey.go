@@ -80,7 +80,7 @@ func (s *survey) collect(ctx context.Context, disc *kube.Discovery, namespace st
 
 // list notes the owners of a resource's objects.
 func (s *survey) list(ctx context.Context, res kube.Resource, namespace string) error {
-	for obj, err := range kube.Dynamic(s.client, res, namespace).Metadata().All(ctx, nil) {
+	for obj, err := range kube.Dynamic(s.client, res).In(namespace).Metadata().All(ctx, nil) {
 		switch {
 		case errors.Is(err, kube.ErrNotFound), errors.Is(err, kube.ErrMethodNotAllowed): // it went meanwhile, or lists nothing
 			return nil
@@ -140,7 +140,7 @@ func (s *survey) examine(ctx context.Context, top *node) []error {
 	walk(top)
 	return each(len(all), func(i int) error {
 		n := all[i]
-		obj, err := kube.Dynamic(s.client, n.ref, n.meta.Namespace).Get(ctx, n.meta.Name, nil)
+		obj, err := kube.Dynamic(s.client, n.ref).In(n.meta.Namespace).Get(ctx, n.meta.Name, nil)
 		switch {
 		case errors.Is(err, kube.ErrNotFound):
 			n.ready = "gone"

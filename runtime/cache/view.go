@@ -53,12 +53,15 @@ func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selectio
 			c.logger.LogAttrs(context.Background(), slog.LevelWarn, "watch", slog.Any("err", err))
 		},
 	}
-	feed := client.Of[K, P](c.client, res, s.Namespace).Feed()
+	api := client.Of[K, P](c.client, res)
+	if s.Namespace != "" {
+		api = api.In(s.Namespace)
+	}
 	v := &View[K]{
 		server:    c.client.Server(),
 		resource:  res,
 		selection: s,
-		reflector: reflector.New[K, P](feed, &reflector.Options{Watch: config}),
+		reflector: reflector.New[K, P](api.Feed(), &reflector.Options{Watch: config}),
 	}
 	v.labels, v.setup = s.parse()
 	switch {

@@ -58,7 +58,7 @@ func CRDs(ctx context.Context, c *client.Client, crds []*unstructured.Unstructur
 	}
 	i := installer{
 		client: c,
-		api:    client.Dynamic(c, definitions(), ""),
+		api:    client.Dynamic(c, definitions()),
 		opts:   *o,
 	}
 	if i.opts.FieldManager == "" {
@@ -214,7 +214,7 @@ func (i *installer) awaitServed(ctx context.Context, d *definition, version stri
 
 // watchOnce returns the error of the first event of a watch.
 func (i *installer) watchOnce(ctx context.Context, res core.Resource) error {
-	for _, err := range client.Dynamic(i.client, res, "").Watch(ctx, &request.WatchOptions{SendInitialEvents: true}) {
+	for _, err := range client.Dynamic(i.client, res).WatchOnce(ctx, &request.WatchOptions{SendInitialEvents: true}) {
 		return err
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/internal/apierr"
 	"github.com/kube-go/sdk/runtime/internal/kinds"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
@@ -100,7 +101,7 @@ func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error 
 	config := &watcher.Config{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", w.name).String(),
 		OnError: func(err error) {
-			if isFinal(err) {
+			if apierr.Fatal(err) {
 				stop(err)
 				return
 			}
@@ -166,17 +167,6 @@ func (w *waiter[K, P]) decode(ev watcher.Event) (*K, error) {
 	}
 	kinds.Complete(obj, w.api.Resource())
 	return obj, nil
-}
-
-// isFinal reports whether waiting does not mend an error of the watcher: the server understood and said no, or it can't
-// be trusted.
-func isFinal(err error) bool {
-	if core.IsRetryable(err) || errors.Is(err, core.ErrExpired) || errors.Is(err, core.ErrGone) {
-		return false
-	}
-	_, answered := errors.AsType[*core.StatusError](err)
-	_, unreachable := errors.AsType[*client.ConnectError](err)
-	return answered || unreachable
 }
 
 // object names what is awaited.

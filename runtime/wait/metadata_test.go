@@ -21,7 +21,7 @@ func TestAwaitedMetadataIsOfTheKindOfTheObject(t *testing.T) {
 		secrets, _ := core.ResourceOf[corev1.Secret]()
 		s := fakeapi.New(secrets)
 		s.Put(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "a"}})
-		api := client.Of[metav1.PartialObjectMetadata](s.Client(), secrets, "prod")
+		api := client.Of[metav1.PartialObjectMetadata](s.Client(), secrets).In("prod")
 		got, err := wait.Await(t.Context(), api, "a", wait.Exists[metav1.PartialObjectMetadata](), nil)
 		if err != nil || got.Name != "a" || got.Kind != "Secret" || got.APIVersion != "v1" {
 			t.Errorf("Await() = %+v, %v; want the metadata of a Secret", got, err)

@@ -32,6 +32,8 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/pod"
+	"github.com/kube-go/sdk/client/serviceaccount"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -230,7 +232,7 @@ func readCases() []requestCase {
 		{
 			name: "get an object of any kind",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Get(ctx, "w", nil)
+				_, err := client.Dynamic(c, widgets).In("prod").Get(ctx, "w", nil)
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -271,7 +273,7 @@ func readCases() []requestCase {
 		{
 			name: "list objects of any kind",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "").List(ctx, nil)
+				_, err := client.Dynamic(c, widgets).List(ctx, nil)
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -287,7 +289,7 @@ func readCases() []requestCase {
 				theirs.Accept = protobufType + params + "," + jsonType + params
 			},
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Metadata().List(ctx, nil)
+				_, err := client.Dynamic(c, widgets).In("prod").Metadata().List(ctx, nil)
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -298,7 +300,7 @@ func readCases() []requestCase {
 		{
 			name: "watch",
 			ours: func(ctx context.Context, c *client.Client) error {
-				return drain(pods(c).Watch(ctx, &request.WatchOptions{
+				return drain(pods(c).WatchOnce(ctx, &request.WatchOptions{
 					LabelSelector: "app=web", ResourceVersion: "12", Timeout: 5 * time.Minute, SendInitialEvents: true,
 				}))
 			},
@@ -337,7 +339,7 @@ func writeCases() []requestCase {
 		{
 			name: "create with all options",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Create(ctx, widget(),
+				_, err := client.Dynamic(c, widgets).In("prod").Create(ctx, widget(),
 					&request.CreateOptions{DryRun: true, FieldManager: "me", FieldValidation: request.ValidationStrict})
 				return err
 			},
@@ -363,7 +365,7 @@ func writeCases() []requestCase {
 		{
 			name: "update an object of any kind",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Update(ctx, widget(), nil)
+				_, err := client.Dynamic(c, widgets).In("prod").Update(ctx, widget(), nil)
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -377,7 +379,7 @@ func writeCases() []requestCase {
 		{
 			name: "apply",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Apply(ctx, widget(), &request.ApplyOptions{FieldManager: "me", Force: true, DryRun: true})
+				_, err := client.Dynamic(c, widgets).In("prod").Apply(ctx, widget(), &request.ApplyOptions{FieldManager: "me", Force: true, DryRun: true})
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -391,7 +393,7 @@ func writeCases() []requestCase {
 			because: "options that say nothing are not sent",
 			adjust:  func(theirs *sent) { theirs.ContentType, theirs.Body = "", "" },
 			ours: func(ctx context.Context, c *client.Client) error {
-				return client.Dynamic(c, widgets, "prod").Delete(ctx, "w", nil)
+				return client.Dynamic(c, widgets).In("prod").Delete(ctx, "w", nil)
 			},
 			theirs: func(ctx context.Context, c clients) error {
 				return c.dynamic.Resource(widgetsGVR).Namespace("prod").Delete(ctx, "w", metav1.DeleteOptions{})
@@ -400,7 +402,7 @@ func writeCases() []requestCase {
 		{
 			name: "delete with all options",
 			ours: func(ctx context.Context, c *client.Client) error {
-				return client.Dynamic(c, widgets, "prod").Delete(ctx, "w", &request.DeleteOptions{
+				return client.Dynamic(c, widgets).In("prod").Delete(ctx, "w", &request.DeleteOptions{
 					GracePeriod: new(10 * time.Second), Propagation: request.Foreground, UID: "u-1", ResourceVersion: "7", DryRun: true,
 				})
 			},
@@ -414,7 +416,7 @@ func writeCases() []requestCase {
 		{
 			name: "delete a collection",
 			ours: func(ctx context.Context, c *client.Client) error {
-				return client.Dynamic(c, widgets, "prod").DeleteCollection(ctx, &request.DeleteOptions{Propagation: request.Orphan}, &request.ListOptions{LabelSelector: "a=b"})
+				return client.Dynamic(c, widgets).In("prod").DeleteCollection(ctx, &request.DeleteOptions{Propagation: request.Orphan}, &request.ListOptions{LabelSelector: "a=b"})
 			},
 			theirs: func(ctx context.Context, c clients) error {
 				return c.dynamic.Resource(widgetsGVR).Namespace("prod").DeleteCollection(ctx,
@@ -444,7 +446,7 @@ func subresourceCases() []requestCase {
 		{
 			name: "read a status",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Status().Get(ctx, "w", nil)
+				_, err := client.Dynamic(c, widgets).In("prod").Status().Get(ctx, "w", nil)
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -455,7 +457,7 @@ func subresourceCases() []requestCase {
 		{
 			name: "update a status",
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Status().Update(ctx, widget(), nil)
+				_, err := client.Dynamic(c, widgets).In("prod").Status().Update(ctx, widget(), nil)
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -468,7 +470,7 @@ func subresourceCases() []requestCase {
 			because: "what is not forced need not be said",
 			adjust:  func(theirs *sent) { delete(theirs.Query, "force") },
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Dynamic(c, widgets, "prod").Status().Apply(ctx, widget(), &request.ApplyOptions{FieldManager: "me"})
+				_, err := client.Dynamic(c, widgets).In("prod").Status().Apply(ctx, widget(), &request.ApplyOptions{FieldManager: "me"})
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -517,7 +519,7 @@ func subresourceCases() []requestCase {
 		},
 		{
 			name: "evict",
-			ours: func(ctx context.Context, c *client.Client) error { return pods(c).Evict(ctx, "web-0", nil) },
+			ours: func(ctx context.Context, c *client.Client) error { return pod.In(c, "prod").Evict(ctx, "web-0", nil) },
 			theirs: func(ctx context.Context, c clients) error {
 				return c.json.CoreV1().Pods("prod").EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "prod"}})
 			},
@@ -529,7 +531,7 @@ func subresourceCases() []requestCase {
 				theirs.Body = strings.Replace(theirs.Body, `"deleteOptions":{`, `"deleteOptions":{"kind":"DeleteOptions","apiVersion":"v1",`, 1)
 			},
 			ours: func(ctx context.Context, c *client.Client) error {
-				return pods(c).Evict(ctx, "web-0", &request.EvictOptions{GracePeriod: new(10 * time.Second), UID: "u-1"})
+				return pod.In(c, "prod").Evict(ctx, "web-0", &request.EvictOptions{GracePeriod: new(10 * time.Second), UID: "u-1"})
 			},
 			theirs: func(ctx context.Context, c clients) error {
 				return c.json.CoreV1().Pods("prod").EvictV1(ctx, &policyv1.Eviction{
@@ -545,7 +547,7 @@ func subresourceCases() []requestCase {
 			because: "a log is text",
 			adjust:  func(theirs *sent) { theirs.Accept = "text/plain,*/*" },
 			ours: func(ctx context.Context, c *client.Client) error {
-				body, err := pods(c).Logs(ctx, "web-0", &request.LogOptions{
+				body, err := pod.In(c, "prod").Logs(ctx, "web-0", &request.LogOptions{
 					Container: "app", Follow: true, Previous: true, Since: time.Hour, Timestamps: true, TailLines: &tail, LimitBytes: limit,
 				})
 				if err == nil {
@@ -572,7 +574,7 @@ func subresourceCases() []requestCase {
 				).Replace(theirs.Body)
 			},
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Namespaced[corev1.ServiceAccount](c, "prod").Token(ctx, "robot", &request.TokenOptions{Audiences: []string{"vault"}, Expiration: time.Hour})
+				_, err := serviceaccount.In(c, "prod").Token(ctx, "robot", &request.TokenOptions{Audiences: []string{"vault"}, Expiration: time.Hour})
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {

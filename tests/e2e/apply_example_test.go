@@ -154,7 +154,7 @@ func TestApplySetParents(t *testing.T) {
 		"apply: apply set "+parent+": one of widgets.GROUP can't be its parent; use secret/plan or configmap/plan, "+
 			"or label the kind's definition applyset.kubernetes.io/is-parent-type")
 	permit := kube.MergePatch([]byte(`{"metadata":{"labels":{"applyset.kubernetes.io/is-parent-type":"true"}}}`))
-	if _, err := kube.Dynamic(c, kube.CRDResource(), "").Patch(limit(t), plans.Resource().String(), permit, nil); err != nil {
+	if _, err := kube.Dynamic(c, kube.CRDResource()).Patch(limit(t), plans.Resource().String(), permit, nil); err != nil {
 		t.Fatal(err)
 	}
 	m.apply(t, parentOf...).says(t, "a parent that is not there", 1, nil,
@@ -238,7 +238,7 @@ func removeCRD(t *testing.T, c *kube.Client, name string) {
 			t.Error(err)
 			return
 		}
-		if err := kube.Dynamic(c, res, "").Delete(context.WithoutCancel(t.Context()), name, nil); err != nil {
+		if err := kube.Dynamic(c, res).Delete(context.WithoutCancel(t.Context()), name, nil); err != nil {
 			t.Error(err)
 		}
 	})

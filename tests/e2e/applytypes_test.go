@@ -110,7 +110,7 @@ func leaves(t *testing.T, obj *zoo.ZooApply, manager string) []string {
 // installKind installs a kind, and removes it when the test ends, unless it was there before.
 func installKind(t *testing.T, c *kube.Client, crd *unstructured.Unstructured) {
 	t.Helper()
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	if _, err := crds.Get(limit(t), crd.GetName(), nil); errors.Is(err, kube.ErrNotFound) {
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -17,6 +17,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	csrverbs "github.com/kube-go/sdk/client/csr"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -46,7 +47,7 @@ func TestApproval(t *testing.T) {
 	}
 	good, bad := create(), create()
 	for range 2 { // the second time it is approved already
-		csr, err := csrs.Approve(t.Context(), good, &kube.ApprovalOptions{Message: "looks good"})
+		csr, err := csrverbs.New(csrs.Client()).Approve(t.Context(), good, &csrverbs.Options{Message: "looks good"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,10 +56,10 @@ func TestApproval(t *testing.T) {
 			t.Errorf("conditions = %+v", cond)
 		}
 	}
-	if csr, err := csrs.Deny(t.Context(), bad, nil); err != nil || len(csr.Status.Conditions) != 1 || csr.Status.Conditions[0].Type != "Denied" {
+	if csr, err := csrverbs.New(csrs.Client()).Deny(t.Context(), bad, nil); err != nil || len(csr.Status.Conditions) != 1 || csr.Status.Conditions[0].Type != "Denied" {
 		t.Errorf("Deny = %v, %v", csr, err)
 	}
-	if _, err := csrs.Approve(t.Context(), bad, nil); !errors.Is(err, kube.ErrInvalid) {
+	if _, err := csrverbs.New(csrs.Client()).Approve(t.Context(), bad, nil); !errors.Is(err, kube.ErrInvalid) {
 		t.Errorf("approval of what was denied: %v, want ErrInvalid", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // testAttach promises that one can join the process that a container runs, and leave it without ending it.
 func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
 	for range 2 { // it goes on when the first has left
-		p, err := pods.Attach(limit(t), "talker", &kube.AttachOptions{Container: "input", Stdin: true})
+		p, err := podVerbs(pods).Attach(limit(t), "talker", &kube.AttachOptions{Container: "input", Stdin: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
 		}
 		p.Close()
 	}
-	p, err := pods.Attach(limit(t), "talker", &kube.AttachOptions{Container: "terminal", TTY: true})
+	p, err := podVerbs(pods).Attach(limit(t), "talker", &kube.AttachOptions{Container: "terminal", TTY: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
 			break
 		}
 	}
-	if _, err := pods.Attach(limit(t), "talker", &kube.AttachOptions{Container: "none"}); !errors.Is(err, kube.ErrBadRequest) {
+	if _, err := podVerbs(pods).Attach(limit(t), "talker", &kube.AttachOptions{Container: "none"}); !errors.Is(err, kube.ErrBadRequest) {
 		t.Errorf("attaching to no container: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func whoami(ctx context.Context, t *testing.T, cfg *kube.Config) (authentication
 	res := kube.Resource{
 		Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview", Plural: "selfsubjectreviews",
 	}
-	got, err := kube.Of[authenticationv1.SelfSubjectReview](c, res, "").Create(ctx, &authenticationv1.SelfSubjectReview{}, nil)
+	got, err := kube.APIOf[authenticationv1.SelfSubjectReview](c, res).Create(ctx, &authenticationv1.SelfSubjectReview{}, nil)
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}

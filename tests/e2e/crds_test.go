@@ -69,7 +69,7 @@ func takes(t *testing.T, c *kube.Client, path string) {
 		t.Fatal(err)
 	}
 	want := crd.DeepCopy()
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	got, err := crds.Create(limit(t), crd, &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict})
 	if err != nil {
 		t.Errorf("%s: %v", filepath.Base(path), err)

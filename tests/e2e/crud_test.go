@@ -51,7 +51,7 @@ func TestCRUD(t *testing.T) {
 			func(cm *leanConfigMap) *map[string]string { return &cm.Data })
 	})
 	t.Run("unstructured", func(t *testing.T) {
-		api := kube.Dynamic(c, res, ns)
+		api := kube.Dynamic(c, res).In(ns)
 		made, err := api.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "dynamic"},
 			"data":     map[string]any{"k": "1"},

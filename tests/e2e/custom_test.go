@@ -92,7 +92,7 @@ func TestItemErrors(t *testing.T) {
 	create("a-old", int64(3))
 	const text = `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",` +
 		`"properties":{"spec":{"type":"object","properties":{"size":{"x-kubernetes-int-or-string":true}}}}}}}]}}`
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	if _, err := crds.Patch(limit(t), "widgets."+widgets.Resource().Group, kube.MergePatch([]byte(text)), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestItemErrors(t *testing.T) {
 	})
 	create("c-old", int64(4))
 
-	strict := kube.Of[numbered](c, widgets.Resource(), ns)
+	strict := kube.APIOf[numbered](c, widgets.Resource()).In(ns)
 	_, err := strict.List(limit(t), nil)
 	if item, ok := errors.AsType[*kube.ItemError](err); !ok || item.Head.Ref.Name != "b-new" {
 		t.Errorf("List = %v, want an error about b-new", err)
@@ -121,7 +121,7 @@ func TestItemErrors(t *testing.T) {
 	if diff := cmp.Diff([]string{"a-old 3", "c-old 4"}, good); diff != "" {
 		t.Errorf("List (-want +got):\n%s", diff)
 	}
-	for ev, err := range tolerant.Watch(limit(t), &kube.WatchOptions{SendInitialEvents: true}) {
+	for ev, err := range tolerant.WatchOnce(limit(t), &kube.WatchOptions{SendInitialEvents: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func footprint(t *testing.T, c *kube.Client) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	switch _, err := kube.Dynamic(c, kube.CRDResource(), "").Get(limit(t), crd.GetName(), nil); {
+	switch _, err := kube.Dynamic(c, kube.CRDResource()).Get(limit(t), crd.GetName(), nil); {
 	case err == nil:
 		found = append(found, crd.GetName())
 	case !errors.Is(err, kube.ErrNotFound):

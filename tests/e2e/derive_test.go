@@ -38,7 +38,7 @@ func TestDerivedKind(t *testing.T) {
 	}
 
 	t.Run("the server keeps every field of the definition", func(t *testing.T) {
-		crds := kube.Dynamic(c, kube.CRDResource(), "")
+		crds := kube.Dynamic(c, kube.CRDResource())
 		want, err := kube.CRD[v1.Document]()
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestDerivedKind(t *testing.T) {
 			"spec":     map[string]any{"title": "x", "titel": "y"},
 		}}
 		strict := &kube.CreateOptions{FieldValidation: kube.ValidationStrict}
-		_, err = kube.Dynamic(c, res, docs.Namespace()).Create(limit(t), doc, strict)
+		_, err = kube.Dynamic(c, res).In(docs.Namespace()).Create(limit(t), doc, strict)
 		if !errors.Is(err, kube.ErrBadRequest) || !strings.Contains(err.Error(), `unknown field "spec.titel"`) {
 			t.Errorf("error = %v, want one about spec.titel", err)
 		}

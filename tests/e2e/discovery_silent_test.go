@@ -44,7 +44,10 @@ func TestSilentAPIService(t *testing.T) {
 	}
 	services := kube.Dynamic(c, kube.Resource{
 		Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService", Plural: "apiservices",
-	}, "")
+	}).In(
+
+		"")
+
 	registration := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"metadata": map[string]any{"name": "v1." + group},

@@ -159,7 +159,7 @@ func TestMapper(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	crd := dynamicWidgets(group)
 	if _, err := crds.Create(limit(t), crd, nil); err != nil {
 		t.Fatal(err)
@@ -202,7 +202,10 @@ func TestDeadAPIService(t *testing.T) {
 	group := fmt.Sprintf("dead-%d.example.com", time.Now().UnixNano())
 	services := kube.Dynamic(c, kube.Resource{
 		Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService", Plural: "apiservices",
-	}, "")
+	}).In(
+
+		"")
+
 	service := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"metadata": map[string]any{"name": "v1." + group},

@@ -34,7 +34,7 @@ func keepDocumentsAway(t *testing.T, c *kube.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	if _, err = crds.Get(limit(t), crd.GetName(), nil); !errors.Is(err, kube.ErrNotFound) {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	nodeverbs "github.com/kube-go/sdk/client/node"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -27,7 +28,7 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 	ns, node := newNamespace(t, c), nodeOf(t, c)
 	awaitPods(t, c, ns)
 	t.Cleanup(func() {
-		if _, err := kube.ClusterWide[corev1.Node](c).Uncordon(context.WithoutCancel(t.Context()), node, nil); err != nil {
+		if _, err := nodeverbs.New(c).Uncordon(context.WithoutCancel(t.Context()), node, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -90,7 +91,7 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 		map[string]kube.DrainState{"agent": kube.DrainSkipped, "guarded": kube.DrainGone})
 
 	orphan := &kube.DeleteOptions{Propagation: kube.Orphan}
-	if err := kube.Namespaced[appsv1.DaemonSet](c, ns).DeleteAndWait(limit(t), "agent", orphan); err != nil {
+	if err := kube.DeleteAndWait(limit(t), kube.Namespaced[appsv1.DaemonSet](c, ns), "agent", orphan); err != nil {
 		t.Fatal(err)
 	}
 	// Its pods have no owner any more.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	nodeverbs "github.com/kube-go/sdk/client/node"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -58,7 +59,7 @@ func testDrain(t *testing.T, c *kube.Client) {
 	}
 
 	t.Cleanup(func() {
-		if _, err := nodes.Uncordon(context.WithoutCancel(t.Context()), node, nil); err != nil {
+		if _, err := nodeverbs.New(c).Uncordon(context.WithoutCancel(t.Context()), node, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -92,7 +93,7 @@ func testDrain(t *testing.T, c *kube.Client) {
 	if n, err := nodes.Get(t.Context(), node, nil); err != nil || !n.Spec.Unschedulable {
 		t.Errorf("the node is not cordoned: %v", err)
 	}
-	back, err := nodes.Uncordon(t.Context(), node, nil)
+	back, err := nodeverbs.New(c).Uncordon(t.Context(), node, nil)
 	if err != nil || back.Spec.Unschedulable {
 		t.Errorf("Uncordon = %v, %v", back, err)
 	}

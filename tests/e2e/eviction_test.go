@@ -43,7 +43,7 @@ func testEviction(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 
-	err = pods.Evict(limit(t), "web-0", nil)
+	err = podVerbs(pods).Evict(limit(t), "web-0", nil)
 	budget, ok := errors.AsType[*kube.BudgetError](err)
 	if !ok || !errors.Is(err, kube.ErrTooManyRequests) || budget.Budget != "guard" {
 		t.Fatalf("eviction against the budget: %v", err)
@@ -52,7 +52,7 @@ func testEviction(t *testing.T, c *kube.Client) {
 	if err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
-	if err := pods.Evict(limit(t), "web-1", nil); !errors.Is(err, kube.ErrNotFound) || err.Error() != "evict pods "+ns+"/web-1: not found" {
+	if err := podVerbs(pods).Evict(limit(t), "web-1", nil); !errors.Is(err, kube.ErrNotFound) || err.Error() != "evict pods "+ns+"/web-1: not found" {
 		t.Errorf("eviction of nothing: %v", err)
 	}
 	none := intstr.FromInt32(0)
@@ -64,7 +64,7 @@ func testEviction(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 	eventually(t, "the budget allows it", func(ctx context.Context) error {
-		return pods.Evict(ctx, "web-0", &kube.EvictOptions{GracePeriod: new(time.Second)})
+		return podVerbs(pods).Evict(ctx, "web-0", &kube.EvictOptions{GracePeriod: new(time.Second)})
 	})
 	if err := kube.AwaitGone(limit(t), pods, "web-0", "", nil); err != nil {
 		t.Error(err)

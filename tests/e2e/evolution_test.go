@@ -87,7 +87,7 @@ func TestEvolution(t *testing.T) {
 
 	defineKind(t, c, old)
 	ns := newNamespace(t, c)
-	things := kube.Dynamic(c, res, ns)
+	things := kube.Dynamic(c, res).In(ns)
 	thing := func(field string) *unstructured.Unstructured {
 		obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{field: breaks()[field].value}}}
 		obj.SetName(strings.ToLower(field))
@@ -98,7 +98,7 @@ func TestEvolution(t *testing.T) {
 			t.Fatalf("before the change: %v", err)
 		}
 	}
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	if _, err := crds.Apply(limit(t), next, &kube.ApplyOptions{FieldManager: "e2e", Force: true}); err != nil {
 		t.Fatal(err)
 	}

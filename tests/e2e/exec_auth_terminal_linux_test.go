@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/serviceaccount"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -27,7 +28,7 @@ func TestExecPluginAsksAPerson(t *testing.T) {
 	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "ann"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	token, err := accounts.Token(t.Context(), "ann", nil)
+	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "ann", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/config"
+	csrverbs "github.com/kube-go/sdk/client/csr"
+	"github.com/kube-go/sdk/client/serviceaccount"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -92,7 +94,7 @@ func TestExecPluginToken(t *testing.T) {
 	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	token, err := accounts.Token(t.Context(), "robot", nil)
+	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "robot", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,7 @@ func TestExecPluginToken(t *testing.T) {
 	program.then(t, map[string]string{"token": string(token.Token), "expirationTimestamp": token.Expires.UTC().Format(time.RFC3339)})
 	sent := &requests{}
 	c := connect(t, &kube.ClientOptions{Config: program.config(t), PerAttempt: []kube.Middleware{sent.layer}})
-	reviews := kube.Of[authenticationv1.SelfSubjectReview](c, selfSubjectReviews(), "")
+	reviews := kube.APIOf[authenticationv1.SelfSubjectReview](c, selfSubjectReviews())
 	for call := range 2 {
 		got, err := reviews.Create(t.Context(), &authenticationv1.SelfSubjectReview{}, nil)
 		if err != nil {
@@ -130,7 +132,7 @@ func TestExecPluginMisbehaves(t *testing.T) {
 	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	token, err := accounts.Token(t.Context(), "robot", nil)
+	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "robot", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func TestExecPluginMisbehaves(t *testing.T) {
 			}
 			c := connect(t, &kube.ClientOptions{Config: cfg, Plugin: &kube.PluginOptions{Timeout: patience, Stdin: null}})
 			defer c.CloseIdleConnections()
-			reviews := kube.Of[authenticationv1.SelfSubjectReview](c, selfSubjectReviews(), "")
+			reviews := kube.APIOf[authenticationv1.SelfSubjectReview](c, selfSubjectReviews())
 			_, err = reviews.Create(limit(t), &authenticationv1.SelfSubjectReview{}, nil)
 			want := `create selfsubjectreviews.authentication.k8s.io: exec plugin "sh": ` + tc.want
 			if err == nil || err.Error() != want {
@@ -217,7 +219,7 @@ func TestExecPluginCertificate(t *testing.T) {
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
 	whoAmI := func() string {
 		t.Helper()
-		got, err := kube.Of[authenticationv1.SelfSubjectReview](c, selfSubjectReviews(), "").
+		got, err := kube.APIOf[authenticationv1.SelfSubjectReview](c, selfSubjectReviews()).
 			Create(limit(t), &authenticationv1.SelfSubjectReview{}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +235,7 @@ func TestExecPluginCertificate(t *testing.T) {
 	}
 	seen := make(chan string, 10)
 	stop := background(t, func(ctx context.Context) error {
-		for ev, err := range maps.Watch(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
+		for ev, err := range maps.WatchOnce(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
 			if err != nil {
 				return err
 			}
@@ -308,7 +310,7 @@ func issueCertificate(t *testing.T, admin *kube.Client, user string) map[string]
 			t.Error(err)
 		}
 	})
-	if _, err := csrs.Approve(t.Context(), csr.Name, nil); err != nil {
+	if _, err := csrverbs.New(csrs.Client()).Approve(t.Context(), csr.Name, nil); err != nil {
 		t.Fatal(err)
 	}
 	var issued []byte

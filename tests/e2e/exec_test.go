@@ -26,7 +26,7 @@ import (
 func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 	exec := func(o *kube.ExecOptions) ([]byte, error) {
 		t.Helper()
-		p, err := pods.Exec(limit(t), "talker", o)
+		p, err := podVerbs(pods).Exec(limit(t), "talker", o)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 	if _, err := exec(&kube.ExecOptions{Command: []string{"tool"}, Container: "none"}); !errors.Is(err, kube.ErrBadRequest) {
 		t.Errorf("in no container: %v", err)
 	}
-	if _, err := pods.Exec(limit(t), "none", &kube.ExecOptions{Container: "web", Command: []string{"tool"}}); !errors.Is(err, kube.ErrNotFound) {
+	if _, err := podVerbs(pods).Exec(limit(t), "none", &kube.ExecOptions{Container: "web", Command: []string{"tool"}}); !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("in no pod: %v", err)
 	}
 	if out, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"tool", "echo", "-stderr", "a"}, NoStdout: true}); len(out) > 0 || err != nil {
@@ -57,7 +57,7 @@ func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 	}
 
 	// What one types is there at once, and the end of the input ends the process.
-	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "cat"}, Stdin: true})
+	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "cat"}, Stdin: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	defer cancel()
 	var running sync.WaitGroup
 	running.Go(func() {
-		p, err := pods.Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "-sum", "100M"}})
+		p, err := podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "-sum", "100M"}})
 		if err != nil {
 			t.Error(err)
 			return
@@ -102,7 +102,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		if err != nil {
 			t.Error(err)
 		}
-		if p, err = pods.Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "-wait", "100M"}, Stdin: true}); err != nil {
+		if p, err = podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "-wait", "100M"}, Stdin: true}); err != nil {
 			t.Error(err)
 			return
 		}
@@ -119,7 +119,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		t.Logf("%s out in %v", size(much), time.Since(start))
 	})
 	running.Go(func() {
-		p, err := pods.Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "sum"}, Stdin: true})
+		p, err := podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "sum"}, Stdin: true})
 		if err != nil {
 			t.Error(err)
 			return
@@ -137,7 +137,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	})
 	running.Wait()
 
-	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{
+	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{
 		Container: "web", Command: []string{"tool", "write", "16M"}, BufferBytes: 1 << 20, StallTimeout: time.Second,
 	})
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // testTerminal promises that a process with a terminal is told of its size.
 func testTerminal(t *testing.T, pods *kube.API[corev1.Pod]) {
-	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "size"}, Stdin: true, TTY: true})
+	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "size"}, Stdin: true, TTY: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestExtractOfCustomKinds(t *testing.T) {
 	if err := wire.UnmarshalJSON([]byte(gardenSchema), &schema); err != nil {
 		t.Fatal(err)
 	}
-	_, err := kube.Dynamic(c, kube.CRDResource(), "").Modify(ctx, widgets.Resource().String(), func(crd *unstructured.Unstructured) error {
+	_, err := kube.Dynamic(c, kube.CRDResource()).Modify(ctx, widgets.Resource().String(), func(crd *unstructured.Unstructured) error {
 		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
 		if err != nil {
 			return err

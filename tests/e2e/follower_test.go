@@ -32,7 +32,7 @@ func follow(t *testing.T, api *kube.API[corev1.ConfigMap], c kube.WatchConfig) *
 	c.OnError = f.trouble.add
 	background(t, func(ctx context.Context) error {
 		n := 0
-		for ev, err := range kube.Watch[corev1.ConfigMap](ctx, api.Feed(), &c) {
+		for ev, err := range kube.Watch(ctx, api, &c) {
 			switch {
 			case err != nil:
 				return err

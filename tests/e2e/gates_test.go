@@ -234,7 +234,7 @@ func testPreferCBOR(t *testing.T, c *kube.Client) {
 	if diff := cmp.Diff(got.Object, list.Items[0].Object); diff != "" {
 		t.Errorf("List (-modified +listed):\n%s", diff)
 	}
-	for ev, err := range widgets.Watch(limit(t), nil) {
+	for ev, err := range widgets.WatchOnce(limit(t), nil) {
 		if err != nil || ev.Object.GetName() != "a" {
 			t.Errorf("Watch: %v, %v", ev, err)
 		}
@@ -312,7 +312,7 @@ func checkShards[K any](t *testing.T, name string, api *kube.API[K], selector st
 			listed[object]++
 		}
 		seen := 0
-		for ev, err := range api.Watch(limit(t), &kube.WatchOptions{LabelSelector: selector, ShardSelector: shard.String(), SendInitialEvents: true}) {
+		for ev, err := range api.WatchOnce(limit(t), &kube.WatchOptions{LabelSelector: selector, ShardSelector: shard.String(), SendInitialEvents: true}) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -364,7 +364,7 @@ func testIgnoredShards(t *testing.T, c *kube.Client) {
 	if _, err := maps.Table(limit(t), &kube.ListOptions{ShardSelector: shard.String()}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Table: %v", err)
 	}
-	for _, err := range maps.Watch(limit(t), &kube.WatchOptions{ShardSelector: shard.String()}) {
+	for _, err := range maps.WatchOnce(limit(t), &kube.WatchOptions{ShardSelector: shard.String()}) {
 		if err == nil {
 			continue // an object that happens to be in the shard
 		}

@@ -178,3 +178,8 @@ func grant(t *testing.T, admin *kube.Client, ns, user string, resources ...strin
 		t.Fatal(err)
 	}
 }
+
+// podVerbs returns the verbs that only pods have, in the namespace of an API.
+func podVerbs(pods *kube.API[corev1.Pod]) *kube.PodAPI {
+	return kube.Pods(pods.Client(), pods.Namespace())
+}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-go/sdk/client/rollout"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
 )
@@ -39,7 +40,7 @@ func testDeployed(t *testing.T, u stranger, group string) {
 	t.Cleanup(func() { images(t, node, "rm", image) })
 
 	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config/crd", group+"_orders.yaml")))
-	definitions := kube.Dynamic(c, kube.CRDResource(), "")
+	definitions := kube.Dynamic(c, kube.CRDResource())
 	if _, err := kube.Await(limit(t), definitions, "orders."+group, kube.Established[unstructured.Unstructured](), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func testDeployed(t *testing.T, u stranger, group string) {
 	})
 	first := deployed(t, deployments, pods)
 	ns := newNamespace(t, c)
-	orders := kube.Dynamic(c, kube.Resource{Group: group, Version: "v1", Kind: "Order", Plural: "orders", Namespaced: true}, ns)
+	orders := kube.Dynamic(c, kube.Resource{Group: group, Version: "v1", Kind: "Order", Plural: "orders", Namespaced: true}).In(ns)
 	publishes(t, c, orders, "first")
 	if _, err := kube.Await(limit(t), orders, "first", kube.StatusCondition[unstructured.Unstructured]("Ready", "True"), nil); err != nil {
 		t.Error(err)
@@ -68,7 +69,7 @@ func testDeployed(t *testing.T, u stranger, group string) {
 		return err
 	})
 
-	if _, err := deployments.Restart(limit(t), "order-controller", nil); err != nil {
+	if _, err := rollout.Restart(limit(t), deployments, "order-controller", nil); err != nil {
 		t.Fatal(err)
 	}
 	second := deployed(t, deployments, pods)
@@ -77,11 +78,11 @@ func testDeployed(t *testing.T, u stranger, group string) {
 	}
 	publishes(t, c, orders, "second")
 	for _, name := range []string{"first", "second"} {
-		if err := orders.DeleteAndWait(limit(t), name, nil); err != nil {
+		if err := kube.DeleteAndWait(limit(t), orders, name, nil); err != nil {
 			t.Errorf("its finalizer does not let it go: %v", err)
 		}
 	}
-	log, err := pods.Logs(limit(t), second, nil)
+	log, err := podVerbs(pods).Logs(limit(t), second, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func tellOf(t *testing.T, pods *kube.API[corev1.Pod], events *kube.API[corev1.Ev
 		}
 		t.Logf("%s %s: %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
 	}
-	for line, err := range pods.AllLogs(ctx, nil) {
+	for line, err := range kube.MergeLogs(ctx, pods, nil) {
 		if err != nil {
 			t.Log(err)
 			break
@@ -121,14 +122,14 @@ func applyAll(t *testing.T, c *kube.Client, objects []*unstructured.Unstructured
 		if err != nil {
 			t.Fatal(err)
 		}
-		api := kube.Dynamic(c, res, obj.GetNamespace())
+		api := kube.Dynamic(c, res).In(obj.GetNamespace())
 		if _, err := api.Apply(limit(t), obj, &kube.ApplyOptions{FieldManager: "e2e"}); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 			defer cancel()
-			if err := api.DeleteAndWait(ctx, obj.GetName(), nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
+			if err := kube.DeleteAndWait(ctx, api, obj.GetName(), nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
 				t.Error(err)
 			}
 		})

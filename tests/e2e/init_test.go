@@ -34,7 +34,7 @@ func TestInit(t *testing.T) {
 	u.dir = filepath.Join(u.dir, "shop")
 
 	c := connect(t, nil)
-	definitions := kube.Dynamic(c, kube.CRDResource(), "")
+	definitions := kube.Dynamic(c, kube.CRDResource())
 	t.Cleanup(func() { deleteNow(t, definitions, "orders."+group) })
 	u.run(t, "make build test lint verify")
 	released(t, filepath.Join(u.dir, "bin", "order-controller"), version, "core", "client", "runtime", "kube")
@@ -43,7 +43,7 @@ func TestInit(t *testing.T) {
 	ns := newNamespace(t, c)
 	stop := u.start(t, "make run")
 	resource := kube.Resource{Group: group, Version: "v1", Kind: "Order", Plural: "orders", Namespaced: true}
-	orders := kube.Dynamic(c, resource, ns)
+	orders := kube.Dynamic(c, resource).In(ns)
 	sample := readObjects(t, filepath.Join(u.dir, "config/samples/order.yaml"))[0]
 	sample.SetNamespace("")
 	eventually(t, "the kind is served", func(ctx context.Context) error {
@@ -67,7 +67,7 @@ func TestInit(t *testing.T) {
 	}
 	stop()
 
-	if err := definitions.DeleteAndWait(limit(t), "orders."+group, nil); err != nil {
+	if err := kube.DeleteAndWait(limit(t), definitions, "orders."+group, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("Deployed", func(t *testing.T) { testDeployed(t, u, group) })

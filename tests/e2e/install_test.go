@@ -49,7 +49,7 @@ func TestInstall(t *testing.T) {
 	c := connect(t, nil)
 	crd, res := notes("title", "body")
 	t.Cleanup(func() {
-		if err := kube.Dynamic(c, kube.CRDResource(), "").Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
+		if err := kube.Dynamic(c, kube.CRDResource()).Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
 			t.Error(err)
 		}
 	})
@@ -64,7 +64,7 @@ func TestInstall(t *testing.T) {
 			}
 			note := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"title": "T", "body": "B"}}}
 			note.SetGenerateName("note-")
-			if _, err := kube.Dynamic(c, res, ns).Create(limit(t), note, nil); err != nil {
+			if _, err := kube.Dynamic(c, res).In(ns).Create(limit(t), note, nil); err != nil {
 				t.Errorf("right after the installation: %v", err)
 			}
 		})
@@ -76,7 +76,7 @@ func TestInstall(t *testing.T) {
 	if down, ok := errors.AsType[*kube.DowngradeError](err); !ok || !slices.Equal(down.Losses, []string{"version v1: field .spec.body"}) {
 		t.Fatalf("an older program's definition: %v, want a refusal for the sake of .spec.body", err)
 	}
-	for note, err := range kube.Dynamic(c, res, ns).All(limit(t), nil) {
+	for note, err := range kube.Dynamic(c, res).In(ns).All(limit(t), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestInstall(t *testing.T) {
 // moment, when nothing is installed yet, and that what a later definition leaves out goes.
 func TestInstallOfTwoVersionsAtOnce(t *testing.T) {
 	c := connect(t, nil)
-	definitions := kube.Dynamic(c, kube.CRDResource(), "")
+	definitions := kube.Dynamic(c, kube.CRDResource())
 	var wg sync.WaitGroup
 	for _, plural := range []string{"alphas", "betas", "gammas", "deltas", "epsilons"} {
 		made := func(fields ...string) []*unstructured.Unstructured {

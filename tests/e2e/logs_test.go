@@ -19,7 +19,7 @@ import (
 func testLogs(t *testing.T, pods *kube.API[corev1.Pod]) {
 	read := func(o *kube.LogOptions, most int) (texts []string, times []time.Time) {
 		t.Helper()
-		for line, err := range pods.LogLines(limit(t), "talker", o) {
+		for line, err := range podVerbs(pods).LogLines(limit(t), "talker", o) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,12 +47,12 @@ func testLogs(t *testing.T, pods *kube.API[corev1.Pod]) {
 	if texts, _ = read(&kube.LogOptions{Container: "lines", LimitBytes: 8}, 0); !slices.Equal(texts, []string{"line 1", "l"}) {
 		t.Errorf("eight bytes = %q", texts)
 	}
-	for _, err := range pods.LogLines(limit(t), "talker", &kube.LogOptions{Container: "none"}) {
+	for _, err := range podVerbs(pods).LogLines(limit(t), "talker", &kube.LogOptions{Container: "none"}) {
 		if !errors.Is(err, kube.ErrBadRequest) {
 			t.Errorf("the log of no container: %v", err)
 		}
 	}
-	if _, err := pods.Logs(limit(t), "none", nil); !errors.Is(err, kube.ErrNotFound) {
+	if _, err := podVerbs(pods).Logs(limit(t), "none", nil); !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("the log of no pod: %v", err)
 	}
 }
@@ -73,7 +73,7 @@ func testLogsOfMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	seen := map[string]int{}
 	var last time.Time
 	inOrder := map[string]bool{"first": true} // whether a pod's lines have caught up with those of others
-	for line, err := range pods.AllLogs(limit(t), &kube.AllLogsOptions{
+	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{
 		LabelSelector: "app=speaker", Log: kube.LogOptions{Follow: true, Timestamps: true},
 	}) {
 		if err != nil {
@@ -101,7 +101,7 @@ func testLogsOfMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	}
 	n := 0
 	last = time.Time{}
-	for line, err := range pods.AllLogs(limit(t), &kube.AllLogsOptions{LabelSelector: "app=speaker", Log: kube.LogOptions{Timestamps: true}}) {
+	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{LabelSelector: "app=speaker", Log: kube.LogOptions{Timestamps: true}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

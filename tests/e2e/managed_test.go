@@ -123,7 +123,7 @@ func TestExtract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := kube.Dynamic(c, res, ns)
+	objects := kube.Dynamic(c, res).In(ns)
 	any1, err := objects.Get(ctx, "web", nil)
 	if err != nil {
 		t.Fatal(err)

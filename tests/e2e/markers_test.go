@@ -25,7 +25,7 @@ func TestDeclaredValidation(t *testing.T) {
 	crd := &unstructured.Unstructured{}
 	readYAML(t, filepath.Join(dir, "crds", "declared.example.com_declareds.yaml"), &crd.Object)
 	t.Cleanup(func() {
-		err := kube.Dynamic(c, kube.CRDResource(), "").Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil)
+		err := kube.Dynamic(c, kube.CRDResource()).Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil)
 		if err != nil && !errors.Is(err, kube.ErrNotFound) {
 			t.Error(err)
 		}
@@ -34,7 +34,7 @@ func TestDeclaredValidation(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := kube.Resource{Group: "declared.example.com", Version: "v1", Kind: "Declared", Plural: "declareds", Namespaced: true}
-	objects := kube.Dynamic(c, res, newNamespace(t, c))
+	objects := kube.Dynamic(c, res).In(newNamespace(t, c))
 	var cases []struct {
 		Name   string         `json:"name"`
 		Create map[string]any `json:"create"`

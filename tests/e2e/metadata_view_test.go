@@ -58,7 +58,7 @@ func TestMetadataView(t *testing.T) {
 	}
 
 	// What the server has sent for the view, before a store could take anything away.
-	feed := kube.Of[metav1.PartialObjectMetadata](client, api.Resource(), ns).Feed()
+	feed := kube.APIOf[metav1.PartialObjectMetadata](client, api.Resource()).In(ns).Feed()
 	sent := 0
 	check := func(object wire.Packed) {
 		sent++

@@ -286,7 +286,7 @@ func TestOIDC(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reviews := kube.Of[authenticationv1.SelfSubjectReview](connect(t, &kube.ClientOptions{Config: cfg}), selfSubjectReviews(), "")
+		reviews := kube.APIOf[authenticationv1.SelfSubjectReview](connect(t, &kube.ClientOptions{Config: cfg}), selfSubjectReviews())
 		eventually(t, "the third token", func(ctx context.Context) error {
 			if _, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, nil); err != nil {
 				t.Fatal(err)

@@ -95,10 +95,10 @@ func testEphemeral(t *testing.T, c *kube.Client) {
 	pods := kube.Namespaced[corev1.Pod](c, ns)
 	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: podSpec(nodeOf(t, c))})
 	for _, name := range []string{"first", "second"} {
-		tools := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+		tools := &corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
 			Name: name, Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever, Args: []string{"exit", "3"},
 		}}
-		pod, err := pods.AddEphemeralContainer(limit(t), "web", tools, nil)
+		pod, err := podVerbs(pods).AddEphemeralContainer(limit(t), "web", tools, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,11 +122,11 @@ func testEphemeral(t *testing.T, c *kube.Client) {
 	if err != nil {
 		t.Error(err)
 	}
-	again := map[string]string{"name": "first", "image": "other"}
-	if _, err := pods.AddEphemeralContainer(limit(t), "web", again, nil); !errors.Is(err, kube.ErrInvalid) {
+	again := &corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "first", Image: "other"}}
+	if _, err := podVerbs(pods).AddEphemeralContainer(limit(t), "web", again, nil); !errors.Is(err, kube.ErrInvalid) {
 		t.Errorf("another container of the same name: %v, want ErrInvalid", err)
 	}
-	if err := pods.DeleteAndWait(limit(t), "web", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
+	if err := kube.DeleteAndWait(limit(t), pods, "web", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,8 +139,8 @@ func testResize(t *testing.T, c *kube.Client) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: podSpec(nodeOf(t, c))}
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("10m")}
 	startPod(t, pods, pod)
-	more := corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("20m")}}
-	resized, err := pods.Resize(limit(t), "web", "main", more, nil)
+	more := &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("20m")}}
+	resized, err := podVerbs(pods).Resize(limit(t), "web", "main", more, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,10 +158,10 @@ func testResize(t *testing.T, c *kube.Client) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err := pods.Resize(limit(t), "web", "other", more, nil); err == nil {
+	if _, err := podVerbs(pods).Resize(limit(t), "web", "other", more, nil); err == nil {
 		t.Error("a container that is not there was resized")
 	}
-	if err := pods.DeleteAndWait(limit(t), "web", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
+	if err := kube.DeleteAndWait(limit(t), pods, "web", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
 		t.Error(err)
 	}
 }

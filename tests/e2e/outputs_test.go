@@ -46,7 +46,7 @@ func TestGeneratedSamples(t *testing.T) {
 					in = ns
 				}
 				strict := &kube.CreateOptions{FieldValidation: kube.ValidationStrict, DryRun: true}
-				if _, err := kube.Dynamic(c, res, in).Create(limit(t), obj, strict); err != nil {
+				if _, err := kube.Dynamic(c, res).In(in).Create(limit(t), obj, strict); err != nil {
 					t.Errorf("%s: %v", filepath.Base(samples.Files[i].Path), err)
 				}
 			}

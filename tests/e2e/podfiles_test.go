@@ -22,7 +22,7 @@ import (
 // copied is not.
 func testFiles(t *testing.T, pods *kube.API[corev1.Pod]) {
 	var told kube.CopyProgress
-	files := kube.PodFilesIn(pods, "talker", &kube.PodFilesOptions{Container: "web", Progress: func(p kube.CopyProgress) { told = p }})
+	files := kube.PodFilesIn(podVerbs(pods), "talker", &kube.PodFilesOptions{Container: "web", Progress: func(p kube.CopyProgress) { told = p }})
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 	plant(t, from)
 	up, err := files.Upload(limit(t), from, "/tmp/copy")
@@ -50,11 +50,11 @@ func testFiles(t *testing.T, pods *kube.API[corev1.Pod]) {
 	if _, err := files.Upload(limit(t), from, "/none/copy"); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("uploading into a folder that is not there: %v", err)
 	}
-	fixed := kube.PodFilesIn(pods, "talker", &kube.PodFilesOptions{Container: "fixed"})
+	fixed := kube.PodFilesIn(podVerbs(pods), "talker", &kube.PodFilesOptions{Container: "fixed"})
 	if _, err := fixed.Upload(limit(t), from, "/tmp/copy"); err == nil || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("uploading to where nothing can be written: %v", err)
 	}
-	bare := kube.PodFilesIn(pods, "talker", &kube.PodFilesOptions{Container: "bare"})
+	bare := kube.PodFilesIn(podVerbs(pods), "talker", &kube.PodFilesOptions{Container: "bare"})
 	if _, err := bare.Upload(limit(t), from, "/tmp/copy"); !errors.Is(err, kube.ErrNoTar) {
 		t.Errorf("uploading where there is no tar: %v", err)
 	}

@@ -50,7 +50,7 @@ func get(t *testing.T, c *http.Client, url string) (string, error) {
 
 // testPortForward promises that programs reach a pod's ports from within and through a local port, and hear why not.
 func testPortForward(t *testing.T, pods *kube.API[corev1.Pod]) {
-	f, err := pods.PortForward(limit(t), "talker", nil)
+	f, err := podVerbs(pods).PortForward("talker", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func testPortForward(t *testing.T, pods *kube.API[corev1.Pod]) {
 	if _, err := f.Dial(limit(t), "https"); err == nil || !strings.Contains(err.Error(), "has no port https; it has http") {
 		t.Errorf("a port that has another name: %v", err)
 	}
-	none, err := pods.PortForward(limit(t), "none", nil)
+	none, err := podVerbs(pods).PortForward("none", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func testPortForward(t *testing.T, pods *kube.API[corev1.Pod]) {
 func testPortForwardMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	const many = 200
 	own := connect(t, &kube.ClientOptions{Config: c.Config()})
-	f, err := inSpace(t, pods, own).PortForward(limit(t), "talker", nil)
+	f, err := podVerbs(inSpace(t, pods, own)).PortForward("talker", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func testPortForwardService(t *testing.T, c *kube.Client, pods *kube.API[corev1.
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := services.PortForward(limit(t), "web", nil)
+	f, err := kube.PortForwardTo(limit(t), services, "web", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,17 +212,17 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	for _, name := range []string{"exec", "attach", "logs", "all logs", "port", "upload"} {
 		ends[name] = make(chan error, 1)
 	}
-	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
+	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() { ends["exec"] <- p.Run(nil, nil, nil) }()
-	a, err := pods.Attach(limit(t), "talker", &kube.AttachOptions{Container: "lines"})
+	a, err := podVerbs(pods).Attach(limit(t), "talker", &kube.AttachOptions{Container: "lines"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() { ends["attach"] <- a.Run(nil, nil, nil) }()
-	log, err := pods.Logs(limit(t), "talker", &kube.LogOptions{Container: "lines", Follow: true})
+	log, err := podVerbs(pods).Logs(limit(t), "talker", &kube.LogOptions{Container: "lines", Follow: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,13 +236,13 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	go func() { // which goes on without the pod, until it is told to end
 		var last error
 		begun := sync.OnceFunc(func() { close(following) })
-		for _, err := range pods.AllLogs(allLogs, &kube.AllLogsOptions{LabelSelector: "app=talker", Log: kube.LogOptions{Follow: true}}) {
+		for _, err := range kube.MergeLogs(allLogs, pods, &kube.MergeLogsOptions{LabelSelector: "app=talker", Log: kube.LogOptions{Follow: true}}) {
 			begun()
 			last = err
 		}
 		ends["all logs"] <- last
 	}()
-	f, err := pods.PortForward(limit(t), "talker", nil)
+	f, err := podVerbs(pods).PortForward("talker", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	eventually(t, "a new stream is refused", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a kubelet may hold up a stream to a container that ends
 		defer cancel()
-		_, err := pods.Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
+		_, err := podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
 		if !errors.Is(err, kube.ErrNotFound) {
 			return fmt.Errorf("exec: %w", err)
 		}
@@ -315,7 +315,7 @@ func uploadWithoutEnd(t *testing.T, pods *kube.API[corev1.Pod], begun func()) er
 	if err := os.Truncate(name, 64<<30); err != nil { // with nothing in it, so it takes no room
 		return err
 	}
-	files := kube.PodFilesIn(pods, "talker", &kube.PodFilesOptions{Container: "web", Progress: func(kube.CopyProgress) {
+	files := kube.PodFilesIn(podVerbs(pods), "talker", &kube.PodFilesOptions{Container: "web", Progress: func(kube.CopyProgress) {
 		begun()
 		<-time.After(20 * time.Millisecond) // for a megabyte, lest the pod's disk be filled
 	}})

@@ -205,7 +205,7 @@ func TestThroughProxies(t *testing.T) {
 				t.Fatal(err)
 			}
 			background(t, func(ctx context.Context) error {
-				for ev, err := range maps.Watch(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
+				for ev, err := range maps.WatchOnce(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
 					if err != nil {
 						return err
 					}
@@ -245,7 +245,7 @@ func TestExecThroughProxies(t *testing.T) {
 			g := newGateway(t, scheme)
 			c := connect(t, &kube.ClientOptions{Config: g.config(t, direct.Config(), proxyPassword)})
 			defer c.CloseIdleConnections()
-			p, err := kube.Namespaced[corev1.Pod](c, ns).Exec(limit(t), "web", &kube.ExecOptions{Command: []string{"tool", "cat"}, Stdin: true})
+			p, err := kube.Pods(c, ns).Exec(limit(t), "web", &kube.ExecOptions{Command: []string{"tool", "cat"}, Stdin: true})
 			if err != nil {
 				t.Fatal(err)
 			}

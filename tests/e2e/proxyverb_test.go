@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	nodeverbs "github.com/kube-go/sdk/client/node"
+	"github.com/kube-go/sdk/client/service"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -37,16 +39,16 @@ func testProxyVerb(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 	eventually(t, "the service knows its pod", func(ctx context.Context) error {
-		return fetch(ctx, func(ctx context.Context) (*http.Response, error) { return services.Proxy(ctx, "web", nil) }, "web-0\n")
+		return fetch(ctx, func(ctx context.Context) (*http.Response, error) { return service.In(c, ns).Proxy(ctx, "web", nil) }, "web-0\n")
 	})
 	checkNodeProxy(t, kube.ClusterWide[corev1.Node](c), node)
-	err = refusal(pods.Proxy(limit(t), "web-0", &kube.ProxyOptions{Port: "8080", Path: "no such path"}))
+	err = refusal(podVerbs(pods).Proxy(limit(t), "web-0", &kube.ProxyOptions{Port: "8080", Path: "no such path"}))
 	if se, ok := errors.AsType[*kube.StatusError](err); !ok || string(se.Body) != "404 page not found\n" || !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("a path that the pod does not have: %v, want its answer", err)
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := refusal(pods.Proxy(soon, "web-0", &kube.ProxyOptions{Port: "8081"})); !errors.Is(err, kube.ErrUnavailable) {
+	if err := refusal(podVerbs(pods).Proxy(soon, "web-0", &kube.ProxyOptions{Port: "8081"})); !errors.Is(err, kube.ErrUnavailable) {
 		t.Errorf("a port where nobody listens: %v, want ErrUnavailable before long", err)
 	}
 }
@@ -69,7 +71,7 @@ func checkNodeProxy(t *testing.T, nodes *kube.API[corev1.Node], node string) {
 	}
 	health := func(name string) error {
 		return fetch(limit(t), func(ctx context.Context) (*http.Response, error) {
-			return nodes.Proxy(ctx, name, &kube.ProxyOptions{Path: "healthz"})
+			return nodeverbs.New(nodes.Client()).Proxy(ctx, name, &kube.ProxyOptions{Path: "healthz"})
 		}, "ok")
 	}
 	i := slices.IndexFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })

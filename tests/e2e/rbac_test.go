@@ -79,7 +79,7 @@ func fromMarkers(t *testing.T, ns, command string) []*unstructured.Unstructured 
 func accepts(t *testing.T, c *kube.Client, res kube.Resource, obj *unstructured.Unstructured) {
 	t.Helper()
 	want := obj.DeepCopy()
-	got, err := kube.Dynamic(c, res, obj.GetNamespace()).Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict})
+	got, err := kube.Dynamic(c, res).In(obj.GetNamespace()).Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict})
 	if err != nil {
 		t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
 		return
@@ -108,7 +108,7 @@ func TestRolesFromMarkers(t *testing.T) {
 
 	// The role in the namespace is put to use.
 	role := roles[1]
-	if _, err := kube.Dynamic(c, kinds["Role"], ns).Create(limit(t), role, nil); err != nil {
+	if _, err := kube.Dynamic(c, kinds["Role"]).In(ns).Create(limit(t), role, nil); err != nil {
 		t.Fatal(err)
 	}
 	user := "user-of-" + ns

@@ -66,7 +66,7 @@ func TestReflectedKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	strict := &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict}
 	taken, err := crds.Create(limit(t), crd.DeepCopy(), strict)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/rollout"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -55,10 +56,10 @@ func testRestart(t *testing.T, c *kube.Client) {
 		return uids
 	}
 	before := await()
-	if _, err := sets.Restart(limit(t), "db", nil); err != nil {
+	if _, err := rollout.Restart(limit(t), sets, "db", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := daemons.Restart(limit(t), "agent", nil); err != nil {
+	if _, err := rollout.Restart(limit(t), daemons, "agent", nil); err != nil {
 		t.Fatal(err)
 	}
 	after := await()

@@ -118,7 +118,7 @@ func TestWarnings(t *testing.T) {
 		"metadata": map[string]any{"name": "odd"}, "dota": map[string]any{"a": "b"},
 	}}
 	maps := kube.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
-	if _, err := kube.Dynamic(c, maps, ns).Create(t.Context(), odd, &kube.CreateOptions{FieldValidation: kube.ValidationWarn}); err != nil {
+	if _, err := kube.Dynamic(c, maps).In(ns).Create(t.Context(), odd, &kube.CreateOptions{FieldValidation: kube.ValidationWarn}); err != nil {
 		t.Fatal(err)
 	}
 	mu.Lock()

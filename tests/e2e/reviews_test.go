@@ -307,7 +307,7 @@ func testConversion(t *testing.T, c *kube.Client, h hooks) {
 	defineKind(t, c, crd)
 	first, second := widgetResource(sizedGroup), widgetResource(sizedGroup)
 	second.Version = "v2"
-	v1, v2 := kube.Of[sizedV1](c, first, "default"), kube.Of[sizedV2](c, second, "default")
+	v1, v2 := kube.APIOf[sizedV1](c, first).In("default"), kube.APIOf[sizedV2](c, second).In("default")
 
 	small := &sizedV1{ObjectMeta: metav1.ObjectMeta{Name: "small", Labels: map[string]string{"a": "b"}}}
 	small.Spec.Size = 3

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/rollout"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -73,7 +74,7 @@ func TestRestart(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for range 2 {
-		dep, err := deployments.Restart(limit(t), "web", nil)
+		dep, err := rollout.Restart(limit(t), deployments, "web", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +90,7 @@ func TestRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := deployments.Restart(limit(t), "web", nil); err == nil || !strings.Contains(err.Error(), "spec.paused: is true") {
+	if _, err := rollout.Restart(limit(t), deployments, "web", nil); err == nil || !strings.Contains(err.Error(), "spec.paused: is true") {
 		t.Errorf("restart of what is paused: %v, want it refused", err)
 	}
 }

@@ -39,7 +39,7 @@ func testPortForwardDeployment(t *testing.T, c *kube.Client, ns string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := deployments.PortForward(limit(t), "replica", nil)
+	f, err := kube.PortForwardTo(limit(t), deployments, "replica", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func testPortForwardDeployment(t *testing.T, c *kube.Client, ns string) {
 // testPortForwardRefused promises that a port on which nothing listens is told for each connection, and that the local
 // port serves when something does.
 func testPortForwardRefused(t *testing.T, pods *kube.API[corev1.Pod]) {
-	f, err := pods.PortForward(limit(t), "talker", nil)
+	f, err := podVerbs(pods).PortForward("talker", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func testPortForwardRefused(t *testing.T, pods *kube.API[corev1.Pod]) {
 			t.Errorf("the problem is %v, want that the connection was refused", err)
 		}
 	}
-	server, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "serve", "9090"}, TTY: true})
+	server, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "serve", "9090"}, TTY: true})
 	if err != nil {
 		t.Fatal(err)
 	}

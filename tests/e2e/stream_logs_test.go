@@ -34,7 +34,7 @@ func testLogsOverCuts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) 
 	const cutAfter, cuts = 5, 4
 	n, first := 0, 0
 	done, since, made := 0, 0, 0 // cuts; lines since the last one; connections before it
-	for line, err := range pods.AllLogs(limit(t), &kube.AllLogsOptions{
+	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{
 		LabelSelector: "app=talker", Log: kube.LogOptions{Container: "lines", Follow: true, TailLines: new(int64(1))},
 	}) {
 		if err != nil {
@@ -75,7 +75,7 @@ func testLogsOfRestarts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]
 		t.Fatal(err)
 	}
 	n := 0
-	for line, err := range pods.AllLogs(limit(t), &kube.AllLogsOptions{LabelSelector: "app=restarts", Log: kube.LogOptions{Follow: true}}) {
+	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{LabelSelector: "app=restarts", Log: kube.LogOptions{Follow: true}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func testLogsOfRestarts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]
 	// The kubelet removes an older run of the container while it answers, if there is a newer one already.
 	eventually(t, "the run before has written three lines", func(ctx context.Context) error {
 		var previous []string
-		for line, err := range pods.LogLines(ctx, "restarts", &kube.LogOptions{Previous: true}) {
+		for line, err := range podVerbs(pods).LogLines(ctx, "restarts", &kube.LogOptions{Previous: true}) {
 			if err != nil {
 				return err
 			}

@@ -36,12 +36,12 @@ func TestLogRotation(t *testing.T) {
 	const before, after = 200_000, 1000                            // lines; the first alone are more than the 10 MiB that make a node rotate a log
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a busy machine takes its time for so many lines
 	defer cancel()
-	p, err := pods.Attach(ctx, "chatter", &kube.AttachOptions{Stdin: true, NoStdout: true, NoStderr: true})
+	p, err := podVerbs(pods).Attach(ctx, "chatter", &kube.AttachOptions{Stdin: true, NoStdout: true, NoStderr: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	next, stop := iter.Pull2(pods.LogLines(ctx, "chatter", &kube.LogOptions{Follow: true}))
+	next, stop := iter.Pull2(podVerbs(pods).LogLines(ctx, "chatter", &kube.LogOptions{Follow: true}))
 	defer stop()
 	pass := func(first, last int) {
 		t.Helper()
@@ -57,7 +57,7 @@ func TestLogRotation(t *testing.T) {
 	pass(1, 1) // kubelets take along only those who have once come to the end of the log
 	pass(2, before)
 	eventually(t, "the log is rotated", func(ctx context.Context) error {
-		for line, err := range pods.LogLines(ctx, "chatter", nil) {
+		for line, err := range podVerbs(pods).LogLines(ctx, "chatter", nil) {
 			if err == nil && line.Text == lineOf(1) {
 				err = errors.New("its newest file begins with the first line")
 			}

@@ -32,7 +32,7 @@ func testExecSlowly(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		})
 	}
 	pods = inSpace(t, pods, connect(t, &kube.ClientOptions{Config: c.Config(), Middleware: []middleware.Func{layer}}))
-	p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "sum"}, Stdin: true})
+	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "sum"}, Stdin: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func testExecSlowly(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	}
 
 	exec := func(rate int) int {
-		p, err := pods.Exec(limit(t), "talker", &kube.ExecOptions{
+		p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{
 			Container: "web", Command: []string{"tool", "cat", "/bin/tool", "/bin/tool", "/none"}, BufferBytes: 64 << 10,
 		})
 		if err != nil {
@@ -82,7 +82,7 @@ func testExecMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		running.Go(func() {
 			for range each {
 				ctx, cancel := context.WithCancelCause(limit(t))
-				p, err := pods.Exec(ctx, "talker", &kube.ExecOptions{
+				p, err := podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{
 					Container: "web", Command: []string{"tool", "write", "1M"}, BufferBytes: 1 << 10, StallTimeout: -1,
 					Stdin: i >= 2 && i%2 == 0, // with an input, servers may break off at the end, see Exec
 				})

@@ -123,7 +123,7 @@ func TestTelemetry(t *testing.T) {
 	}
 	seen := make(chan string, 10)
 	stop := background(t, func(ctx context.Context) error {
-		for ev, err := range configMaps.Watch(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
+		for ev, err := range configMaps.WatchOnce(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/serviceaccount"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -24,7 +25,7 @@ func TestToken(t *testing.T) {
 	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	token, err := accounts.Token(t.Context(), "robot", &kube.TokenOptions{Expiration: time.Hour})
+	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "robot", &kube.TokenOptions{Expiration: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +41,5 @@ func TestToken(t *testing.T) {
 	_, err = kube.Namespaced[corev1.ConfigMap](connect(t, &kube.ClientOptions{Config: asRobot}), ns).Get(t.Context(), "x", nil)
 	if !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "system:serviceaccount:"+ns+":robot") {
 		t.Errorf("a request with the token: %v, want it forbidden to the service account", err)
-	}
-	if _, err := kube.Namespaced[corev1.ConfigMap](c, ns).Token(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), "only serviceaccounts can") {
-		t.Errorf("token of a config map: %v, want it refused", err)
 	}
 }

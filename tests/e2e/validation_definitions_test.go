@@ -61,7 +61,7 @@ func (d definitionCase) definition() *unstructured.Unstructured {
 // verdict, with the same causes.
 func TestValidationOfDefinitions(t *testing.T) {
 	c := connect(t, nil)
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	var rows []definitionCase
 	readTable(t, "definitions.yaml", &rows)
 	enforced := enforcementOf(t, c)

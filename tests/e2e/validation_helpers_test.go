@@ -81,7 +81,7 @@ func merge(m, patch map[string]any) {
 // define creates definitions, and waits until their kinds can be used. They go when the test ends.
 func define(t *testing.T, c *kube.Client, crds []*unstructured.Unstructured) {
 	t.Helper()
-	api := kube.Dynamic(c, kube.CRDResource(), "")
+	api := kube.Dynamic(c, kube.CRDResource())
 	for _, crd := range crds {
 		if _, err := api.Create(limit(t), crd.DeepCopy(), nil); err != nil {
 			t.Fatal(err)

@@ -90,7 +90,7 @@ func TestValidationOfObjects(t *testing.T) {
 			Group: objectsGroup, Version: "v1", Kind: k.Kind, Namespaced: true,
 			Plural: crd.Object["spec"].(map[string]any)["names"].(map[string]any)["plural"].(string),
 		}
-		rows = append(rows, &rowOfKind{k, crd, kube.Dynamic(c, res, ns), enforced})
+		rows = append(rows, &rowOfKind{k, crd, kube.Dynamic(c, res).In(ns), enforced})
 	}
 	define(t, c, crds)
 	good, bad := 0, 0
@@ -202,7 +202,7 @@ func (k *rowOfKind) answers(t *testing.T, v *validation.Validator, row objectCas
 // change changes the schema of the kind, and waits until the server goes by it.
 func (k *rowOfKind) change(t *testing.T, c *kube.Client) {
 	t.Helper()
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	k.crd = k.definition(k.Later)
 	if _, err := crds.Apply(limit(t), k.crd.DeepCopy(), &kube.ApplyOptions{FieldManager: "e2e", Force: true}); err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func TestSamples(t *testing.T) {
 				place = ""
 			}
 			t.Run(res.Kind+" "+version, func(t *testing.T) {
-				s := &sampling{kube.Dynamic(c, res, place), mustValidator(t, enforced.of(crd), version), never, enforced.values}
+				s := &sampling{kube.Dynamic(c, res).In(place), mustValidator(t, enforced.of(crd), version), never, enforced.values}
 				full := s.passes(t)
 				passed += 2
 				refused += s.refuses(t, full)

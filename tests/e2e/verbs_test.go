@@ -114,7 +114,7 @@ func TestDeleteAndWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := maps.DeleteAndWait(limit(t), "free", nil); err != nil {
+	if err := kube.DeleteAndWait(limit(t), maps, "free", nil); err != nil {
 		t.Error(err)
 	}
 	// The context ends when the wait has begun: the object was listed, and is watched now.
@@ -129,12 +129,12 @@ func TestDeleteAndWait(t *testing.T) {
 	}
 	watched := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{waits}})
 	impatient := kube.Namespaced[corev1.ConfigMap](watched, maps.Namespace())
-	err := impatient.DeleteAndWait(ctx, "held", nil)
-	if err == nil || !strings.HasSuffix(err.Error(), "it waits for its finalizers example.com/guard: that was long enough") {
+	err := kube.DeleteAndWait(ctx, impatient, "held", nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "that was long enough; last seen: it is being deleted and waits for example.com/guard") {
 		t.Errorf("error = %v, want the finalizer in it", err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- maps.DeleteAndWait(limit(t), "held", nil) }()
+	go func() { done <- kube.DeleteAndWait(limit(t), maps, "held", nil) }()
 	_, err = maps.Modify(limit(t), "held", func(cm *corev1.ConfigMap) error {
 		cm.Finalizers = nil
 		return nil
@@ -170,7 +170,7 @@ func TestDeleteAndWaitForOneOfMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := maps.DeleteAndWait(limit(t), "web", &kube.DeleteOptions{UID: old.UID}); err != nil {
+		if err := kube.DeleteAndWait(limit(t), maps, "web", &kube.DeleteOptions{UID: old.UID}); err != nil {
 			t.Fatal(err)
 		}
 		if now, err := maps.GetOrNil(limit(t), "web", nil); err != nil || now != nil && now.UID == old.UID {

@@ -80,7 +80,7 @@ func testMetadata(t *testing.T, meta *kube.API[metav1.PartialObjectMetadata], ap
 		t.Fatalf("List = %v, %v", list, err)
 	}
 	check("List", list.Items[0], "apply")
-	for ev, err := range meta.Watch(limit(t), &kube.WatchOptions{FieldSelector: named.FieldSelector}) {
+	for ev, err := range meta.WatchOnce(limit(t), &kube.WatchOptions{FieldSelector: named.FieldSelector}) {
 		if err != nil {
 			t.Fatal(err)
 		}

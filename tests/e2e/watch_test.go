@@ -49,7 +49,7 @@ func TestWatch(t *testing.T) {
 
 	t.Run("every change after a version is told, with its object", func(t *testing.T) {
 		var got []string
-		for ev, err := range maps.Watch(limit(t), &kube.WatchOptions{ResourceVersion: before.ResourceVersion}) {
+		for ev, err := range maps.WatchOnce(limit(t), &kube.WatchOptions{ResourceVersion: before.ResourceVersion}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestWatch(t *testing.T) {
 	})
 	t.Run("the objects that are there come first, up to a bookmark", func(t *testing.T) {
 		var got []string
-		for ev, err := range maps.Watch(limit(t), &kube.WatchOptions{SendInitialEvents: true}) {
+		for ev, err := range maps.WatchOnce(limit(t), &kube.WatchOptions{SendInitialEvents: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestWatchTimeout(t *testing.T) {
 			o := &kube.WatchOptions{ResourceVersion: before.ResourceVersion, Timeout: 10 * time.Second, NoBookmarks: noBookmarks}
 			var unseen string // a version that only a bookmark can tell of
 			told := false
-			for ev, err := range maps.Watch(limit(t), o) {
+			for ev, err := range maps.WatchOnce(limit(t), o) {
 				switch {
 				case err != nil:
 					t.Error(err)
@@ -273,7 +273,7 @@ func TestHealingWatch(t *testing.T) {
 // wantForgotten wants the server to say that it has forgotten an old version, whatever is asked about it.
 func wantForgotten(t *testing.T, maps *kube.API[corev1.ConfigMap], old metav1.ListMeta) {
 	t.Helper()
-	for ev, err := range maps.Watch(limit(t), &kube.WatchOptions{ResourceVersion: old.ResourceVersion}) {
+	for ev, err := range maps.WatchOnce(limit(t), &kube.WatchOptions{ResourceVersion: old.ResourceVersion}) {
 		if !errors.Is(err, kube.ErrExpired) {
 			t.Errorf("a watch from version %s: %v, %v; want ErrExpired", old.ResourceVersion, ev, err)
 		}

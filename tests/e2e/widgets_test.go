@@ -48,13 +48,13 @@ func newWidgets(t *testing.T, c *kube.Client, group string) *kube.API[unstructur
 	t.Helper()
 	group += ".e2e.example.com"
 	defineKind(t, c, &unstructured.Unstructured{Object: widgetDefinition(group)})
-	return kube.Dynamic(c, widgetResource(group), "default")
+	return kube.Dynamic(c, widgetResource(group)).In("default")
 }
 
 // defineKind makes a kind, waits until it is served, and removes it when the test ends.
 func defineKind(t *testing.T, c *kube.Client, definition *unstructured.Unstructured) {
 	t.Helper()
-	crds := kube.Dynamic(c, kube.CRDResource(), "")
+	crds := kube.Dynamic(c, kube.CRDResource())
 	if _, err := crds.Create(limit(t), definition, nil); err != nil {
 		t.Fatal(err)
 	}

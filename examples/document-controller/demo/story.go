@@ -80,7 +80,7 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 		return errors.Join(errs...)
 	}
 
-	crds := kube.Dynamic(st.client, kube.CRDResource(), "")
+	crds := kube.Dynamic(st.client, kube.CRDResource())
 	crd, err := kube.CRD[v1.Document]()
 	if err != nil {
 		return undo, err
@@ -147,7 +147,7 @@ func (st *stage) start(ctx context.Context, s *screen) (stop func() error) {
 
 func (st *stage) showConditions(ctx context.Context, s *screen) {
 	last := map[string]string{}
-	for ev, err := range kube.Watch[v1.Document](ctx, st.docs.Feed(), nil) {
+	for ev, err := range kube.Watch(ctx, st.docs, nil) {
 		if err != nil {
 			return // the story has ended
 		}
@@ -174,7 +174,7 @@ func (st *stage) showConditions(ctx context.Context, s *screen) {
 
 func (st *stage) showEvents(ctx context.Context, s *screen) {
 	events := kube.Namespaced[eventsv1.Event](st.client, st.namespace)
-	for ev, err := range kube.Watch[eventsv1.Event](ctx, events.Feed(), nil) {
+	for ev, err := range kube.Watch(ctx, events, nil) {
 		if err != nil {
 			return // the story has ended
 		}

@@ -1,0 +1,279 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kube-go/sdk/core/request"
+)
+
+// ListenOptions are the options of [PortForwarder.Listen].
+type ListenOptions struct {
+	// Addresses are the local addresses: IP addresses, all of which must be free, or localhost, which is 127.0.0.1 and
+	// ::1, one of which must be. Default: localhost.
+	Addresses []string
+
+	// LocalPort is the port on them. Default: any that is free.
+	LocalPort uint16
+
+	// OnConnect is told of each connection that was made, by the connection's goroutine. Default: nobody.
+	OnConnect func(local, remote net.Addr)
+
+	// OnError is told why a connection could not be made or has broken, by the connection's goroutine; the others go on.
+	// Default: nobody.
+	OnError func(error)
+}
+
+// PortListener accepts connections on this machine, and connects each with a pod.
+type PortListener struct {
+	forwarder *PortForwarder
+	port      string
+	listeners []net.Listener
+	onConnect func(local, remote net.Addr)
+	onError   func(error)
+}
+
+// Listen opens a local port for connections to a port of the pod, which is a number or a name as for
+// [PortForwarder.Dial]. Connections are served by [PortListener.Run], or refused by [PortListener.Close].
+func (f *PortForwarder) Listen(ctx context.Context, port string, o *ListenOptions) (*PortListener, error) {
+	if o == nil {
+		o = &ListenOptions{}
+	}
+	l := &PortListener{forwarder: f, port: port, onConnect: o.OnConnect, onError: o.OnError}
+	if l.onConnect == nil {
+		l.onConnect = func(net.Addr, net.Addr) {}
+	}
+	if l.onError == nil {
+		l.onError = func(error) {}
+	}
+	addresses := o.Addresses
+	if len(addresses) == 0 {
+		addresses = []string{"localhost"}
+	}
+	var err error
+	if port == "" {
+		err = &request.InvalidError{Field: "port", Detail: "is empty; give a number or a name"}
+	} else {
+		err = l.open(ctx, addresses, o.LocalPort)
+	}
+	if err != nil {
+		return nil, f.wrap(err)
+	}
+	return l, nil
+}
+
+// portTries is how often another free port is tried for several addresses.
+const portTries = 10
+
+// open listens on one port of all addresses.
+func (l *PortListener) open(ctx context.Context, addresses []string, port uint16) error {
+	tries := 1
+	if port == 0 {
+		tries = portTries // what is free on one address may be taken on the next
+	}
+	var err error
+	for range tries {
+		if err = l.openAll(ctx, addresses, port); err == nil {
+			return nil
+		}
+		_ = l.Close() // they were of no use
+		l.listeners = nil
+	}
+	return err
+}
+
+func (l *PortListener) openAll(ctx context.Context, addresses []string, port uint16) error {
+	anyPort := port == 0
+	for _, address := range addresses {
+		ips := []string{address}
+		if address == "localhost" {
+			ips = []string{"127.0.0.1", "::1"}
+		} else if net.ParseIP(address) == nil {
+			return &request.InvalidError{Field: "ListenOptions.Addresses", Detail: fmt.Sprintf("%q is neither an IP address nor localhost", address)}
+		}
+		var errs []error
+		for _, ip := range ips {
+			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(ip, strconv.Itoa(int(port))))
+			switch {
+			case err == nil:
+			case anyPort && errors.Is(err, syscall.EADDRINUSE):
+				return err
+			default:
+				errs = append(errs, err)
+				continue
+			}
+			l.listeners = append(l.listeners, listener)
+			port = uint16(listener.Addr().(*net.TCPAddr).Port)
+		}
+		if len(errs) == len(ips) {
+			return errors.Join(errs...)
+		}
+	}
+	return nil
+}
+
+// Addrs returns the local addresses.
+func (l *PortListener) Addrs() []net.Addr {
+	var addrs []net.Addr
+	for _, listener := range l.listeners {
+		addrs = append(addrs, listener.Addr())
+	}
+	return addrs
+}
+
+// Close closes the local port. Connections that there are go on.
+func (l *PortListener) Close() error {
+	var errs []error
+	for _, listener := range l.listeners {
+		if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Run serves connections until the context ends, whose cause it then returns, or until the listener is closed, which is
+// net.ErrClosed. All connections have ended then, and the port is closed. It may be called once.
+func (l *PortListener) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	for _, listener := range l.listeners {
+		running.Go(func() {
+			l.accept(ctx, listener, &running)
+			cancel(net.ErrClosed)
+		})
+	}
+	<-ctx.Done()
+	for _, listener := range l.listeners {
+		listener.Close()
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// accept serves connections until the listener is closed.
+func (l *PortListener) accept(ctx context.Context, listener net.Listener, running *sync.WaitGroup) {
+	for {
+		local, err := listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // too many open files, say
+			l.onError(l.forwarder.wrap(err))
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		running.Go(func() {
+			if err := l.forward(ctx, local); err != nil && ctx.Err() == nil {
+				l.onError(err)
+			}
+		})
+	}
+}
+
+// forward connects a local connection with a pod until either side ends it.
+func (l *PortListener) forward(ctx context.Context, local net.Conn) error {
+	defer local.Close()
+	remote, err := l.forwarder.Dial(ctx, l.port)
+	if err != nil {
+		reset(local)
+		return err
+	}
+	defer remote.Close()
+	l.onConnect(local.RemoteAddr(), remote.RemoteAddr())
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		local.Close()
+		remote.Close()
+	})
+	defer func() {
+		if !stop() {
+			<-closed
+		}
+	}()
+
+	up := &uplink{local: local, remote: remote, done: make(chan struct{})}
+	go up.run()
+	err = up.down()
+	if err != nil {
+		reset(local)
+	}
+	local.Close() // which ends the other direction
+	remote.Close()
+	<-up.done
+	return err
+}
+
+// reset makes the closing of a connection look like the failure that it is.
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // it looks like an end, then
+	}
+}
+
+// afterEnd is how long a pod may be silent after the local side has ended what it sends. The pod can't be told of that,
+// so it would wait for more, and many do so for ever.
+const afterEnd = 10 * time.Second
+
+// uplink is the direction to the pod of a connection.
+type uplink struct {
+	local, remote net.Conn
+	done          chan struct{}
+	mu            sync.Mutex // guards ended
+	ended         bool       // the local side sends no more
+}
+
+// run copies to the pod until the local side ends.
+func (u *uplink) run() {
+	defer close(u.done)
+	_, _ = io.Copy(u.remote, u.local) // when the pod is the reason, the other direction knows more
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+	_ = u.remote.SetReadDeadline(time.Now().Add(afterEnd)) // never fails
+}
+
+// heard gives the pod more time.
+func (u *uplink) heard() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ended {
+		_ = u.remote.SetReadDeadline(time.Now().Add(afterEnd)) // never fails
+	}
+}
+
+// down copies from the pod until either side ends, and returns what is wrong with the pod's.
+func (u *uplink) down() error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := u.remote.Read(buf)
+		if n > 0 {
+			u.heard()
+			if _, err := u.local.Write(buf[:n]); err != nil {
+				return nil //nolint:nilerr // the local side has gone, and has its reasons
+			}
+		}
+		switch {
+		case err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}

@@ -1,0 +1,242 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pod
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// podFacts is what streams need to know of a pod.
+type podFacts struct {
+	metav1.TypeMeta   `json:""`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Containers     []containerFacts `json:"containers"`
+		InitContainers []containerFacts `json:"initContainers"`
+	} `json:"spec"`
+	Status struct {
+		Phase      string `json:"phase"`
+		Conditions []struct {
+			Type   string `json:"type"`
+			Status string `json:"status"`
+		} `json:"conditions"`
+	} `json:"status"`
+}
+
+type containerFacts struct {
+	Name  string `json:"name"`
+	Ports []struct {
+		Name          string `json:"name"`
+		ContainerPort uint16 `json:"containerPort"`
+	} `json:"ports"`
+}
+
+// facts returns the API of the pods as what streams need to know of them.
+func (a *API) facts() *client.API[podFacts] {
+	return client.Of[podFacts](a.client, resource()).In(a.namespace)
+}
+
+// usable reports whether a pod may be connected with.
+func (p *podFacts) usable() bool {
+	if p.DeletionTimestamp != nil || p.Status.Phase != "Running" {
+		return false
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True"
+		}
+	}
+	return false
+}
+
+// port returns the number of a port that has a name.
+func (p *podFacts) port(name string) (uint16, error) {
+	var names []string
+	for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
+		for _, port := range c.Ports {
+			if port.Name == name {
+				return port.ContainerPort, nil
+			}
+			if port.Name != "" {
+				names = append(names, port.Name)
+			}
+		}
+	}
+	return 0, unknownPort("pod "+p.Name, name, names)
+}
+
+func unknownPort(of, port string, names []string) error {
+	has := "it names none"
+	if len(names) > 0 {
+		has = "it has " + strings.Join(names, ", ")
+	}
+	return &request.InvalidError{Field: "port", Detail: fmt.Sprintf("%s has no port %s; %s", of, port, has)}
+}
+
+// podSet is the pods that an object selects, and the ports that it gives other names.
+type podSet struct {
+	name     string // of the object, for errors
+	selector string
+	service  bool
+	ports    []servicePort
+}
+
+type servicePort struct {
+	Name       string             `json:"name"`
+	Port       uint16             `json:"port"`
+	TargetPort intstr.IntOrString `json:"targetPort"`
+}
+
+// selecting is what streams need to know of an object that selects pods.
+type selecting struct {
+	metav1.TypeMeta   `json:""`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Selector json.RawMessage `json:"selector"`
+		Ports    []servicePort   `json:"ports"`
+	} `json:"spec"`
+}
+
+// podSetOf reads which pods an object selects.
+func podSetOf(ctx context.Context, c *client.Client, t request.Target) (*podSet, error) {
+	res, name := t.Resource, t.Name
+	obj, err := client.Of[selecting](c, res).In(t.Namespace).Get(ctx, name, nil)
+	if err != nil {
+		return nil, unwrapped(err)
+	}
+	set := &podSet{name: res.String() + " " + name, service: res.String() == "services"}
+	if set.service {
+		set.ports = obj.Spec.Ports
+	}
+	if set.selector, err = selectorOf(obj.Spec.Selector, set.service || res.String() == "replicationcontrollers"); err != nil {
+		return nil, &request.InvalidError{Field: "name", Detail: fmt.Sprintf("%s %v, so it has no pods to connect with", set.name, err)}
+	}
+	return set, nil
+}
+
+// selectorOf returns a selector as text. The oldest kinds have just labels.
+func selectorOf(raw json.RawMessage, labelsOnly bool) (string, error) {
+	if len(raw) == 0 {
+		return "", errors.New("has no selector")
+	}
+	var selector metav1.LabelSelector
+	into := any(&selector)
+	if labelsOnly {
+		into = &selector.MatchLabels
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return "", errors.New("has a selector that is none of pods")
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil {
+		return "", fmt.Errorf("has a selector that can't be used: %w", err)
+	}
+	if parsed.Empty() {
+		return "", errors.New("has an empty selector")
+	}
+	return parsed.String(), nil
+}
+
+// ready returns a pod of the set that is ready: the one before if it still is, else the oldest.
+func (s *podSet) ready(ctx context.Context, pods *client.API[podFacts], before string) (*podFacts, error) {
+	var found []*podFacts
+	n := 0
+	for pod, err := range pods.All(ctx, &request.ListOptions{LabelSelector: s.selector}) {
+		if err != nil {
+			return nil, unwrapped(err)
+		}
+		if n++; pod.usable() {
+			found = append(found, pod)
+		}
+	}
+	switch {
+	case n == 0:
+		return nil, &NoReadyPodError{Selector: s.selector}
+	case len(found) == 0:
+		return nil, &NoReadyPodError{Selector: s.selector, Pods: n}
+	}
+	return slices.MinFunc(found, func(a, b *podFacts) int {
+		if a.Name == before || b.Name == before {
+			return cmp.Compare(b2i(b.Name == before), b2i(a.Name == before))
+		}
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	}), nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// port returns the number of a port on a pod of the set.
+func (s *podSet) port(port string, pod *podFacts) (uint16, error) {
+	number, isNumber := portNumber(port)
+	if !s.service {
+		if isNumber {
+			return number, nil
+		}
+		return pod.port(port)
+	}
+	var names []string
+	for _, p := range s.ports {
+		if p.Name == port || isNumber && p.Port == number {
+			return p.target(pod)
+		}
+		if names = append(names, strconv.Itoa(int(p.Port))); p.Name != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return 0, unknownPort(s.name, port, names)
+}
+
+// target returns the pod's port behind a service's.
+func (p servicePort) target(pod *podFacts) (uint16, error) {
+	switch {
+	case p.TargetPort.Type == intstr.String:
+		return pod.port(p.TargetPort.StrVal)
+	case p.TargetPort.IntVal > 0 && p.TargetPort.IntVal < 1<<16:
+		return uint16(p.TargetPort.IntVal), nil
+	}
+	return p.Port, nil
+}
+
+// NoReadyPodError says that a Service or its like has no pod to connect with now. Later it may have one.
+type NoReadyPodError struct {
+	Selector string
+	Pods     int // how many pods are selected
+}
+
+// Error says how many pods there are.
+func (e *NoReadyPodError) Error() string {
+	switch e.Pods {
+	case 0:
+		return "no pod has the labels " + e.Selector
+	case 1:
+		return "the one pod with the labels " + e.Selector + " is not ready"
+	}
+	return fmt.Sprintf("none of the %d pods with the labels %s is ready", e.Pods, e.Selector)
+}
+
+// unwrapped returns what an operation of ours has failed of, when another is told of it.
+func unwrapped(err error) error {
+	if op, ok := err.(*client.OpError); ok { //nolint:errorlint // straight from a verb
+		return op.Err
+	}
+	return err
+}

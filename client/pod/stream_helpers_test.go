@@ -1,0 +1,123 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pod_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/kube-go/sdk/client/internal/testserver"
+	"github.com/kube-go/sdk/client/pod"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// The sub-protocols of streams.
+const (
+	v5 = "v5.channel.k8s.io"
+	v4 = "v4.channel.k8s.io"
+)
+
+// socket is the server's end of a stream.
+type socket struct {
+	t testing.TB
+	*websocket.Conn
+	request *http.Request
+}
+
+// upgrades returns a handler that makes a stream of each request, whose other end play plays.
+func upgrades(t testing.TB, protocol string, play func(s *socket)) http.HandlerFunc {
+	t.Helper()
+	return func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}})
+		if err != nil {
+			t.Errorf("accept: %v", err)
+			return
+		}
+		defer func() { _ = ws.CloseNow() }() // it may be closed
+		ws.SetReadLimit(1 << 20)
+		play(&socket{t, ws, r})
+	}
+}
+
+// send sends data on a channel.
+func (s *socket) send(channel byte, data string) {
+	// The client may have gone, which is the test's affair.
+	_ = s.Write(context.Background(), websocket.MessageBinary, append([]byte{channel}, data...))
+}
+
+// receive returns the next message; false when there is none any more.
+func (s *socket) receive() (channel byte, data string, ok bool) {
+	_, message, err := s.Read(context.Background())
+	if err != nil || len(message) == 0 {
+		return 0, "", false
+	}
+	return message[0], string(message[1:]), true
+}
+
+// end says how the process has ended, and closes the stream.
+func (s *socket) end(status string) {
+	s.send(3, status)
+	_ = s.Close(websocket.StatusNormalClosure, "") // the client may have gone
+}
+
+const success = `{"metadata":{},"status":"Success"}`
+
+// exited is what a kubelet says of an exit status.
+func exited(code string) string {
+	data, _ := json.Marshal(&metav1.Status{
+		Status: "Failure", Reason: "NonZeroExitCode", Message: "command terminated with exit code " + code,
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: "ExitCode", Message: code}}},
+	})
+	return string(data)
+}
+
+// podsOf returns the pods of a server in the namespace prod.
+func podsOf(t testing.TB, s *testserver.Server) *pod.API {
+	t.Helper()
+	return pod.In(s.Client(t), "prod")
+}
+
+// cat is a process that gives back its input until that ends.
+func cat(s *socket) {
+	for {
+		channel, data, ok := s.receive()
+		switch {
+		case !ok:
+			return
+		case channel == 0:
+			s.send(1, data)
+		case channel == 255:
+			s.end(success)
+			return
+		}
+	}
+}
+
+// hiding is a RoundTripper that hides what a connection can do.
+type hiding struct{ http.RoundTripper }
+
+func (h hiding) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := h.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = struct{ io.ReadCloser }{resp.Body}
+	}
+	return resp, err
+}
+
+// long is a text that is longer than what WebSocket libraries keep of a refusal.
+func long() string { return strings.Repeat("no, ", 1000) + "never" }
+
+// intstrOf returns the port behind a service's: a number or a name.
+func intstrOf(port any) intstr.IntOrString {
+	if n, ok := port.(int); ok {
+		return intstr.FromInt(n)
+	}
+	return intstr.FromString(port.(string))
+}

@@ -1,0 +1,40 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// API has the verbs of the services in one namespace.
+type API struct {
+	client    *client.Client
+	namespace string
+}
+
+// In returns the verbs of the services in a namespace. If the namespace is empty, each verb returns an error.
+func In(c *client.Client, namespace string) *API { return &API{client: c, namespace: namespace} }
+
+// Proxy sends a request to a port of a service through the API server, and returns the response if it is a success; the
+// caller closes its body. The service sees neither the client's credentials nor its address. The request is sent once,
+// because only the caller knows what a failure means.
+//
+// Errors: [*core.StatusError] with the Body for any other response, whether it comes from the service or from the API
+// server; [core.ErrUnavailable] when the service has no ready pod.
+func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
+	res := core.Resource{Version: "v1", Kind: "Service", Plural: "services", Namespaced: true}
+	t := request.Target{Resource: res, Namespace: a.namespace, Name: name}
+	r, err := request.Proxy(t, o)
+	if err != nil {
+		return nil, client.WrapError("proxy", t, err)
+	}
+	resp, err := a.client.Do(middleware.WithAttempts(ctx, 1), r)
+	return resp, client.WrapError("proxy", t, err)
+}

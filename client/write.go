@@ -1,0 +1,75 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+
+	"github.com/kube-go/sdk/core/request"
+)
+
+// Create stores a new object and returns it as stored. An object without a name but with metadata.generateName gets a
+// name from the server.
+//
+// Errors: [core.ErrAlreadyExists], [core.ErrInvalid].
+func (a *API[K]) Create(ctx context.Context, obj *K, o *request.CreateOptions) (*K, error) {
+	body, err := copyOf(obj)
+	if err != nil {
+		return nil, WrapError("create", a.target, err)
+	}
+	t := a.forObject(body)
+	parent := t
+	parent.Name = ""
+	return a.one(ctx, "create", t, encoded(parent, func(t request.Target) (*request.Request, error) {
+		return request.Create(t, body, o)
+	}))
+}
+
+// Update replaces an object and returns it as stored. If obj has a resource version, the stored object must still be at
+// that version; such an update is not sent again when its response is lost, since it may have succeeded.
+//
+// Errors: [core.ErrConflict] when the object has changed since it was read, [core.ErrNotFound], [core.ErrInvalid].
+func (a *API[K]) Update(ctx context.Context, obj *K, o *request.UpdateOptions) (*K, error) {
+	body, err := copyOf(obj)
+	if err != nil {
+		return nil, WrapError("update", a.target, err)
+	}
+	t := a.forObject(body)
+	return a.one(ctx, "update", t, encoded(t, func(t request.Target) (*request.Request, error) {
+		return request.Update(t, body, o)
+	}))
+}
+
+// Patch changes an object by a patch, such as request.MergePatch(body), and returns it as stored.
+//
+// Errors: [core.ErrNotFound], [core.ErrInvalid]; [core.ErrConflict] when the patch sets a resource version that is not
+// the object's.
+func (a *API[K]) Patch(ctx context.Context, name string, p request.Patch, o *request.PatchOptions) (*K, error) {
+	t := a.named(name)
+	return a.one(ctx, "patch", t, encoded(t, func(t request.Target) (*request.Request, error) {
+		return request.PatchObject(t, p, o)
+	}))
+}
+
+// Apply writes an object by server-side apply and returns the object as stored. It creates the object if it does not
+// exist. The field manager owns the fields that obj sets; the server removes fields that the manager applied before and
+// that obj leaves out.
+//
+// In a typed object, nil fields and structs in which nothing is set are left out. A number, string or bool that is zero
+// and whose JSON tag has no omitempty is an error if it stands beside fields that are set: with Force it would erase the
+// stored value. Set the field, apply a generated apply struct or an unstructured object, or set
+// [request.ApplyOptions.SendZeroValues]. The items of lists and the values of maps are sent whole, zero values included.
+//
+// Errors: [core.ErrConflict] when another manager owns a field with another value and Force is not set; the causes of
+// the [*core.StatusError] name the fields and their owners. A [*request.InvalidError] names the zero values.
+func (a *API[K]) Apply(ctx context.Context, obj *K, o *request.ApplyOptions) (*K, error) {
+	body, err := copyOf(obj)
+	if err != nil {
+		return nil, WrapError("apply", a.target, err)
+	}
+	t := a.forObject(body)
+	return a.one(ctx, "apply", t, encoded(t, func(t request.Target) (*request.Request, error) {
+		return request.Apply(t, body, o)
+	}))
+}

@@ -1,0 +1,118 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+)
+
+// pod is what decides over a pod.
+type pod struct {
+	metav1.TypeMeta   `json:""`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Volumes []volume `json:"volumes"`
+	} `json:"spec"`
+	Status struct {
+		Phase string `json:"phase"`
+	} `json:"status"`
+}
+
+// metadata is the metadata of a pod.
+type metadata struct {
+	metav1.PartialObjectMetadata
+}
+
+// KubeResource returns the resource of pods.
+func (*metadata) KubeResource() core.Resource { return new(pod).KubeResource() }
+
+// volume is what matters of a volume.
+type volume struct {
+	EmptyDir *struct{} `json:"emptyDir"`
+}
+
+// KubeResource says that the type is a pod.
+func (*pod) KubeResource() core.Resource {
+	return core.Resource{
+		Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true, Subresources: []string{"eviction"},
+	}
+}
+
+func nodeResource() core.Resource {
+	return core.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
+}
+
+func daemonSetResource() core.Resource {
+	return core.Resource{Group: "apps", Version: "v1", Kind: "DaemonSet", Plural: "daemonsets", Namespaced: true}
+}
+
+// mirrorAnnotation marks the pods that a node runs of its own accord; they can be seen, but not moved.
+const mirrorAnnotation = "kubernetes.io/config.mirror"
+
+// judge decides what becomes of pods.
+type judge struct {
+	client     *client.Client
+	options    Options
+	daemonSets map[core.ObjectRef]bool // whether those looked for are there
+}
+
+// decide returns the state that a pod begins with, and why.
+func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string, err error) {
+	if _, ok := p.Annotations[mirrorAnnotation]; ok {
+		return Skipped, "the node itself runs it", nil
+	}
+	ending, finished := p.DeletionTimestamp != nil, p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed"
+	owner := metav1.GetControllerOf(p)
+	if owner != nil && owner.Kind == "DaemonSet" && !finished {
+		state, reason, err = j.decideDaemon(ctx, core.ObjectRef{Namespace: p.Namespace, Name: owner.Name}, ending)
+		if state != Pending {
+			return state, reason, err
+		}
+	}
+	switch {
+	case ending && j.options.GracePeriod == nil:
+		return Evicted, "it is being deleted already", nil
+	case ending, finished: // it may have less time now, or nothing is lost with it
+		return Pending, "", nil
+	case owner == nil && !j.options.Force:
+		return Refused, "no controller makes it again; set Force to lose it", nil
+	case p.hasEmptyDir() && !j.options.DeleteEmptyDirData:
+		return Refused, "it has an emptyDir volume; set DeleteEmptyDirData to lose the data", nil
+	}
+	return Pending, "", nil
+}
+
+// decideDaemon is decide for the pod of a daemon set, which may be ending.
+func (j *judge) decideDaemon(ctx context.Context, ref core.ObjectRef, ending bool) (state State, reason string, err error) {
+	there, asked := j.daemonSets[ref]
+	if !asked {
+		sets := client.Of[metav1.PartialObjectMetadata](j.client, daemonSetResource()).In(ref.Namespace)
+		set, err := sets.GetOrNil(ctx, ref.Name, nil)
+		if err != nil {
+			return "", "", err
+		}
+		there = set != nil
+		j.daemonSets[ref] = there
+	}
+	switch {
+	case there && j.options.IgnoreDaemonSets:
+		return Skipped, "daemon set " + ref.Name + " keeps it there", nil
+	case there:
+		return Refused, "daemon set " + ref.Name + " would make it again; set IgnoreDaemonSets to leave it", nil
+	case !j.options.Force && !ending:
+		return Refused, "its daemon set " + ref.Name + " is gone; set Force to lose it", nil
+	}
+	return Pending, "", nil
+}
+
+func (p *pod) hasEmptyDir() bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v volume) bool { return v.EmptyDir != nil })
+}

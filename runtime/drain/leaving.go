@@ -1,0 +1,118 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/runtime/internal/apierr"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// leaving knows of each pod whether it is gone. It is safe for concurrent use.
+type leaving struct {
+	mu   sync.Mutex // guards pods
+	pods map[types.UID]*leaver
+}
+
+// leaver is a pod that is to go.
+type leaver struct {
+	gone       chan struct{} // closed when it is gone
+	finalizers []string      // that it was seen with last
+}
+
+func newLeaving(pods []*Pod) *leaving {
+	l := &leaving{pods: map[types.UID]*leaver{}}
+	for _, p := range pods {
+		l.pods[p.UID] = &leaver{gone: make(chan struct{})}
+	}
+	return l
+}
+
+// of returns a channel that is closed when the pod is gone.
+func (l *leaving) of(uid types.UID) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pods[uid].gone
+}
+
+// why returns why a pod that was asked to go is still there.
+func (l *leaving) why(uid types.UID) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.pods[uid]; p != nil && len(p.finalizers) > 0 {
+		return "it waits for its finalizers " + strings.Join(p.finalizers, ", ")
+	}
+	return "it has been asked to go, and has not ended yet"
+}
+
+// seen notes that a pod is there.
+func (l *leaving) seen(m *metav1.ObjectMeta) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.pods[m.UID]; p != nil {
+		p.finalizers = m.Finalizers
+	}
+}
+
+// goneWhere notes which pods are gone.
+func (l *leaving) goneWhere(isGone func(types.UID) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for uid, p := range l.pods {
+		if isGone(uid) {
+			delete(l.pods, uid)
+			close(p.gone)
+		}
+	}
+}
+
+// watch notes which pods are deleted until ctx ends, which is not an error. A pod that is no longer selected by its labels is
+// not deleted, so only the node selects.
+func (d *drain) watch(ctx context.Context, l *leaving) error {
+	watching, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var failure error
+	config := &watcher.Config{
+		FieldSelector: d.selection().FieldSelector,
+		OnError: func(err error) {
+			if apierr.Fatal(err) {
+				failure = err
+				stop(err)
+			}
+		},
+	}
+	listed := map[types.UID]bool{}
+	for ev, err := range watcher.Events(watching, client.ClusterWide[metadata](d.client).Feed(), config) {
+		switch {
+		case err != nil && failure == nil:
+			return nil // ctx has ended
+		case err != nil:
+			return failure
+		}
+		switch ev.Type {
+		case watcher.Init:
+			clear(listed)
+		case watcher.InitApply, watcher.Apply:
+			m, err := ev.Object.Metadata()
+			if err != nil {
+				return err
+			}
+			listed[m.UID] = true
+			l.seen(m)
+		case watcher.InitDone:
+			l.goneWhere(func(uid types.UID) bool { return !listed[uid] })
+		case watcher.Delete:
+			l.goneWhere(func(uid types.UID) bool { return uid == ev.Head.UID })
+		case watcher.Bookmark:
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
+	podverbs "github.com/kube-go/sdk/client/pod"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/internal/apierr"
+)
+
+// move evicts a pod, repeatedly if necessary, and waits until the watch reports that it is deleted. No response to an
+// eviction proves that: a conflict may be about the pod's UID, but also about the status of its disruption budget.
+func (d *drain) move(ctx context.Context, p *Pod, gone <-chan struct{}) {
+	for n := 1; p.State != Evicted; n++ {
+		err := d.ask(ctx, p)
+		var wait time.Duration
+		switch {
+		case err == nil:
+			d.set(p, Evicted, "")
+			continue
+		case apierr.NotFound(err):
+			d.set(p, Evicted, "")
+			continue
+		case ctx.Err() != nil:
+			return
+		case !mayPass(err):
+			d.set(p, Failed, reason(err))
+			return
+		default:
+			d.set(p, Blocked, reason(err))
+			wait = backoff(n, 500*time.Millisecond, 5*time.Second)
+			if asked, ok := core.RetryAfter(err); ok {
+				wait = min(max(wait, asked), time.Minute)
+			}
+		}
+		select {
+		case <-gone: // by other means
+			d.set(p, Gone, "")
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+	select {
+	case <-gone:
+		d.set(p, Gone, "")
+	case <-ctx.Done():
+	}
+}
+
+// ask sends the eviction, or the deletion, of a pod.
+func (d *drain) ask(ctx context.Context, p *Pod) error {
+	select {
+	case d.calls <- struct{}{}:
+		defer func() { <-d.calls }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	ctx = middleware.WithAttempts(ctx, 1) // move waits by itself
+	if d.options.DisableEviction {
+		return client.Namespaced[pod](d.client, p.Ref.Namespace).Delete(ctx, p.Ref.Name, &request.DeleteOptions{GracePeriod: d.options.GracePeriod, UID: p.UID})
+	}
+	return podverbs.In(d.client, p.Ref.Namespace).Evict(ctx, p.Ref.Name, &request.EvictOptions{GracePeriod: d.options.GracePeriod, UID: p.UID})
+}
+
+// mayPass reports whether asking again later may help.
+func mayPass(err error) bool {
+	if errors.Is(err, core.ErrConflict) {
+		return true
+	}
+	if _, ok := errors.AsType[*podverbs.BudgetError](err); ok {
+		return true
+	}
+	if _, ok := core.CauseOf(err, "NamespaceTerminating"); ok { // an eviction creates something, which such a namespace refuses
+		return true
+	}
+	return core.IsRetryable(err)
+}
+
+// reason returns an error without what the report says anyway.
+func reason(err error) string {
+	if op, ok := errors.AsType[*client.OpError](err); ok {
+		return op.Err.Error()
+	}
+	return err.Error()
+}
+
+// backoff returns how long to wait after the nth failure: twice as long each time up to a maximum, of which a random half
+// is taken.
+func backoff(n int, first, most time.Duration) time.Duration {
+	d := most
+	if n < 30 {
+		d = min(first<<(n-1), most)
+	}
+	return d/2 + rand.N(d/2+1)
+}

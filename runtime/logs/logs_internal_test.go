@@ -1,0 +1,196 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/client/pod"
+	"github.com/kube-go/sdk/core"
+)
+
+// TestALogIsTakenUpWhereItWasLeft promises that no line of a log is lost or comes twice when it is read again from the
+// second before, wherever it broke off.
+func TestALogIsTakenUpWhereItWasLeft(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		log  []int // when the lines were written, in milliseconds
+		tail int   // how many lines were not asked for
+	}{
+		{"lines in their order", []int{10, 20, 500, 990, 1010, 2000, 2001, 5000}, 0},
+		{"lines of the same time", []int{10, 10, 10, 20, 20, 1000, 1000}, 0},
+		{"lines of two outputs, which are not in order", []int{10, 30, 20, 1010, 990, 1500, 1200, 1900}, 0},
+		{"lines over one second", []int{990, 1000, 999, 1001}, 0},
+		{"the end of a log", []int{10, 20, 30, 40, 50, 60, 1060}, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for left := tc.tail; left <= len(tc.log); left++ {
+				var p logPosition
+				var got []int
+				for _, ms := range tc.log[tc.tail:left] {
+					p.add(time.UnixMilli(int64(ms)))
+					got = append(got, ms)
+				}
+				start := tc.tail // nothing was read: the log is asked for as it was at first
+				if left > tc.tail {
+					start = 0
+				}
+				repeats := p.repeats()
+				for _, ms := range tc.log[start:] {
+					at := time.UnixMilli(int64(ms)).In(time.FixedZone("node", 3600))
+					if !at.Before(p.since()) && !repeats(at) {
+						got = append(got, ms)
+					}
+				}
+				if diff := cmp.Diff(tc.log[tc.tail:], got); diff != "" {
+					t.Errorf("left after %d lines, the log is (-want +got):\n%s", left, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestAFastLogIsRememberedInBounds promises that of a log without a pause only so much is remembered, and that nothing of
+// it comes twice.
+func TestAFastLogIsRememberedInBounds(t *testing.T) {
+	var p logPosition
+	start := time.Unix(1, 0)
+	const lines = 5 * logMemory
+	for n := range lines {
+		p.add(start.Add(time.Duration(n)))
+	}
+	if len(p.recent) > logMemory {
+		t.Errorf("%d lines are remembered, want %d at most", len(p.recent), logMemory)
+	}
+	repeats := p.repeats()
+	for n := range lines {
+		if !repeats(start.Add(time.Duration(n))) {
+			t.Fatalf("line %d comes twice", n)
+		}
+	}
+	if repeats(start.Add(lines)) {
+		t.Error("a new line is lost")
+	}
+}
+
+// at is a line of a log at so many milliseconds.
+func at(name string, ms int) pod.LogLine {
+	return pod.LogLine{Pod: core.ObjectRef{Name: name}, Time: time.UnixMilli(int64(ms)), Text: time.Duration(ms * 1e6).String()}
+}
+
+// take returns the pods whose lines come out, in order, until no more do.
+func take(m *logMerge, n int) (pods string, err error) {
+	for range n {
+		line, err := m.next()
+		if err != nil {
+			return pods, err
+		}
+		pods += line.Pod.Name
+	}
+	return pods, nil
+}
+
+func TestLogsThatEndAreMergedByTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(-1)
+		m.setOpen(true)
+		for pod, times := range map[string][]int{"a": {1, 4, 5}, "b": {2, 3, 6}, "c": {}} {
+			source := m.add()
+			go func() {
+				defer source.close()
+				for _, ms := range times {
+					time.Sleep(time.Hour) // however long it takes
+					source.push(at(pod, ms))
+				}
+			}()
+		}
+		m.setOpen(false)
+		if got, err := take(m, 10); got != "abbaab" || err != io.EOF {
+			t.Errorf("order = %s, %v, want abbaab and the end", got, err)
+		}
+	})
+}
+
+func TestALineWaitsAMomentForOlderOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(mergeGrace)
+		m.setOpen(true)
+		a, b, quiet := m.add(), m.add(), m.add()
+		start := time.Now()
+		a.push(at("a", 2))
+		go func() {
+			time.Sleep(mergeGrace / 2)
+			b.push(at("b", 1))
+		}()
+		if got, err := take(m, 2); got != "ba" || err != nil || time.Since(start) != mergeGrace*3/2 {
+			t.Errorf("order = %s, %v after %v, want ba, each after its grace", got, err, time.Since(start))
+		}
+		quiet.close()
+		b.close()
+		start = time.Now()
+		a.push(at("a", 3))
+		if got, _ := take(m, 1); got != "a" || time.Since(start) != 0 {
+			t.Errorf("the only log's line = %s after %v, want it at once", got, time.Since(start))
+		}
+	})
+}
+
+func TestALogThatNobodyTakesWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(mergeGrace)
+		source := m.add()
+		pushed, more := 0, true
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for more = source.push(at("a", 1)); more; more = source.push(at("a", 1)) {
+				pushed++
+			}
+		}()
+		synctest.Wait()
+		if pushed != mergeLines {
+			t.Errorf("%d lines are kept, want %d", pushed, mergeLines)
+		}
+		cause := errors.New("enough")
+		m.stop(cause)
+		<-done
+		if _, err := m.next(); !errors.Is(err, cause) {
+			t.Errorf("next() = %v, want %v", err, cause)
+		}
+	})
+}
+
+func TestAProblemComesAfterTheLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(-1)
+		a, _ := m.add(), m.add()
+		a.push(at("a", 1))
+		cause := errors.New("forbidden")
+		m.fail(cause)
+		if got, err := take(m, 2); got != "a" || !errors.Is(err, cause) {
+			t.Errorf("lines = %s, %v, want a and %v", got, err, cause)
+		}
+	})
+}
+
+// TestPodsThatAreGoneAreForgotten promises that who follows logs for long does not remember all pods that there ever were.
+func TestPodsThatAreGoneAreForgotten(t *testing.T) {
+	key := func(uid, container string) logKey { return logKey{uid: uid, container: container} }
+	c := logCollector{started: map[logKey]bool{key("a", "one"): true, key("a", "two"): true, key("b", "one"): true, key("c", "one"): true}}
+	for _, uid := range []types.UID{"b", "c"} {
+		c.forget(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
+	}
+	if diff := cmp.Diff(map[logKey]bool{key("a", "one"): true, key("a", "two"): true}, c.started, cmp.AllowUnexported(logKey{})); diff != "" {
+		t.Errorf("remembered (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,170 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wait_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/wait"
+)
+
+// deleter adds reads and deletions of the document to a server.
+type deleter struct {
+	*server
+	deleted []types.UID                    // the precondition of each deletion
+	delete  func(n int, uid types.UID) int // the status code of the response to the nth deletion
+}
+
+func (d *deleter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.URL.Path, "/documents/a") {
+		return d.server.RoundTrip(r)
+	}
+	code := 200
+	if r.Method == http.MethodDelete {
+		var o struct{ Preconditions struct{ UID types.UID } }
+		_ = json.NewDecoder(r.Body).Decode(&o)
+		d.deleted = append(d.deleted, o.Preconditions.UID)
+		code = d.delete(len(d.deleted), o.Preconditions.UID)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var body any = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"}
+	switch {
+	case code == 200 && r.Method == http.MethodGet && d.current != nil:
+		meta := map[string]any{"name": "a", "namespace": "prod", "uid": d.current.UID}
+		body = map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
+	case code == 200 && r.Method == http.MethodGet, code == 404:
+		code = 404
+		body = map[string]any{
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
+			"details": map[string]any{"name": "a", "kind": "documents", "group": "docs.example.com"},
+		}
+	case code == 409:
+		body = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409, "reason": "Conflict"}
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(string(data))), Request: r}, nil
+}
+
+func TestDeleteAndWait(t *testing.T) {
+	tests := []struct {
+		name    string
+		start   *document
+		options *request.DeleteOptions
+		delete  func(d *deleter) func(n int, uid types.UID) int
+		deleted string // the UIDs of the deletions
+		want    string
+		is      error
+	}{
+		{
+			name: "an object that is deleted at once", start: doc("u1", ""), deleted: "u1",
+			delete: func(d *deleter) func(int, types.UID) int {
+				return func(int, types.UID) int { d.put(nil); return 200 }
+			},
+		},
+		{
+			name: "an object that is deleted later", start: doc("u1", ""), deleted: "u1",
+			delete: func(d *deleter) func(int, types.UID) int {
+				return func(int, types.UID) int {
+					time.AfterFunc(time.Second, func() { d.put(nil) })
+					return 200
+				}
+			},
+		},
+		{
+			name: "an object whose name another one takes", start: doc("u1", ""), deleted: "u1",
+			delete: func(d *deleter) func(int, types.UID) int {
+				return func(int, types.UID) int { d.put(nil); d.put(doc("u2", "")); return 200 }
+			},
+		},
+		{
+			name: "an object that is replaced before the deletion", start: doc("u1", ""), deleted: "u1 u2",
+			delete: func(d *deleter) func(int, types.UID) int {
+				return func(n int, _ types.UID) int {
+					if d.put(nil); n == 1 {
+						d.put(doc("u2", ""))
+						return 409
+					}
+					return 200
+				}
+			},
+		},
+		{
+			name: "an object that is replaced again and again", start: doc("u1", ""), deleted: "u1 u1 u1", is: core.ErrConflict,
+			delete: func(*deleter) func(int, types.UID) int { return func(int, types.UID) int { return 409 } },
+		},
+		{
+			name: "an object that somebody else deletes first", start: doc("u1", ""), deleted: "u1",
+			delete: func(d *deleter) func(int, types.UID) int {
+				return func(int, types.UID) int { d.put(nil); return 404 }
+			},
+		},
+		{
+			name: "another object than the caller means", start: doc("u2", ""), options: &request.DeleteOptions{UID: "u1"}, deleted: "u1",
+			is:     core.ErrConflict,
+			delete: func(*deleter) func(int, types.UID) int { return func(int, types.UID) int { return 409 } },
+		},
+		{name: "an object that does not exist", want: "get documents.docs.example.com prod/a: not found", is: core.ErrNotFound},
+		{
+			name: "an object that stays", start: doc("u1", ""), deleted: "u1", is: errEnough,
+			want:   "await documents.docs.example.com prod/a: enough; last seen: it exists and is not being deleted",
+			delete: func(*deleter) func(int, types.UID) int { return func(int, types.UID) int { return 200 } },
+		},
+		{
+			name: "a dry run", start: doc("u1", ""), options: &request.DeleteOptions{DryRun: true},
+			want: "delete documents.docs.example.com prod/a: request not sent: DeleteOptions.DryRun: deletes nothing to wait for; use Delete",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &deleter{server: &server{}}
+				if tt.delete != nil {
+					d.delete = tt.delete(d)
+				}
+				if tt.start != nil {
+					d.put(tt.start)
+				}
+				c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: d})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errEnough)
+				defer cancel()
+				err = wait.DeleteAndWait(ctx, client.Namespaced[document](c, "prod"), "a", tt.options)
+				if (err == nil) != (tt.want == "" && tt.is == nil) || tt.is != nil && !errors.Is(err, tt.is) ||
+					tt.want != "" && (err == nil || err.Error() != tt.want) {
+					t.Errorf("error = %v, want %q, %v", err, tt.want, tt.is)
+				}
+				uids := make([]string, len(d.deleted))
+				for i, uid := range d.deleted {
+					uids[i] = string(uid)
+				}
+				if got := strings.Join(uids, " "); got != tt.deleted {
+					t.Errorf("deletions of %q, want %q", got, tt.deleted)
+				}
+			})
+		})
+	}
+}
+
+var errEnough = errors.New("enough")
