@@ -10,6 +10,9 @@
 //	pods := client.Namespaced[corev1.Pod](c, "prod")      // *client.API[corev1.Pod]
 //	pod, err := pods.Get(ctx, "web-0", nil)
 //
+// An API has the verbs that every kind has. Those of single kinds have packages of their own: client/pod, client/node,
+// client/service, client/serviceaccount, client/csr and client/rollout.
+//
 // Reads always ask the server; to read a cache, see runtime/reflector.
 //
 // # Errors

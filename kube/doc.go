@@ -23,23 +23,23 @@
 // A kind is a Go struct that embeds metav1.TypeMeta and metav1.ObjectMeta: one of k8s.io/api, one that kube-derive or
 // kubebuilder has generated, or a lean one of your own that declares only the fields you need. There is no scheme, no
 // generated clientset and no list type. What a kind is called on the wire is known for k8s.io/api and for generated kinds;
-// any other has a method KubeResource, or is named explicitly: [Of].
+// any other has a method KubeResource, or is named explicitly: [APIOf].
 //
 // Kinds that are known only at run time are found by the names people use:
 //
 //	disc, err := kube.Discover(ctx, c, nil)
 //	res, err := disc.Resolve("deploy")               // plural, singular, short name or kind
-//	objs := kube.Dynamic(c, res, "prod")             // *kube.API[unstructured.Unstructured]
+//	objs := kube.Dynamic(c, res).In("prod")          // *kube.API[unstructured.Unstructured]
 //
 // A [Mapper] does the same for as long as a program runs, while kinds come and go. [Can] tells what one may do.
 //
 // # Read
 //
-// An [API] always asks the server. It is made by [Namespaced], [ClusterWide], [Of] or [Dynamic], and has the verbs Get,
-// List, All and Watch:
+// An [API] always asks the server. It is made by [Namespaced], [ClusterWide], [APIOf] or [Dynamic], and has the verbs Get,
+// List, All and WatchOnce; [Watch] continues where a watch request ends:
 //
 //	for pod, err := range pods.All(ctx, &kube.ListOptions{LabelSelector: "app=web"}) { … } // page after page
-//	for ev, err := range pods.Watch(ctx, nil) { … }  // one request; kube.Watch goes on regardless
+//	for ev, err := range kube.Watch(ctx, pods, nil) { … } // until ctx ends, whatever happens to the connection
 //
 // An error is the last pair of a sequence. Options may always be nil. Metadata and Table ask for less than the objects.
 //
@@ -60,16 +60,18 @@
 //		return nil
 //	}, nil)
 //
-// Subresources and what one does to some kinds only are verbs too: Scale, Evict, Restart, Cordon, Token, Approve, Resize.
-// [Drain] empties a node. [Documents] reads objects from YAML, and [InstallCRDs] brings a program's own kinds along.
+// Subresources are read and written by Status, Scale and Subresource. The verbs of single kinds have packages of their own:
+// client/pod (see [Pods]), client/node, client/service, client/serviceaccount, client/csr and client/rollout. [Drain] moves the
+// pods of a node to other nodes. [Documents] reads objects from YAML, and [InstallCRDs] brings a program's own kinds along.
 //
 // # Streams
 //
 // A command runs in a container, whose streams are readers and writers; a pod's port is a net.Conn or a local port; logs
 // are lines, of one pod or of many; files are copied in and out:
 //
+//	pods := kube.Pods(c, "prod")
 //	proc, err := pods.Exec(ctx, "web-0", &kube.ExecOptions{Command: []string{"cat", "/etc/hosts"}})
-//	fwd, err := pods.PortForward(ctx, "web-0", nil)
+//	fwd, err := pods.PortForward("web-0", nil)
 //	for line, err := range pods.LogLines(ctx, "web-0", &kube.LogOptions{Follow: true}) { … }
 //	files := kube.PodFilesIn(pods, "web-0", nil)
 //

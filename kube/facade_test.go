@@ -111,6 +111,11 @@ func checkFunc(t *testing.T, layers []string, f *ast.FuncDecl) {
 		t.Errorf("%s does not return a call of a layer", f.Name)
 	}
 	for _, arg := range call.Args {
+		if feed, ok := arg.(*ast.CallExpr); ok { // an API may be passed on as its feed
+			if sel, ok := feed.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Feed" {
+				arg = sel.X
+			}
+		}
 		if _, ok := arg.(*ast.Ident); !ok {
 			t.Errorf("%s does not pass on its arguments unchanged", f.Name)
 		}

@@ -20,6 +20,8 @@ import (
 // elsewhere lists what the layers export and the facade does not, with the reason: a whole package, or a name of one.
 func elsewhere() map[string]string {
 	const (
+		oneKind   = "the verbs of one kind, which programs that need them import"
+		extend    = "for code that adds verbs"
 		writeOnly = "named only to implement it or to pass it on, which takes no name"
 		build     = "requests are built for those who send them by means of their own"
 		files     = "for programs that look into kubeconfigs"
@@ -36,6 +38,11 @@ func elsewhere() map[string]string {
 		"core/conversion":                "for webhooks, which import it",
 		"core/conversion/conversiontest": "for tests, which import it",
 		"client/webhook":                 "for webhooks, which import it",
+		"client/node":                    oneKind,
+		"client/csr":                     oneKind,
+		"client/service":                 oneKind,
+		"client/serviceaccount":          oneKind,
+		"client/rollout":                 oneKind,
 		"derive/evolution":               "for build tools and tests, which import it",
 		"client/middleware":              "a program that chooses layers imports their package",
 		"runtime/queue":                  "part of a controller; by itself it is its own import",
@@ -63,6 +70,7 @@ func elsewhere() map[string]string {
 		"core/request.FieldValidation":     "the type of constants that are here",
 		"core/request.VersionMatch":        "the type of constants that are here",
 
+		"client.WrapError": extend, "client.Upgraded": extend,
 		"client.Write": caches, "client.WithWriteObserver": caches,
 
 		"client/auth.NewPlugin": senders, "client/auth.Plugin": senders,
