@@ -97,12 +97,11 @@ func (a *API[K]) In(namespace string) *API[K] {
 	return &in
 }
 
-// PreferEncoding returns the same API, which asks the server for another encoding than it would by itself: protobuf for
-// the kinds of k8s.io/api, JSON for all others. CBOR takes less room than JSON, and about as long to decode; servers have
-// it behind the feature gate CBORServingAndStorage. One that does not have an encoding answers in JSON; one that refuses a
-// body in it is sent JSON instead, from then on.
+// PreferEncoding returns the same API with another encoding. By default, an API uses protobuf for the kinds of k8s.io/api and
+// JSON for all others. A server that does not have an encoding responds in JSON. If it refuses a request body in the encoding,
+// this and all later bodies are sent in JSON.
 //
-// That K can't be decoded from protobuf is an error of each verb.
+// Each verb returns an error if K can't be decoded from the encoding.
 func (a *API[K]) PreferEncoding(e wire.Encoding) *API[K] {
 	other := *a
 	other.target.Encoding = e

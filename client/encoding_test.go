@@ -19,40 +19,43 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-const cborType = wire.MediaTypeCBOR
-
-// TestPreferEncoding promises that every request asks for the encoding that was chosen, and that JSON does where a server
-// does not have it.
+// TestPreferEncoding holds that each request asks for the preferred encoding, and that requests fall back to JSON on a server
+// that does not have the encoding.
 func TestPreferEncoding(t *testing.T) {
-	inCBOR, err := wire.Pack(unstructuredConfigMap("web", "green"), wire.CBOR)
+	green := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "prod"}, Data: map[string]string{"color": "green"}}
+	inProtobuf, err := wire.Marshal(green, configMaps, wire.Protobuf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		name   string
-		speaks bool     // whether the server knows CBOR
-		want   []string // what is sent, and what is asked for
+		has    bool // whether the server has protobuf
+		prefer wire.Encoding
+		want   []string // method and content type of each request
 	}{
-		{"a server that speaks CBOR", true, []string{
-			"GET ", "POST " + cborType, "POST " + cborType, "PATCH " + wire.MediaTypeApply, "PUT " + cborType,
+		{"a server with protobuf", true, wire.Protobuf, []string{
+			"GET ", "POST " + protobufType, "POST " + protobufType, "PATCH " + wire.MediaTypeApply, "PUT " + protobufType,
 		}},
-		{"a server that does not", false, []string{
-			"GET ", "POST " + cborType, "POST " + jsonType, "POST " + jsonType, "PATCH " + wire.MediaTypeApply, "PUT " + jsonType,
+		{"a server without protobuf", false, wire.Protobuf, []string{
+			"GET ", "POST " + protobufType, "POST " + jsonType, "POST " + jsonType, "PATCH " + wire.MediaTypeApply, "PUT " + jsonType,
+		}},
+		{"JSON", true, wire.JSON, []string{
+			"GET ", "POST " + jsonType, "POST " + jsonType, "PATCH " + wire.MediaTypeApply, "PUT " + jsonType,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 				switch {
-				case !tt.speaks && r.Header.Get("Content-Type") == cborType:
-					testserver.Fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no CBOR here")
-				case tt.speaks && strings.HasPrefix(r.Header.Get("Accept"), cborType+","):
-					testserver.Reply(w, 200, cborType, inCBOR.Bytes())
+				case !tt.has && r.Header.Get("Content-Type") == protobufType:
+					testserver.Fail(w, 415, metav1.StatusReasonUnsupportedMediaType, "no protobuf here")
+				case tt.has && strings.HasPrefix(r.Header.Get("Accept"), protobufType+","):
+					testserver.Reply(w, 200, protobufType, inProtobuf)
 				default:
 					testserver.Reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
 				}
 			})
-			maps := client.Dynamic(s.Client(t), configMaps).In("prod").PreferEncoding(wire.CBOR)
-			blue := unstructuredConfigMap("web", "blue")
+			maps := client.Of[corev1.ConfigMap](s.Client(t), configMaps).In("prod").PreferEncoding(tt.prefer)
+			blue := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "prod"}, Data: map[string]string{"color": "blue"}}
 			for _, do := range []func() error{
 				func() error { _, err := maps.Get(t.Context(), "web", nil); return err },
 				func() error { _, err := maps.Create(t.Context(), blue, nil); return err },

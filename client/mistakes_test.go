@@ -214,8 +214,8 @@ func mistakes() []mistake {
 		{
 			name:   "a page to log in",
 			config: kubeconfigOf("token: abc"), server: answer(200, "text/html", "<html><body>Please log in</body></html>"),
-			want: `get pods shop/web-0: content type "text/html": want application/json, ` +
-				"application/vnd.kubernetes.protobuf or application/cbor; is this the address of a Kubernetes API server?",
+			want: `get pods shop/web-0: content type "text/html": want application/json ` +
+				"or application/vnd.kubernetes.protobuf; is this the address of a Kubernetes API server?",
 		},
 		{
 			name:   "a redirect to log in",

@@ -30,7 +30,6 @@ type (
 const (
 	EncodingJSON     = wire.JSON
 	EncodingProtobuf = wire.Protobuf
-	EncodingCBOR     = wire.CBOR
 )
 
 // Documents reads the objects of a stream of YAML or JSON documents, such as a file for kubectl apply, see

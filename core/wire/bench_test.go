@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 
 	"github.com/kube-go/sdk/core"
@@ -42,16 +41,6 @@ func podProtobuf(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-// podCBOR returns the same pod in CBOR.
-func podCBOR(t testing.TB) wire.Packed {
-	t.Helper()
-	p, err := wire.NewPacked(wire.JSON, podJSON(t)).Transcode(wire.CBOR)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func BenchmarkDecodeTypedJSON(b *testing.B) {
@@ -110,30 +99,6 @@ func BenchmarkDecodeUnstructuredList(b *testing.B) {
 	})
 }
 
-func BenchmarkDecodeCBOR(b *testing.B) {
-	p := podCBOR(b)
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		b.Fatal(err)
-	}
-	s := cbor.NewSerializer(scheme, scheme)
-	b.Run("typed/wire", func(b *testing.B) {
-		bench(b, p.Bytes(), func() error { return p.Decode(new(corev1.Pod)) })
-	})
-	b.Run("typed/apimachinery", func(b *testing.B) {
-		bench(b, p.Bytes(), func() error { _, _, err := s.Decode(p.Bytes(), nil, nil); return err })
-	})
-	b.Run("dynamic/wire", func(b *testing.B) {
-		bench(b, p.Bytes(), func() error { return p.Decode(new(unstructured.Unstructured)) })
-	})
-	b.Run("dynamic/apimachinery", func(b *testing.B) {
-		bench(b, p.Bytes(), func() error {
-			_, _, err := s.Decode(p.Bytes(), nil, new(unstructured.Unstructured))
-			return err
-		})
-	})
-}
-
 func BenchmarkDecodeProtobuf(b *testing.B) {
 	data := podProtobuf(b)
 	b.Run("wire", func(b *testing.B) {
@@ -159,9 +124,6 @@ func BenchmarkEncode(b *testing.B) {
 	b.Run("json", func(b *testing.B) {
 		bench(b, nil, func() error { _, err := wire.Marshal(pod, res, wire.JSON); return err })
 	})
-	b.Run("cbor", func(b *testing.B) {
-		bench(b, nil, func() error { _, err := wire.Marshal(pod, res, wire.CBOR); return err })
-	})
 	b.Run("encoding-json", func(b *testing.B) {
 		bench(b, nil, func() error { _, err := json.Marshal(pod); return err })
 	})
@@ -177,7 +139,6 @@ func BenchmarkPacked(b *testing.B) {
 	for _, p := range []wire.Packed{
 		wire.NewPacked(wire.JSON, podJSON(b)),
 		wire.NewPacked(wire.Protobuf, podProtobuf(b)),
-		podCBOR(b),
 	} {
 		b.Run("Head/"+p.Encoding().String(), func(b *testing.B) {
 			bench(b, p.Bytes(), func() error { _, err := p.Head(); return err })
@@ -196,7 +157,7 @@ func BenchmarkPacked(b *testing.B) {
 // BenchmarkReadList reports figures per item of a list of a thousand pods.
 func BenchmarkReadList(b *testing.B) {
 	const items = 1000
-	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf, wire.CBOR} {
+	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
 		b.Run(encoding.String(), func(b *testing.B) {
 			body := listBody(b, encoding, items)
 			b.SetBytes(int64(len(body)) / items)

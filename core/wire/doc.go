@@ -4,7 +4,7 @@
 // Package wire turns bytes of an API server into objects and back.
 //
 // Use it to write a client, a cache or a test server; everything that encodes or decodes in this SDK goes through it,
-// so an engine changes in one place. It knows three encodings, [JSON], [Protobuf] and [CBOR], chosen by content type.
+// so an engine changes in one place. It knows two encodings, [JSON] and [Protobuf], chosen by content type.
 //
 //	meta, err := wire.ReadList(body, contentType, nil, func(item wire.Packed) error {
 //		pod := new(corev1.Pod)
@@ -37,11 +37,6 @@
 // The envelope, the lists and the watch frames are taken apart here without decoding what they carry. Messages are
 // encoded and decoded by the struct tags of the kinds. Their generated code is not called: a call through an interface
 // makes the linker keep it for every kind of a package, which was a tenth of a controller's binary.
-//
-// # CBOR
-//
-// CBOR says what JSON says: https://kep.k8s.io/4222. It is written byte for byte as API servers write it. Maps with a
-// duplicate name, and numbers that are not finite, are refused. It is the faster one for objects of any kind, and the smaller one.
 //
 // # Errors
 //

@@ -296,7 +296,7 @@ func (s *objects) list(data []byte, items member, line, depth int, tm typeMeta) 
 // withKind returns a copy of an object, with a kind if it has none.
 func withKind(object []byte, tm typeMeta) []byte {
 	for _, name := range []string{"apiVersion", "kind"} {
-		if found, err := JSON.findMember(object, name); err != nil || found.value != nil || tm.kind == "" {
+		if found, err := findMember(object, name); err != nil || found.value != nil || tm.kind == "" {
 			return bytes.Clone(object)
 		}
 	}

@@ -15,44 +15,31 @@ type Encoding uint8
 const (
 	JSON Encoding = iota
 	Protobuf
-	// CBOR is what JSON says in fewer bytes: https://kep.k8s.io/4222. Servers have it behind feature gates.
-	CBOR
 )
 
-// The media types of the encodings. Who asks for a watch stream adds a stream parameter to them.
+// The media types of the encodings. A request for a watch adds a stream parameter to them.
 const (
 	MediaTypeJSON     = "application/json"
 	MediaTypeProtobuf = "application/vnd.kubernetes.protobuf"
-	MediaTypeCBOR     = "application/cbor"
-
-	mediaTypeCBORSequence = "application/cbor-seq" // of the answer to who asks for a watch stream in CBOR
 )
 
-// MediaTypeApply is the media type of a server-side apply, whose body is in JSON, which is YAML too.
+// MediaTypeApply is the media type of a server-side apply. The body is JSON, which is valid YAML.
 const MediaTypeApply = "application/apply-patch+yaml"
 
 // MediaType returns the encoding's media type.
 func (e Encoding) MediaType() string {
-	switch e {
-	case Protobuf:
+	if e == Protobuf {
 		return MediaTypeProtobuf
-	case CBOR:
-		return MediaTypeCBOR
-	default:
-		return MediaTypeJSON
 	}
+	return MediaTypeJSON
 }
 
-// String returns "json", "protobuf" or "cbor".
+// String returns "json" or "protobuf".
 func (e Encoding) String() string {
-	switch e {
-	case Protobuf:
+	if e == Protobuf {
 		return "protobuf"
-	case CBOR:
-		return "cbor"
-	default:
-		return "json"
 	}
+	return "json"
 }
 
 // EncodingOf returns the encoding that a Content-Type header names. An empty header means JSON.
@@ -63,9 +50,7 @@ func EncodingOf(contentType string) (Encoding, error) {
 		return JSON, nil
 	case MediaTypeProtobuf:
 		return Protobuf, nil
-	case MediaTypeCBOR, mediaTypeCBORSequence:
-		return CBOR, nil
 	}
-	return 0, fmt.Errorf("content type %.200q: want %s, %s or %s; is this the address of a Kubernetes API server?",
-		contentType, MediaTypeJSON, MediaTypeProtobuf, MediaTypeCBOR)
+	return 0, fmt.Errorf("content type %.200q: want %s or %s; is this the address of a Kubernetes API server?",
+		contentType, MediaTypeJSON, MediaTypeProtobuf)
 }

@@ -68,7 +68,7 @@ func ExamplePacked_Compact() {
 func ExampleMarshal() {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}
 	res := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf, wire.CBOR} {
+	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
 		body, err := wire.Marshal(pod, res, encoding)
 		if err != nil {
 			fmt.Println(err)
@@ -81,7 +81,6 @@ func ExampleMarshal() {
 	// Output:
 	// json Pod web-0 <nil>
 	// protobuf Pod web-0 <nil>
-	// cbor Pod web-0 <nil>
 }
 
 func ExampleUnmarshal_anyKind() {
@@ -178,15 +177,4 @@ func ExamplePacked_Labels() {
 	labels, err := item.Labels()
 	fmt.Println(labels, err)
 	// Output: map[app:web] <nil>
-}
-
-func ExamplePacked_Transcode() {
-	item := wire.NewPacked(wire.JSON, []byte(`{"kind":"Widget","spec":{"size":3}}`))
-	small, err := item.Transcode(wire.CBOR)
-	fmt.Printf("%d bytes instead of %d, %v\n", small.Len(), item.Len(), err)
-	back, err := small.Transcode(wire.JSON)
-	fmt.Println(string(back.Bytes()), err)
-	// Output:
-	// 25 bytes instead of 35, <nil>
-	// {"kind":"Widget","spec":{"size":3}} <nil>
 }

@@ -159,7 +159,7 @@ func FuzzEvents(f *testing.F) {
 }
 
 // encodingOf returns an encoding that a fuzzer chose.
-func encodingOf(n uint8) wire.Encoding { return wire.Encoding(n % 3) }
+func encodingOf(n uint8) wire.Encoding { return wire.Encoding(n % 2) }
 
 // What a packed object says of itself must be what the decoded one says. Of bytes that are no object, it must not panic.
 func FuzzPacked(f *testing.F) {
@@ -208,12 +208,8 @@ func FuzzPacked(f *testing.F) {
 
 // unambiguous reports whether an object says everything once, and in a way that every decoder takes.
 func unambiguous(p wire.Packed) bool {
-	switch p.Encoding() {
-	case wire.JSON:
+	if p.Encoding() == wire.JSON {
 		return jsontext.Value(p.Bytes()).IsValid()
-	case wire.CBOR:
-		return true // or it is not decoded
-	default:
 	}
 	metadata, ok := fieldsOnce(p.Bytes(), 1)
 	if !ok {

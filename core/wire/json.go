@@ -83,12 +83,12 @@ func UnmarshalJSON(data []byte, v any) error {
 }
 
 // unmarshalJSON decodes into anything but the map of an unstructured object.
-func unmarshalJSON(data []byte, v any, more ...json.Options) error {
+func unmarshalJSON(data []byte, v any) error {
 	opts := jsonAnyOptions
 	if SupportsProtobuf(v) && !protobuf.HasQuantities(reflect.TypeOf(v)) {
 		opts = jsonOptions // saves a look-up for each field: there are no empty interfaces, since protobuf has none
 	}
-	return describe(json.Unmarshal(data, v, append([]json.Options{opts}, more...)...))
+	return describe(json.Unmarshal(data, v, opts))
 }
 
 // unmarshalMap is the path of unstructured objects.
@@ -97,7 +97,19 @@ func unmarshalMap(data []byte, m *map[string]any) error {
 	if err != nil {
 		return err
 	}
-	return setMap(m, v)
+	switch v := v.(type) {
+	case nil:
+		*m = nil
+	case map[string]any:
+		*m = v
+	case []any:
+		return errors.New("want an object, not an array")
+	case string:
+		return errors.New("want an object, not a string")
+	default:
+		return errors.New("want an object, not a number or a boolean")
+	}
+	return nil
 }
 
 // unquote returns what a JSON string says. It must be a valid one, but for bad UTF-8, which is replaced.

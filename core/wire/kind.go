@@ -106,18 +106,18 @@ func (l *listKind) checkItem(p Packed) error {
 	return CheckKind(got, l.want)
 }
 
-// kind returns the kind that an object in JSON or CBOR names. A protobuf message names none.
+// kind returns the kind that an object in JSON names, and the empty kind for a protobuf message, which names none.
 func (p Packed) kind() (schema.GroupVersionKind, error) {
 	var kind, apiVersion string
 	if p.encoding == Protobuf {
 		return schema.GroupVersionKind{}, nil
 	}
-	err := p.encoding.eachMember(p.data, func(m member) error {
+	err := eachMember(p.data, func(m member) error {
 		switch string(m.name) {
 		case "kind":
-			kind = p.text(m.value)
+			kind = text(m.value)
 		case "apiVersion":
-			apiVersion = p.text(m.value)
+			apiVersion = text(m.value)
 		}
 		if kind != "" && apiVersion != "" {
 			return errStop

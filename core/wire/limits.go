@@ -100,12 +100,9 @@ func (p Packed) checkValues(obj any) error {
 		return nil
 	}
 	n := 0
-	switch p.encoding {
-	case Protobuf:
+	if p.encoding == Protobuf {
 		n = protobuf.Values(p.data, obj)
-	case CBOR:
-		n = countCBOR(p.data)
-	default:
+	} else {
 		n = countJSON(p.data)
 	}
 	if n > maxValues {
@@ -132,24 +129,6 @@ func countJSON(data []byte) (n int) {
 				n++
 			}
 		}
-	}
-	return n
-}
-
-// countCBOR returns how many data items an object holds.
-func countCBOR(data []byte) (n int) {
-	for i := 0; i < len(data); n++ {
-		h, end, err := cborHeadAt(data, i)
-		if err != nil {
-			return n
-		}
-		if h.isString() && !h.indefinite() {
-			if h.arg > uint64(len(data)-end) {
-				return n
-			}
-			end += int(h.arg)
-		}
-		i = end
 	}
 	return n
 }

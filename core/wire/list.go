@@ -40,17 +40,12 @@ func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed)
 		return stopped
 	}
 	r = &listReader{r: r, left: limits.listBytes(), limit: limits.listBytes()}
-	switch encoding {
-	case Protobuf:
+	if encoding == Protobuf {
 		messages := messageReader{r: bufio.NewReaderSize(r, 64<<10), limit: limits.objectBytes(), what: "list item"}
 		l := protobufList{messageReader: messages, each: visit, kind: kind}
 		err = l.read()
 		meta = l.meta
-	case CBOR:
-		l := cborList{cborReader: newCBORReader(r, "list item", limits), each: visit, kind: kind}
-		err = l.read()
-		meta = l.meta
-	default:
+	} else {
 		l := jsonList{meter: newMeter(r, "list item", limits), each: visit, kind: kind}
 		err = l.read()
 		meta = l.meta

@@ -44,24 +44,17 @@ func podStream(t testing.TB, encoding wire.Encoding, items int) io.Reader {
 	t.Helper()
 	whole, other := listBody(t, encoding, 2), listBody(t, encoding, 3)
 	size := len(other) - len(whole) // of an item with what stands between two of them, but for lengths
-	switch encoding {
-	case wire.JSON:
+	if encoding == wire.JSON {
 		start := bytes.Index(whole, []byte(`"items":[`)) + len(`"items":[`)
 		item := whole[start : start+size]
 		tail := append(bytes.TrimSuffix(bytes.Clone(item), []byte(",")), whole[start+2*size-1:]...)
 		return &repeating{head: whole[:start], body: item, times: items - 1, tail: tail}
-	case wire.CBOR:
-		start := bytes.Index(whole, []byte("\x45items\x82")) + len("\x45items")
-		head := append(bytes.Clone(whole[:start]), 0x9f)
-		item := whole[start+1 : start+1+size]
-		return &repeating{head: head, body: item, times: items, tail: append([]byte{0xff}, whole[start+1+2*size:]...)}
-	default:
-		message := podProtobuf(t)
-		item := append(appendVarint([]byte{0x12}, len(message)), message...)
-		list := appendVarint([]byte{0x12}, items*len(item))
-		head := append([]byte("k8s\x00\x0a\x0d\x0a\x02v1\x12\x07PodList"), list...)
-		return &repeating{head: head, body: item, times: items}
 	}
+	message := podProtobuf(t)
+	item := append(appendVarint([]byte{0x12}, len(message)), message...)
+	list := appendVarint([]byte{0x12}, items*len(item))
+	head := append([]byte("k8s\x00\x0a\x0d\x0a\x02v1\x12\x07PodList"), list...)
+	return &repeating{head: head, body: item, times: items}
 }
 
 func appendVarint(dst []byte, n int) []byte {

@@ -20,13 +20,9 @@ func Marshal(obj core.Object, res core.Resource, encoding Encoding) ([]byte, err
 	}
 	var body []byte
 	var err error
-	switch encoding {
-	case Protobuf:
+	if encoding == Protobuf {
 		body, err = marshalEnvelope(typeMeta{res.APIVersion(), res.Kind}, obj)
-	case CBOR:
-		body, err = marshalCBOR(obj)
-		body = append([]byte(cborPrefix), body...)
-	default:
+	} else {
 		body, err = MarshalJSON(obj)
 	}
 	if err != nil {

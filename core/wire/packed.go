@@ -4,12 +4,10 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/internal/protobuf"
@@ -22,8 +20,8 @@ type Packed struct {
 	data     []byte
 }
 
-// NewPacked returns the packed form of an object's bytes: a JSON object, a CBOR map, or a protobuf message without its
-// envelope. The bytes are kept, not copied. They must be valid: of bytes that are not, methods may return nonsense for an error.
+// NewPacked returns the packed form of an object's bytes: a JSON object, or a protobuf message without its envelope. The
+// bytes are kept, not copied. They must be valid: methods may return a wrong result instead of an error for invalid bytes.
 func NewPacked(encoding Encoding, data []byte) Packed {
 	return Packed{encoding: encoding, data: data}
 }
@@ -32,42 +30,15 @@ func NewPacked(encoding Encoding, data []byte) Packed {
 func Pack(obj core.Object, encoding Encoding) (Packed, error) {
 	var data []byte
 	var err error
-	switch encoding {
-	case Protobuf:
+	if encoding == Protobuf {
 		data, err = protobuf.Append(nil, obj)
-	case CBOR:
-		data, err = marshalCBOR(obj)
-	default:
+	} else {
 		data, err = MarshalJSON(obj)
 	}
 	if err != nil {
 		return Packed{}, fmt.Errorf("pack %T: %w", obj, err)
 	}
 	return Packed{encoding, data}, nil
-}
-
-// Transcode returns the object in another encoding. Between JSON and CBOR that takes no type; protobuf takes one, so it is an
-// error from and to there.
-func (p Packed) Transcode(to Encoding) (Packed, error) {
-	var data []byte
-	var err error
-	switch {
-	case p.encoding == to:
-		return p, nil
-	case p.encoding == CBOR && to == JSON:
-		data, err = cborToJSON(p.data)
-	case p.encoding == JSON && to == CBOR:
-		var content map[string]any
-		if err = unmarshalMap(p.data, &content); err == nil {
-			data, err = direct.Marshal(content)
-		}
-	default:
-		err = errors.New("it takes a type: Decode it, then Pack it")
-	}
-	if err != nil {
-		return Packed{}, fmt.Errorf("transcode %s to %s: %w", p.encoding, to, err)
-	}
-	return Packed{to, data}, nil
 }
 
 // Encoding returns how the object is encoded.
@@ -108,25 +79,17 @@ func (p Packed) decodeAny(v any) error {
 	if err := p.checkValues(v); err != nil {
 		return err
 	}
-	switch p.encoding {
-	case Protobuf:
+	if p.encoding == Protobuf {
 		return protobuf.Unmarshal(p.data, v)
-	case CBOR:
-		return unmarshalCBOR(p.data, v)
-	default:
-		return UnmarshalJSON(p.data, v)
 	}
+	return UnmarshalJSON(p.data, v)
 }
 
 // Compact returns a copy of the object that owns its bytes, without managedFields.
 func (p Packed) Compact() (Packed, error) {
 	compact := compactJSON
-	switch p.encoding {
-	case Protobuf:
+	if p.encoding == Protobuf {
 		compact = compactProtobuf
-	case CBOR:
-		compact = compactCBOR
-	default:
 	}
 	data, err := compact(p.data)
 	if err != nil {
@@ -135,15 +98,7 @@ func (p Packed) Compact() (Packed, error) {
 	return Packed{p.encoding, data}, nil
 }
 
-// isObject reports whether the bytes begin as those of an object do.
+// isObject reports whether the bytes can be an object, judging by how they begin.
 func (p Packed) isObject() bool {
-	switch p.encoding {
-	case CBOR:
-		h, _, err := cborHeadAt(p.data, skipCBORTags(p.data))
-		return err == nil && h.major == cborMap
-	case JSON:
-		return jsontext.Value(p.data).Kind() == '{'
-	default:
-		return true
-	}
+	return p.encoding == Protobuf || jsontext.Value(p.data).Kind() == '{'
 }

@@ -63,6 +63,21 @@ func eachMember(data []byte, visit func(m member) error) error {
 	return nil
 }
 
+// findMember returns the first member of that name, and the zero member if the object has none.
+func findMember(data []byte, name string) (found member, err error) {
+	err = eachMember(data, func(m member) error {
+		if string(m.name) != name {
+			return nil
+		}
+		found = m
+		return errStop
+	})
+	if err == errStop {
+		err = nil
+	}
+	return found, err
+}
+
 // eachElement calls visit with where each element of a JSON array stands in it. Null has none.
 func eachElement(data []byte, visit func(start, end int) error) error {
 	i := skipSpace(data, 0)
@@ -164,11 +179,11 @@ func compactJSON(data []byte) ([]byte, error) {
 
 // findManagedFields returns where metadata.managedFields stands, together with the comma that goes when it does.
 func findManagedFields(data []byte) (from, to int, err error) {
-	meta, err := JSON.findMember(data, "metadata")
+	meta, err := findMember(data, "metadata")
 	if err != nil || meta.value == nil {
 		return 0, 0, err
 	}
-	fields, err := JSON.findMember(meta.value, "managedFields")
+	fields, err := findMember(meta.value, "managedFields")
 	if err != nil || fields.value == nil {
 		return 0, 0, err
 	}

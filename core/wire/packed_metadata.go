@@ -37,7 +37,7 @@ func (p Packed) readHead() (h Head, err error) {
 		if p.encoding == Protobuf {
 			err = h.fromProtobuf(meta)
 		} else {
-			err = h.fromMembers(p, meta)
+			err = h.fromMembers(meta)
 		}
 	}
 	if err != nil && err != errStop {
@@ -72,17 +72,17 @@ func (h *Head) fromProtobuf(meta []byte) error {
 	})
 }
 
-func (h *Head) fromMembers(p Packed, meta []byte) error {
-	return p.encoding.eachMember(meta, func(m member) error {
+func (h *Head) fromMembers(meta []byte) error {
+	return eachMember(meta, func(m member) error {
 		switch string(m.name) {
 		case "name":
-			h.Ref.Name = p.text(m.value)
+			h.Ref.Name = text(m.value)
 		case "namespace":
-			h.Ref.Namespace = p.text(m.value)
+			h.Ref.Namespace = text(m.value)
 		case "uid":
-			h.UID = types.UID(p.text(m.value))
+			h.UID = types.UID(text(m.value))
 		case "resourceVersion":
-			h.ResourceVersion = p.text(m.value)
+			h.ResourceVersion = text(m.value)
 		default:
 			return nil
 		}
@@ -105,7 +105,7 @@ func (p Packed) stringMap(name string, num protowire.Number) (m map[string]strin
 		if p.encoding == Protobuf {
 			m, err = protobufStrings(meta, num)
 		} else {
-			m, err = p.memberStrings(meta, name)
+			m, err = memberStrings(meta, name)
 		}
 	}
 	if err != nil {
@@ -114,17 +114,17 @@ func (p Packed) stringMap(name string, num protowire.Number) (m map[string]strin
 	return m, nil
 }
 
-func (p Packed) memberStrings(meta []byte, name string) (map[string]string, error) {
-	found, err := p.encoding.findMember(meta, name)
+func memberStrings(meta []byte, name string) (map[string]string, error) {
+	found, err := findMember(meta, name)
 	if err != nil || found.value == nil {
 		return nil, err
 	}
 	var m map[string]string
-	err = p.encoding.eachMember(found.value, func(entry member) error {
+	err = eachMember(found.value, func(entry member) error {
 		if m == nil {
 			m = map[string]string{}
 		}
-		m[string(entry.name)] = p.text(entry.value)
+		m[string(entry.name)] = text(entry.value)
 		return nil
 	})
 	return m, err
@@ -167,7 +167,7 @@ func (p Packed) Metadata() (*metav1.ObjectMeta, error) {
 			err = m.Unmarshal(meta)
 		}
 	default:
-		err = Packed{p.encoding, meta}.decodeAny(&struct {
+		err = Packed{JSON, meta}.decodeAny(&struct {
 			*metav1.ObjectMeta
 			ManagedFields ignored `json:"managedFields"` // in place of ObjectMeta's
 		}{ObjectMeta: m})
@@ -187,7 +187,7 @@ func (*ignored) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return dec.Skip
 // rawMetadata returns the bytes of the object's metadata, nil when it has none.
 func (p Packed) rawMetadata() (meta []byte, err error) {
 	if p.encoding != Protobuf {
-		m, err := p.encoding.findMember(p.data, "metadata")
+		m, err := findMember(p.data, "metadata")
 		return m.value, err
 	}
 	err = eachField(p.data, func(num protowire.Number, value []byte) error {
@@ -201,35 +201,4 @@ func (p Packed) rawMetadata() (meta []byte, err error) {
 		err = nil
 	}
 	return meta, err
-}
-
-// eachMember calls visit with each member of an object in an encoding other than protobuf.
-func (e Encoding) eachMember(data []byte, visit func(m member) error) error {
-	if e == CBOR {
-		return eachCBORMember(data, visit)
-	}
-	return eachMember(data, visit)
-}
-
-// findMember returns the first member of that name, none if there is none.
-func (e Encoding) findMember(data []byte, name string) (found member, err error) {
-	err = e.eachMember(data, func(m member) error {
-		if string(m.name) != name {
-			return nil
-		}
-		found = m
-		return errStop
-	})
-	if err == errStop {
-		err = nil
-	}
-	return found, err
-}
-
-// text returns the string that a value in the encoding of p is, empty for any other.
-func (p Packed) text(value []byte) string {
-	if p.encoding == CBOR {
-		return cborString(value)
-	}
-	return text(value)
 }

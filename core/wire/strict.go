@@ -93,18 +93,14 @@ func UnmarshalStrict(body []byte, contentType string, obj core.Object) error {
 // Errors: [*StrictError], when the object is fine otherwise.
 func (p Packed) DecodeStrict(obj core.Object) error {
 	if p.encoding == Protobuf {
-		return errors.New("decode protobuf: there are no names to be strict about; use JSON or CBOR")
+		return errors.New("decode protobuf: there are no names to be strict about; use JSON")
 	}
 	if err := p.Decode(obj); err != nil {
 		return err
 	}
-	text, err := p.Transcode(JSON)
-	if err != nil {
-		return err
-	}
 	check := strictCheck{
-		data:   text.data,
-		dec:    jsontext.NewDecoder(bytes.NewReader(text.data), jsonOptions),
+		data:   p.data,
+		dec:    jsontext.NewDecoder(bytes.NewReader(p.data), jsonOptions),
 		fields: map[reflect.Type]map[string]reflect.Type{},
 	}
 	t := reflect.TypeOf(obj)

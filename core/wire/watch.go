@@ -87,14 +87,10 @@ func (ev *Event) checkKind(want schema.GroupVersionKind) error {
 }
 
 func eventReader(encoding Encoding) func(io.Reader, *Limits) func() (Event, error) {
-	switch encoding {
-	case Protobuf:
+	if encoding == Protobuf {
 		return protobufEvents
-	case CBOR:
-		return cborEvents
-	default:
-		return jsonEvents
 	}
+	return jsonEvents
 }
 
 // eventError makes an error of the Status that an ERROR event carries.

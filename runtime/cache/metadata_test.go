@@ -162,7 +162,7 @@ func TestMetadataWatchRequestsMetadataFromAFeedOfObjects(t *testing.T) {
 }
 
 func TestMetadataStoreHoldsOnlyMetadataOfWholeObjects(t *testing.T) {
-	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf, wire.CBOR} {
+	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
 		t.Run(encoding.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := fakesource.New(secrets, encoding)
