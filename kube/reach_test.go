@@ -29,7 +29,6 @@ func elsewhere() map[string]string {
 		caches    = "for those who keep caches; a controller observes its own writes"
 		observe   = "for those who look at how a controller does"
 		drive     = "for those who drive a watch themselves"
-		owners    = "for those who look into managedFields themselves"
 		patches   = "for tests of patches; kube.Apply… would sound like a request"
 	)
 	return map[string]string{
@@ -53,7 +52,6 @@ func elsewhere() map[string]string {
 		"core.InitialEventsEnd": drive,
 		"core.ParseObjectRef":   "for flags and files",
 
-		"core/managed.Fields": owners, "core/managed.Path": owners, "core/managed.Parse": owners,
 		"core/patch.ApplyMerge": patches, "core/patch.ApplyJSON": patches, "core/patch.OpError": patches, "core/patch.ErrTest": patches,
 
 		"core/request.Request": build, "core/request.Target": build,

@@ -65,14 +65,3 @@ func ExampleMigrate() {
 	// replace /metadata/managedFields
 	// <nil>
 }
-
-func ExampleParse() {
-	fields, err := managed.Parse([]byte(`{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}`))
-	for path := range fields.All() {
-		fmt.Println(path)
-	}
-	fmt.Println(err)
-	// Output:
-	// .spec.containers[name="web"].image
-	// <nil>
-}

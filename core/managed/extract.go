@@ -6,10 +6,10 @@ package managed
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/internal/tree"
@@ -51,7 +51,7 @@ func extract(obj, result core.Object, manager, subresource string) error {
 		return err
 	}
 	picked := map[string]any{}
-	if mine != nil && len(mine.inner) > 0 {
+	if !mine.Empty() {
 		p := picker{}
 		picked, _ = p.pick(value, mine, all, nil).(map[string]any)
 		if len(p.absent) > 0 {
@@ -65,19 +65,20 @@ func extract(obj, result core.Object, manager, subresource string) error {
 	return checkSaid(picked, result, all)
 }
 
-// ownedBy returns what a manager owns by apply, nil when that is nothing, and what anybody owns.
-func ownedBy(obj core.Object, manager, subresource string) (mine, all *Fields, err error) {
+// ownedBy returns the fields that a manager owns by apply, and those that any manager owns.
+func ownedBy(obj core.Object, manager, subresource string) (mine, all *fieldpath.Set, err error) {
 	entries := obj.GetManagedFields()
 	if len(entries) == 0 {
 		return nil, nil, errNoEntries
 	}
+	mine, all = fieldpath.NewSet(), fieldpath.NewSet()
 	version := obj.GetObjectKind().GroupVersionKind().GroupVersion().String()
 	for _, entry := range entries {
 		fields, err := fieldsOf(entry)
 		if err != nil {
 			return nil, nil, err
 		}
-		all = all.union(fields)
+		all = all.Union(fields)
 		if !isOf(entry, metav1.ManagedFieldsOperationApply, subresource, manager) {
 			continue
 		}
@@ -112,7 +113,7 @@ func decode(picked map[string]any, result core.Object) error {
 }
 
 // checkSaid compares what an apply of the result would send with what it should.
-func checkSaid(want map[string]any, result core.Object, all *Fields) error {
+func checkSaid(want map[string]any, result core.Object, all *fieldpath.Set) error {
 	gvk := result.GetObjectKind().GroupVersionKind()
 	body, err := wire.MarshalApply(result, core.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}, true)
 	if err != nil {
@@ -125,9 +126,9 @@ func checkSaid(want map[string]any, result core.Object, all *Fields) error {
 	if lost := beyond(want, got, isNothing); len(lost) > 0 {
 		return fmt.Errorf("it owns %s, which %T can't say%s", list(lost), result, remedy(result))
 	}
-	added := beyond(got, want, func(value any, at Path) bool {
+	added := beyond(got, want, func(value any, at fieldpath.Path) bool {
 		// An empty object that others fill claims none of it.
-		return isNothing(value, at) && len(all.beneath(at)) > 0
+		return isNothing(value, at) && !beneath(all, at...).Empty()
 	})
 	if len(added) > 0 {
 		return fmt.Errorf("it does not own %s, which %T always says%s", list(added), result, remedy(result))
@@ -136,15 +137,15 @@ func checkSaid(want map[string]any, result core.Object, all *Fields) error {
 }
 
 // beyond returns what a value has and another has not, but for what may be ignored.
-func beyond(value, other any, ignore func(value any, at Path) bool) []string {
+func beyond(value, other any, ignore func(value any, at fieldpath.Path) bool) []string {
 	var found []string
-	var walk func(value, other any, at Path)
-	walk = func(value, other any, at Path) {
+	var walk func(value, other any, at fieldpath.Path)
+	walk = func(value, other any, at fieldpath.Path) {
 		switch value := value.(type) {
 		case map[string]any:
 			other, _ := other.(map[string]any)
 			for name, member := range value {
-				here := append(slices.Clip(at), "f:"+name)
+				here := append(slices.Clip(at), fieldpath.FieldNameElement(name))
 				has, ok := other[name]
 				inner, isObject := member.(map[string]any)
 				switch {
@@ -157,7 +158,7 @@ func beyond(value, other any, ignore func(value any, at Path) bool) []string {
 		case []any:
 			other, _ := other.([]any)
 			for i, item := range value {
-				here := append(slices.Clip(at), "i:"+strconv.Itoa(i))
+				here := append(slices.Clip(at), fieldpath.IndexElement(i))
 				if i < len(other) {
 					walk(item, other[i], here)
 				} else {
@@ -170,7 +171,7 @@ func beyond(value, other any, ignore func(value any, at Path) bool) []string {
 	return found
 }
 
-func isNothing(value any, _ Path) bool {
+func isNothing(value any, _ fieldpath.Path) bool {
 	switch value := value.(type) {
 	case nil:
 		return true

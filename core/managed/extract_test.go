@@ -189,7 +189,7 @@ func TestExtractRefuses(t *testing.T) {
 				_, err := managed.Extract(pod, "web", nil)
 				return err
 			},
-			`manager "m": managed fields: in "": "x" starts with none`,
+			`managed fields of "m": in "": element "x": key must be 2 characters long`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

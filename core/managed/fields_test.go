@@ -7,132 +7,111 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core/managed"
-	"github.com/kube-go/sdk/core/wire"
 )
 
-func TestFields(t *testing.T) {
+// ownedPod returns a pod whose manager "m" owns the fields by updates.
+func ownedPod(fields string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: "7", ManagedFields: entries([]owned{{"m", metav1.ManagedFieldsOperationUpdate, "v1", "", 0, fields}}),
+	}}
+}
+
+func TestFieldsAreNamedAsTheServerNamesThem(t *testing.T) {
 	for _, tc := range []struct {
-		name, in string
-		want     []string
-		encoded  string // empty: as in
+		name, fields string
+		owned        []string
+		encoded      string // by Migrate; empty: the same as fields
 	}{
-		{name: "nothing is owned", in: `{}`},
-		{name: "a field is owned", in: `{"f:spec":{"f:replicas":{}}}`, want: []string{".spec.replicas"}},
+		{name: "a field", fields: `{"f:spec":{"f:replicas":{}}}`, owned: []string{".spec.replicas"}},
 		{
-			name: "a map is owned together with an entry",
-			in:   `{"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/name":{}}}}`,
-			want: []string{".metadata.labels", ".metadata.labels.app.kubernetes.io/name"},
+			name:   "a map with an entry",
+			fields: `{"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/name":{}}}}`,
+			owned:  []string{".metadata.labels", ".metadata.labels.app.kubernetes.io/name"},
 		},
 		{
-			name: "list elements are owned by their keys",
-			in:   `{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}`,
-			want: []string{`.ports[port=80,protocol="TCP"]`, `.ports[port=80,protocol="TCP"].name`},
+			name:   "an item of a list with keys",
+			fields: `{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}`,
+			owned:  []string{`.ports[port=80,protocol="TCP"]`, `.ports[port=80,protocol="TCP"].name`},
 		},
 		{
-			name:    "the key is spelled in another way",
-			in:      `{"f:ports":{"k:{ \"protocol\":\"TCP\", \"port\":80}":{}}}`,
-			want:    []string{`.ports[port=80,protocol="TCP"]`},
+			name:    "a key in another order",
+			fields:  `{"f:ports":{"k:{ \"protocol\":\"TCP\", \"port\":80}":{}}}`,
+			owned:   []string{`.ports[port=80,protocol="TCP"]`},
 			encoded: `{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}}`,
 		},
 		{
-			name: "values of a set are owned",
-			in:   `{"f:metadata":{"f:finalizers":{".":{},"v:\"a/b\"":{},"v:1":{}}}}`,
-			want: []string{".metadata.finalizers", `.metadata.finalizers[="a/b"]`, ".metadata.finalizers[=1]"},
+			name:    "the values of a set",
+			fields:  `{"f:metadata":{"f:finalizers":{".":{},"v:\"a/b\"":{},"v:1":{}}}}`,
+			owned:   []string{".metadata.finalizers", `.metadata.finalizers[="a/b"]`, ".metadata.finalizers[=1]"},
+			encoded: `{"f:metadata":{"f:finalizers":{".":{},"v:1":{},"v:\"a/b\"":{}}}}`,
 		},
-		{name: "an index is owned", in: `{"f:list":{"i:0":{}}}`, want: []string{".list[0]"}},
-		{name: "a point in an empty set says nothing new", in: `{"f:a":{".":{}}}`, want: []string{".a"}, encoded: `{"f:a":{}}`},
+		{name: "an index", fields: `{"f:list":{"i:0":{}}}`, owned: []string{".list[0]"}},
+		{name: "a dot in an empty set", fields: `{"f:a":{".":{}}}`, owned: []string{".a"}, encoded: `{"f:a":{}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			fields, err := managed.Parse([]byte(tc.in))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for path := range fields.All() {
-				got = append(got, path.String())
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("All (-want +got):\n%s", diff)
+			pod := ownedPod(tc.fields)
+			for _, field := range tc.owned {
+				if owners, err := managed.Owners(pod, field); err != nil || len(owners) != 1 {
+					t.Errorf("Owners(%s) = %v, %v, want the manager", field, owners, err)
+				}
 			}
 			want := tc.encoded
 			if want == "" {
-				want = tc.in
+				want = tc.fields
 			}
-			if got, err := wire.MarshalJSON(fields); err != nil || string(got) != want {
-				t.Errorf("MarshalJSON = %s, %v, want %s", got, err, want)
+			if got := migrated(t, pod); got != want {
+				t.Errorf("Migrate writes the fields %s, want %s", got, want)
 			}
 		})
 	}
 }
 
-func TestFieldsStopEarly(t *testing.T) {
-	fields, err := managed.Parse([]byte(`{"f:a":{"f:b":{}},"f:c":{}}`))
-	if err != nil {
-		t.Fatal(err)
+// migrated returns the fields that Migrate writes.
+func migrated(t *testing.T, pod *corev1.Pod) string {
+	t.Helper()
+	ops, err := managed.Migrate(pod, []string{"m"}, "m", nil)
+	if err != nil || len(ops) != 2 {
+		t.Fatalf("Migrate = %v, %v, want two operations", ops, err)
 	}
-	n := 0
-	for range fields.All() {
-		n++
-		break
-	}
-	if n != 1 {
-		t.Errorf("%d paths after a break, want 1", n)
-	}
+	return ops[1].Value.([]metav1.ManagedFieldsEntry)[0].FieldsV1.GetRawString()
 }
 
-func TestParseRefuses(t *testing.T) {
-	for _, tc := range []struct{ name, in, wantErr string }{
-		{"what is no JSON", `{`, "managed fields: "},
-		{"what is no object", `[]`, "managed fields: "},
-		{"an element of no kind", `{"spec":{}}`, `"spec" starts with none of f: k: v: i:`},
-		{"an element of an unknown kind", `{"f:a":{"x:1":{}}}`, `in ".a": "x:1" starts with none of f: k: v: i:`},
-		{"a key that is no object", `{"k:1":{}}`, "key 1"},
-		{"a key without fields", `{"k:{}":{}}`, "key {}: names no field"},
-		{"a value that is no JSON", `{"v:x":{}}`, "value x"},
-		{"an index that is no number", `{"i:-1":{}}`, `"i:-1" starts with none`},
-		{"a field with a value", `{"f:a":{"f:b":1}}`, `in ".a": f:b must have an object`},
+func TestInvalidFieldsAreRefused(t *testing.T) {
+	for _, tc := range []struct{ name, fields, wantErr string }{
+		{"no JSON", `{`, `managed fields of "m": jsontext: unexpected EOF`},
+		{"no object", `[]`, `managed fields of "m": want an object`},
+		{"an element without a kind", `{"spec":{}}`, `in "": element "spec": missing colon`},
+		{"an element of an unknown kind", `{"f:a":{"x:1":{}}}`, `in ".a": element "x:1": unknown path element type`},
+		{"a key that is not an object", `{"k:1":{}}`, `element "k:1": `},
+		{"a key without fields", `{"k:{}":{}}`, `element "k:{}": the key has no fields`},
+		{"a value that is not JSON", `{"v:x":{}}`, `element "v:x": `},
+		{"an index that is not a number", `{"i:x":{}}`, `element "i:x": `},
+		{"a field with a value", `{"f:a":{"f:b":1}}`, `in ".a": element "f:b": the value is not an object`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if _, err := managed.Parse([]byte(tc.in)); err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-				t.Errorf("Parse(%s): error %v, want %q", tc.in, err, tc.wantErr)
+			if _, err := managed.Owners(ownedPod(tc.fields), ".a"); err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+				t.Errorf("Owners with the fields %s: error %v, want %q", tc.fields, err, tc.wantErr)
 			}
 		})
 	}
 }
 
-// FuzzParse holds that a set is the same after it was written and read again.
-func FuzzParse(f *testing.F) {
+// FuzzMigrate holds that fields stay the same when they are written and read again.
+func FuzzMigrate(f *testing.F) {
 	f.Add(`{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:ports":{"k:{\"port\":80}":{".":{},"f:port":{}}}}}`)
 	f.Add(`{"f:l":{"v:\"x\"":{},"v:1.0":{},"i:1":{}}}`)
 	f.Add(`{"k:{\"a\":{\"b\":null}}":{},"k:{ \"a\":{\"b\":null}}":{"f:":{}}}`)
-	f.Fuzz(func(t *testing.T, in string) {
-		fields, err := managed.Parse([]byte(in))
-		if err != nil {
+	f.Fuzz(func(t *testing.T, fields string) {
+		if _, err := managed.Migrate(ownedPod(fields), []string{"m"}, "m", nil); err != nil {
 			return // not an input of the function
 		}
-		text, err := wire.MarshalJSON(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := managed.Parse(text)
-		if err != nil {
-			t.Fatalf("%s was read, but what is written is not: %v", in, err)
-		}
-		if twice, err := wire.MarshalJSON(again); err != nil || string(twice) != string(text) {
-			t.Errorf("%s becomes %s, then %s, %v", in, text, twice, err)
-		}
-		if diff := cmp.Diff(paths(fields), paths(again)); diff != "" {
-			t.Errorf("the paths of %s (-first +second):\n%s", in, diff)
+		once := migrated(t, ownedPod(fields))
+		if twice := migrated(t, ownedPod(once)); twice != once {
+			t.Errorf("%s becomes %s, then %s", fields, once, twice)
 		}
 	})
-}
-
-func paths(f *managed.Fields) (all []string) {
-	for path := range f.All() {
-		all = append(all, path.String())
-	}
-	return all
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kube-go/sdk/core/request"
 )
@@ -69,7 +70,7 @@ func migrate(entries []metav1.ManagedFieldsEntry, from []string, to, subresource
 	if !slices.ContainsFunc(entries, isOld) {
 		return nil, nil
 	}
-	var all *Fields
+	all := fieldpath.NewSet()
 	merged := metav1.ManagedFieldsEntry{
 		Manager: to, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource, FieldsType: "FieldsV1",
 	}
@@ -92,9 +93,9 @@ func migrate(entries []metav1.ManagedFieldsEntry, from []string, to, subresource
 		if err != nil {
 			return nil, err
 		}
-		all = all.union(fields)
+		all = all.Union(fields)
 	}
-	raw, err := all.MarshalJSON()
+	raw, err := all.ToJSON()
 	if err != nil {
 		return nil, err
 	}

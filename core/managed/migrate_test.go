@@ -125,7 +125,7 @@ func TestMigrateRefuses(t *testing.T) {
 			"web",
 			`migrate fields to "web": managers own fields of v1 and of v1beta1, which can't be merged; name those of one version in from`,
 		},
-		{"fields that are none", []owned{{"web", update, "v1", "", 0, `[]`}}, "7", []string{"web"}, "web", `manager "web": managed fields`},
+		{"fields that are none", []owned{{"web", update, "v1", "", 0, `[]`}}, "7", []string{"web"}, "web", `managed fields of "web": want an object`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			obj := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: tc.version, ManagedFields: entries(tc.in)}}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // errNoEntries says why there is nothing to tell.
@@ -32,26 +33,13 @@ func Owners(obj metav1.Object, field string) ([]metav1.ManagedFieldsEntry, error
 		if err != nil {
 			return nil, fmt.Errorf("owners of %s: %w", field, err)
 		}
-		for path := range fields.All() {
-			if path.String() == field {
-				owners = append(owners, entry)
-				break
-			}
+		owns := false
+		fields.Iterate(func(path fieldpath.Path) { owns = owns || path.String() == field })
+		if owns {
+			owners = append(owners, entry)
 		}
 	}
 	return owners, nil
-}
-
-// fieldsOf returns what an entry owns.
-func fieldsOf(entry metav1.ManagedFieldsEntry) (*Fields, error) {
-	if entry.FieldsV1 == nil {
-		return nil, nil
-	}
-	fields, err := Parse(entry.FieldsV1.GetRawBytes())
-	if err != nil {
-		return nil, fmt.Errorf("manager %q: %w", entry.Manager, err)
-	}
-	return fields, nil
 }
 
 // isOf reports whether an entry is what a manager has done by an operation through a subresource.

@@ -4,23 +4,21 @@
 package managed
 
 import (
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/kube-go/sdk/core/internal/tree"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// picker takes fields out of a value. It needs no schema: the elements of a set tell whether a value is an object or a
-// list, and a list's keys.
+// picker copies fields out of an object. It needs no schema: the elements of a set show whether a value is an object or a
+// list, and which fields are the keys of a list.
 type picker struct {
-	absent []string // fields that should be there, and are not
+	absent []string // fields that are in the set and not in the object
 }
 
-// pick returns what a set owns of a value. All is what anybody owns of it.
-func (p *picker) pick(value any, mine, all *Fields, at Path) any {
-	if len(mine.inner) == 0 {
+// pick returns the part of a value that is in the set mine. The set all has the fields of all managers.
+func (p *picker) pick(value any, mine, all *fieldpath.Set, at fieldpath.Path) any {
+	if mine.Empty() {
 		return whole(value, all)
 	}
 	switch value := value.(type) {
@@ -33,10 +31,10 @@ func (p *picker) pick(value any, mine, all *Fields, at Path) any {
 	return value
 }
 
-// whole returns a value that is owned as a whole. That means all that is in it, as of an atomic list, unless somebody owns
-// a part of it by itself: then it is only there for the parts.
-func whole(value any, all *Fields) any {
-	if all != nil && len(all.inner) > 0 {
+// whole returns a value that is owned as a whole, such as an atomic list. If a manager owns a field in it, the value is not
+// atomic: then only its existence is owned.
+func whole(value any, all *fieldpath.Set) any {
+	if !all.Empty() {
 		switch value.(type) {
 		case map[string]any:
 			return map[string]any{}
@@ -47,103 +45,74 @@ func whole(value any, all *Fields) any {
 	return value
 }
 
-func (p *picker) pickMembers(value map[string]any, mine, all *Fields, at Path) any {
-	picked := make(map[string]any, len(mine.inner))
-	for element, inner := range mine.inner {
-		here := append(slices.Clip(at), element)
-		name, isName := strings.CutPrefix(element, "f:")
-		member, ok := value[name]
-		if !isName || !ok {
-			p.miss(inner, here)
-			continue
-		}
-		picked[name] = p.pick(member, inner, all.at(element), here)
-	}
-	return picked
-}
-
-func (p *picker) pickItems(value []any, mine, all *Fields, at Path) any {
-	picked := []any{}
-	wanted := itemsOf(mine)
-	for i, v := range value {
-		for w := range wanted {
-			item := &wanted[w]
-			if !item.is(i, v) {
+func (p *picker) pickMembers(object map[string]any, mine, all *fieldpath.Set, at fieldpath.Path) any {
+	picked := map[string]any{}
+	for _, element := range elements(mine) {
+		if element.FieldName != nil {
+			name := *element.FieldName
+			if member, ok := object[name]; ok {
+				picked[name] = p.pick(member, beneath(mine, element), beneath(all, element), append(slices.Clip(at), element))
 				continue
 			}
-			item.found = true
-			here := append(slices.Clip(at), item.element)
-			got := p.pick(v, mine.inner[item.element], all.at(item.element), here)
-			if object, ok := got.(map[string]any); ok {
-				maps.Copy(object, item.key)
-			}
-			picked = append(picked, got)
-			break
 		}
+		p.missElement(mine, element, at)
 	}
-	for _, item := range wanted {
-		if !item.found {
-			p.miss(mine.inner[item.element], append(slices.Clip(at), item.element))
+	return picked
+}
+
+func (p *picker) pickItems(items []any, mine, all *fieldpath.Set, at fieldpath.Path) any {
+	picked := []any{}
+	wanted := elements(mine)
+	found := make([]bool, len(wanted))
+	for i, item := range items {
+		n := slices.IndexFunc(wanted, func(element fieldpath.PathElement) bool { return isItem(element, i, item) })
+		if n < 0 {
+			continue
+		}
+		found[n] = true
+		element := wanted[n]
+		got := p.pick(item, beneath(mine, element), beneath(all, element), append(slices.Clip(at), element))
+		if object, ok := got.(map[string]any); ok && element.Key != nil {
+			for _, field := range *element.Key {
+				object[field.Name] = item.(map[string]any)[field.Name]
+			}
+		}
+		picked = append(picked, got)
+	}
+	for n, element := range wanted {
+		if !found[n] {
+			p.missElement(mine, element, at)
 		}
 	}
 	return picked
 }
 
-// miss notes the fields of a set that are not there.
-func (p *picker) miss(fields *Fields, at Path) {
-	for path := range fields.All() {
-		p.absent = append(p.absent, append(slices.Clone(at), path...).String())
-	}
-}
-
-// item is an item of a list that is wanted.
-type item struct {
-	element string
-	key     map[string]any // what tells it from others, of k:
-	value   any            // what it is, of v:
-	index   int            // where it is, of i:; else -1
-	found   bool
-}
-
-// itemsOf returns the items that a set has of a list, in the order of their spelling.
-func itemsOf(f *Fields) []item {
-	items := make([]item, 0, len(f.inner))
-	for _, element := range slices.Sorted(maps.Keys(f.inner)) {
-		it := item{element: element, index: -1}
-		kind, text, _ := strings.Cut(element, ":")
-		var err error
-		switch kind {
-		case "k":
-			it.key, err = parseKey(text)
-		case "v":
-			it.value, err = tree.Of(text)
-		case "i":
-			it.index, err = strconv.Atoi(text)
-		}
-		if err != nil { // Parse has read it
-			continue
-		}
-		items = append(items, it)
-	}
-	return items
-}
-
-// is reports whether the item is a value that is at an index.
-func (it *item) is(i int, value any) bool {
+// isItem reports whether an element is that of an item of a list.
+func isItem(element fieldpath.PathElement, index int, item any) bool {
 	switch {
-	case it.key != nil:
-		object, ok := value.(map[string]any)
-		if !ok {
-			return false
-		}
-		for name, want := range it.key {
-			if !tree.Equal(object[name], want) {
-				return false
-			}
-		}
-		return true
-	case it.index >= 0:
-		return it.index == i
+	case element.Key != nil:
+		object, ok := item.(map[string]any)
+		return ok && !slices.ContainsFunc(*element.Key, func(key value.Field) bool {
+			return !value.Equals(key.Value, value.NewValueInterface(object[key.Name]))
+		})
+	case element.Value != nil:
+		return value.Equals(*element.Value, value.NewValueInterface(item))
+	case element.Index != nil:
+		return *element.Index == index
 	}
-	return strings.HasPrefix(it.element, "v:") && tree.Equal(it.value, value)
+	return false
+}
+
+// miss notes the fields of a set that are not in the object.
+func (p *picker) miss(set *fieldpath.Set, at fieldpath.Path) {
+	set.Iterate(func(path fieldpath.Path) { p.absent = append(p.absent, at.String()+path.String()) })
+}
+
+// missElement is miss for what a set has at an element and beneath it.
+func (p *picker) missElement(set *fieldpath.Set, element fieldpath.PathElement, at fieldpath.Path) {
+	here := append(slices.Clip(at), element)
+	if set.Members.Has(element) {
+		p.absent = append(p.absent, here.String())
+	}
+	p.miss(beneath(set, element), here)
 }
