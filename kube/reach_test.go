@@ -29,7 +29,6 @@ func elsewhere() map[string]string {
 		caches    = "for those who keep caches; a controller observes its own writes"
 		observe   = "for those who look at how a controller does"
 		drive     = "for those who drive a watch themselves"
-		patches   = "for tests of patches; kube.Apply… would sound like a request"
 	)
 	return map[string]string{
 		"core/wire":                      "for those who write clients, caches and servers",
@@ -51,8 +50,6 @@ func elsewhere() map[string]string {
 		"core.Describer":        writeOnly,
 		"core.InitialEventsEnd": drive,
 		"core.ParseObjectRef":   "for flags and files",
-
-		"core/patch.ApplyMerge": patches, "core/patch.ApplyJSON": patches, "core/patch.OpError": patches, "core/patch.ErrTest": patches,
 
 		"core/request.Request": build, "core/request.Target": build,
 		"core/request.Get": build, "core/request.List": build, "core/request.Watch": build,

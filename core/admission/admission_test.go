@@ -18,6 +18,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/admission"
+	"github.com/kube-go/sdk/core/internal/patchtest"
 	"github.com/kube-go/sdk/core/patch"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -228,7 +229,7 @@ func TestPatched(t *testing.T) {
 			if !resp.Allowed || (len(resp.Patch) == 0) != (tc.want == "") {
 				t.Fatalf("Patched = %+v", resp)
 			}
-			got, err := patch.ApplyJSON(pod, resp.Patch...)
+			got, err := patchtest.ApplyJSON(pod, resp.Patch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,7 +284,7 @@ func FuzzRead(f *testing.F) {
 		if !resp.Allowed {
 			t.Fatal(resp.Status.Message)
 		}
-		if _, err := patch.ApplyJSON(req.Object.Bytes(), resp.Patch...); err != nil {
+		if _, err := patchtest.ApplyJSON(req.Object.Bytes(), resp.Patch); err != nil {
 			t.Errorf("the patch of %s does not fit: %v", req.Object.Bytes(), err)
 		}
 		if _, err := resp.Encode(req); err != nil {

@@ -1,10 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patch tells what a patch must say to make one object of another, and what a patch makes of an object.
+// Package patch computes the patch that turns one object into another.
 //
-// Use it to send only what a program has changed, to log what it is about to change, or to test patches without a
-// server.
+// Use it to send only what a program has changed, or to log what it is about to change.
 //
 //	before := pod.DeepCopy()
 //	pod.Labels["checked"] = "yes"

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core/patch"
-	"github.com/kube-go/sdk/core/request"
 )
 
 func pods() (before, after *corev1.Pod) {
@@ -42,19 +41,4 @@ func ExampleDiffJSON() {
 	// add /metadata/labels map[checked:yes]
 	// replace /spec/containers/0/image web:2
 	// <nil>
-}
-
-func ExampleApplyMerge() {
-	before, _ := pods()
-	after, err := patch.ApplyMerge(before, `{"metadata":{"labels":{"checked":"yes"}}}`)
-	fmt.Println(after.Labels, before.Labels, err)
-	// Output: map[checked:yes] map[] <nil>
-}
-
-func ExampleApplyJSON() {
-	text, err := patch.ApplyJSON(`{"spec":{"replicas":1}}`,
-		request.Op{Op: "test", Path: "/spec/replicas", Value: 1},
-		request.Op{Op: "replace", Path: "/spec/replicas", Value: 2})
-	fmt.Println(text, err)
-	// Output: {"spec":{"replicas":2}} <nil>
 }

@@ -111,10 +111,3 @@ func escape(name string) string {
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
-
-func unescape(part string) string {
-	if !strings.Contains(part, "~") {
-		return part
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-}

@@ -46,44 +46,6 @@ func DiffMerge(from, to any, o *Options) (map[string]any, error) {
 	return diff, nil
 }
 
-// ApplyMerge returns what a JSON merge patch makes of a document, as a server does it. Merge is what request.MergePatch
-// takes.
-func ApplyMerge[T any](doc T, merge any) (T, error) {
-	var none T
-	value, err := tree.Of(doc)
-	if err != nil {
-		return none, fmt.Errorf("document: %w", err)
-	}
-	change, err := tree.Of(merge)
-	if err != nil {
-		return none, fmt.Errorf("merge patch: %w", err)
-	}
-	result, err := tree.Into[T](mergeInto(value, change))
-	if err != nil {
-		return none, fmt.Errorf("patched document: %w", err)
-	}
-	return result, nil
-}
-
-func mergeInto(value, change any) any {
-	changes, ok := change.(map[string]any)
-	if !ok {
-		return change
-	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		object = map[string]any{}
-	}
-	for name, change := range changes {
-		if change == nil {
-			delete(object, name)
-		} else {
-			object[name] = mergeInto(object[name], change)
-		}
-	}
-	return object
-}
-
 func diffObjects(from, to map[string]any) map[string]any {
 	diff := map[string]any{}
 	for name, old := range from {

@@ -30,43 +30,6 @@ func Of(v any) (any, error) {
 	return value, err
 }
 
-// Into is the inverse of [Of].
-func Into[T any](value any) (T, error) {
-	var v T
-	data, err := wire.MarshalJSON(value)
-	if err != nil {
-		return v, err
-	}
-	switch text := any(&v).(type) {
-	case *[]byte:
-		*text = data
-	case *string:
-		*text = string(data)
-	default:
-		err = wire.UnmarshalJSON(data, &v)
-	}
-	return v, err
-}
-
-// Copy returns a copy that shares nothing with the value.
-func Copy(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(value))
-		for name, v := range value {
-			m[name] = Copy(v)
-		}
-		return m
-	case []any:
-		a := make([]any, len(value))
-		for i, v := range value {
-			a[i] = Copy(v)
-		}
-		return a
-	}
-	return value
-}
-
 // Equal reports whether two values are the same. Numbers are the same when their values are, as 1 and 1.0.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
