@@ -245,7 +245,7 @@ func TestParseSaysWhereAndWhat(t *testing.T) {
 		},
 		{
 			"a value that does not fit its tag, without showing it", "token: !!int hunter2\n",
-			"/k:1: a value that is no !!int",
+			"/k:1: the value is not a valid !!int",
 		},
 		{
 			"an anchor within itself", "a: &a [*a]\n",

@@ -158,7 +158,7 @@ func TestDocumentsRefuse(t *testing.T) {
 		{"a name given twice in JSON", "{\"apiVersion\":\"v1\",\n\"kind\":\"A\",\n\"kind\":\"B\"}", 1, 3, "kind is there twice: remove one"},
 		{"a name given twice in what only JSON can say", "{\"a\":\"\\/\",\n\"a\":[{}]}", 1, 2, "a is there twice: remove one"},
 		{"a name given twice, once as a number", as("A") + "v: {1: a, '1': b}", 1, 3, `1 is in line 3 already`},
-		{"an integer too large", as("A") + "a: 18446744073709551616\n", 1, 3, "does not fit 64 bits; quote it"},
+		{"an integer too large", as("A") + "a: 18446744073709551616\n", 1, 3, "does not fit 64 bits; put it in quotes"},
 		{"a number too large", as("A") + "a: 1e400\n", 1, 3, "does not fit 64 bits"},
 		{"infinity", as("A") + "\na: -.inf\n", 1, 4, "not finite"},
 		{"no number", as("A") + "a: .NaN\n", 1, 3, "not finite"},
@@ -177,9 +177,9 @@ func TestDocumentsRefuse(t *testing.T) {
 		{"lists nested deeply", deep, 1, 1, "nested more than 8 deep"},
 		{"a complex name", as("A") + "? [a]\n: b\n", 1, 3, "a name must be a string"},
 		{"a null name", as("A") + "~: b\n", 1, 3, "a name must be a string, not null"},
-		{"a tag that does not fit", as("A") + "a: !!int x\n", 1, 3, "no !!int"},
-		{"a tag nobody knows", as("A") + "a: !secret x\n", 1, 3, "no !secret"},
-		{"a binary that is no text", as("A") + "a: !!binary gIE=\n", 1, 3, "!!binary takes base64 of a text"},
+		{"a tag that does not fit", as("A") + "a: !!int x\n", 1, 3, "the value is not a valid !!int"},
+		{"a tag nobody knows", as("A") + "a: !secret x\n", 1, 3, "the tag !secret is unknown: remove it"},
+		{"a binary that is no text", as("A") + "a: !!binary gIE=\n", 1, 3, "!!binary takes text in base64"},
 		{"a merge of a string", as("A") + "<<: b\n", 1, 3, "<< takes a mapping"},
 		{"an unknown anchor", as("A") + "a: *b\n", 1, 0, "a value that begins with * is not the name of an anchor: put it in quotes"},
 		{"an anchor within itself", as("A") + "a: &a [*a]\n", 1, 3, "within its own anchor"},
@@ -349,6 +349,42 @@ func FuzzDocuments(f *testing.F) {
 			t.Errorf("%q (-sigs.k8s.io/yaml +wire):\n%s", data, cmp.Diff(want, got))
 		}
 	})
+}
+
+// TestScalarsAreReadAsKubectlReadsThem compares plain scalars with sigs.k8s.io/yaml.
+func TestScalarsAreReadAsKubectlReadsThem(t *testing.T) {
+	scalars := strings.Fields(`0x1F_F -0b101 0b_1 1_0.5e+3 0xFFFFFFFFFFFFFFFF 18446744073709551615 -9223372036854775808 0o17 -0o17
+		2001-01-01 2001-01-01T00:00:00Z 12:30:45 0999 01.5 +.5 -.5e-3 inf NaN 1e3 1E3 1e 9007199254740993.0 1_ _1 0_ 0x 0b 0_7
+		yes y Off oN nULL << =`)
+	scalars = append(scalars, "!!int '5'", "!!float 3", "!!str 5", "!!bool yes", "!!bool 'true'", "!!null ''", "!!binary aGk=")
+	const alphabet = "0189_xob.eE+-fnITa~<=y:"
+	for _, a := range alphabet {
+		scalars = append(scalars, string(a))
+		for _, b := range alphabet {
+			scalars = append(scalars, string(a)+string(b))
+		}
+	}
+	for _, scalar := range scalars {
+		in := "a: " + scalar + "\n"
+		inJSON, err := yaml.YAMLToJSONStrict([]byte(in))
+		if err != nil {
+			continue
+		}
+		var want, got any
+		if err := json.Unmarshal(inJSON, &want); err != nil {
+			t.Fatal(err)
+		}
+		for d, err := range wire.RawDocuments(strings.NewReader(in), nil) {
+			if err != nil {
+				t.Errorf("%s: %v", scalar, err)
+			} else if err := json.Unmarshal(d.JSON, &got); err != nil {
+				t.Errorf("%s: %v", scalar, err)
+			}
+		}
+		if !cmp.Equal(want, got) {
+			t.Errorf("%s is %v, want %v", scalar, got, want)
+		}
+	}
 }
 
 // What k8s.io/api ships of every kind, and of earlier versions, says the same in YAML and in JSON.

@@ -4,7 +4,6 @@
 package wire
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
@@ -62,7 +61,7 @@ func content(document *yaml.Node) *yaml.Node {
 		return nil
 	}
 	root := document.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Style == 0 && (root.Value == "" || isYAMLNull(root.Value)) {
+	if root.Kind == yaml.ScalarNode && root.Style == 0 && root.ShortTag() == "!!null" {
 		return nil
 	}
 	return root
@@ -302,142 +301,78 @@ func (w *yamlWriter) quote(s string) error {
 	return nil
 }
 
-// scalarOf returns what a scalar is: nil, a bool, an int64, a uint64, a float64 or a string.
+// scalarOf returns the value of a scalar: nil, a bool, an integer, a float64 or a string.
 func scalarOf(n *yaml.Node) (any, error) {
-	if n.Style&yaml.TaggedStyle == 0 {
-		if n.Style != 0 { // quoted, or a block
-			return n.Value, nil
-		}
-		return resolvePlain(n.Value)
-	}
-	tag := n.ShortTag()
-	switch tag {
-	case "!!str":
+	tagged := n.Style&yaml.TaggedStyle != 0
+	if !tagged && n.Style != 0 { // quoted, or a block
 		return n.Value, nil
-	case "!!binary":
-		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
-		if err != nil || !utf8.Valid(raw) {
-			return nil, errors.New("yaml: !!binary takes base64 of a text")
+	}
+	if !tagged && !mayBeNumber(n.Value) || tagged && n.ShortTag() == "!!bool" {
+		if v, ok := resolveWord(n.Value); ok {
+			return v, nil
 		}
-		return string(raw), nil
 	}
-	v, err := resolvePlain(n.Value)
-	if err != nil {
-		return nil, err
+	switch tag := n.ShortTag(); tag {
+	case "!!str", "!!timestamp", "!!merge":
+		if !tagged && overflows(n.Value) {
+			return nil, errTooBig
+		}
+		return n.Value, nil
+	case "!!null", "!!bool", "!!int", "!!float", "!!binary":
+		return resolve(n)
+	default:
+		return nil, fmt.Errorf("yaml: the tag %.40s is unknown: remove it", tag)
 	}
-	return convert(v, tag)
 }
 
-// convert makes of a value what its tag says.
-func convert(v any, tag string) (any, error) {
-	ok := false
-	switch v := v.(type) {
-	case nil:
-		ok = tag == "!!null"
-	case bool:
-		ok = tag == "!!bool"
-	case int64:
-		if tag == "!!float" {
-			return float64(v), nil
-		}
-		ok = tag == "!!int"
-	case uint64:
-		ok = tag == "!!int"
-	case float64:
-		ok = tag == "!!float"
-	case string:
-		ok = tag == "!!timestamp"
+// resolve returns the value of a scalar by its tag.
+func resolve(n *yaml.Node) (any, error) {
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return nil, fmt.Errorf("yaml: the value is not a valid %s", n.ShortTag())
 	}
-	if !ok {
-		return nil, fmt.Errorf("yaml: a value that is no %.40s", tag)
+	switch v := v.(type) {
+	case string:
+		if !utf8.ValidString(v) {
+			return nil, errors.New("yaml: !!binary takes text in base64")
+		}
+	case float64:
+		switch {
+		case math.IsInf(v, 0), math.IsNaN(v):
+			return nil, errors.New("yaml: the number is not finite; put it in quotes if it is text")
+		case math.Abs(v) > 1<<53 && strings.Trim(n.Value, "+-_0123456789") == "": // an integer
+			return nil, errTooBig
+		}
 	}
 	return v, nil
 }
 
-func isYAMLNull(s string) bool {
-	return s == "~" || s == "null" || s == "Null" || s == "NULL"
+var errTooBig = errors.New("yaml: the number does not fit 64 bits; put it in quotes if it is text")
+
+// overflows reports whether a string would be a number if it were smaller.
+func overflows(s string) bool {
+	if !mayBeNumber(s) {
+		return false
+	}
+	plain := strings.ReplaceAll(s, "_", "")
+	_, intErr := strconv.ParseUint(strings.TrimLeft(plain, "+-"), 0, 64)
+	_, floatErr := strconv.ParseFloat(plain, 64)
+	return errors.Is(intErr, strconv.ErrRange) || errors.Is(floatErr, strconv.ErrRange)
 }
 
-// resolvePlain returns what text without quotes is, by the rules of YAML 1.1 that Kubernetes reads it by.
-func resolvePlain(s string) (any, error) {
+func mayBeNumber(s string) bool {
+	return s != "" && (isDigit(s[0]) || strings.IndexByte("+-.", s[0]) >= 0)
+}
+
+// resolveWord returns the value of the words that are not strings in YAML 1.1, by which Kubernetes reads YAML.
+func resolveWord(s string) (v any, ok bool) {
 	switch s {
 	case "", "~", "null", "Null", "NULL":
-		return nil, nil
+		return nil, true
 	case "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":
-		return true, nil
+		return true, true
 	case "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF":
-		return false, nil
+		return false, true
 	}
-	switch c := s[0]; {
-	case isDigit(c), c == '-', c == '+':
-		return resolveNumber(s)
-	case c == '.':
-		f, err := strconv.ParseFloat(s, 64)
-		if err == nil {
-			return f, nil
-		}
-		return s, notFinite(s)
-	}
-	return s, nil
-}
-
-var errNotFinite = errors.New("yaml: a number that is not finite; quote it if it is text")
-
-// notFinite refuses the names of numbers that JSON does not have.
-func notFinite(s string) error {
-	switch s {
-	case ".nan", ".NaN", ".NAN":
-		return errNotFinite
-	}
-	switch strings.TrimLeft(s[:1], "+-") + s[1:] {
-	case ".inf", ".Inf", ".INF":
-		return errNotFinite
-	}
-	return nil
-}
-
-var errTooBig = errors.New("yaml: a number that does not fit 64 bits; quote it if it is text")
-
-// resolveNumber returns the number that text is, or the text when it is none.
-func resolveNumber(s string) (any, error) {
-	plain := strings.ReplaceAll(s, "_", "")
-	i, err := strconv.ParseInt(plain, 0, 64)
-	if err == nil {
-		return i, nil
-	}
-	u, uerr := strconv.ParseUint(plain, 0, 64)
-	switch {
-	case uerr == nil:
-		return u, nil
-	case errors.Is(err, strconv.ErrRange):
-		return nil, errTooBig
-	case !isFloat(plain):
-		return s, notFinite(s)
-	}
-	f, err := strconv.ParseFloat(plain, 64)
-	if err != nil || isInteger(plain) && math.Abs(f) > 1<<53 { // such as 0999: a decimal, as 0777 is an octal
-		return nil, errTooBig
-	}
-	return f, nil
-}
-
-// isInteger reports whether text is digits with a sign.
-func isInteger(s string) bool {
-	digits := strings.TrimLeft(s[:1], "+-") + s[1:]
-	return digits != "" && strings.Trim(digits, "0123456789") == ""
-}
-
-// isFloat reports whether text is a number as YAML writes it: digits with a point somewhere, and an exponent.
-func isFloat(s string) bool {
-	s = strings.TrimLeft(s[:1], "+-") + s[1:]
-	mantissa, exponent := s, "0"
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		mantissa, exponent = s[:i], s[i+1:]
-		if exponent != "" {
-			exponent = strings.TrimLeft(exponent[:1], "+-") + exponent[1:]
-		}
-	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
-	return digits(whole) && digits(fraction) && whole+fraction != "" && exponent != "" && digits(exponent)
+	return nil, false
 }
