@@ -31,7 +31,7 @@ func MarshalApply(obj core.Object, res core.Resource, zeroValues bool) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	p := pruner{fields: map[reflect.Type]map[string]field{}}
+	p := pruner{fields: map[reflect.Type]map[string]jsonField{}}
 	out, err := p.object(make([]byte, 0, len(body)), body, reflect.ValueOf(obj))
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", res.Kind, err)
@@ -54,16 +54,10 @@ func (e *ZeroValueError) Error() string {
 
 // pruner copies JSON without the fields that its Go value did not set.
 type pruner struct {
-	fields map[reflect.Type]map[string]field // by JSON name
-	path   []string                          // of the struct that is being copied
-	inside int                               // how many lists and maps of values enclose it
-	zeros  []string                          // paths of ambiguous zero values
-}
-
-// field is a field of a struct, which may be one of an embedded struct.
-type field struct {
-	index     []int
-	omitEmpty bool
+	fields map[reflect.Type]map[string]jsonField // by JSON name
+	path   []string                              // of the struct that is being copied
+	inside int                                   // how many lists and maps of values enclose it
+	zeros  []string                              // paths of ambiguous zero values
 }
 
 // object copies the root object.
@@ -165,8 +159,7 @@ func (p *pruner) anyValue(out, data []byte, name string) ([]byte, error) {
 func (p *pruner) lookUp(v reflect.Value, name []byte) (reflect.Value, bool) {
 	fields, ok := p.fields[v.Type()]
 	if !ok {
-		fields = map[string]field{}
-		addFields(fields, v.Type(), nil)
+		fields = fieldsOf(v.Type())
 		p.fields[v.Type()] = fields
 	}
 	f, ok := fields[string(name)]
@@ -177,38 +170,7 @@ func (p *pruner) lookUp(v reflect.Value, name []byte) (reflect.Value, bool) {
 	if err != nil {
 		return reflect.Value{}, false
 	}
-	return of, f.omitEmpty
-}
-
-// addFields adds the fields of a struct, then those of the structs that are embedded in it without a name, which an
-// outer field of the same name hides.
-func addFields(fields map[string]field, t reflect.Type, index []int) {
-	var embedded []reflect.StructField
-	for f := range t.Fields() {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Anonymous && name == "":
-			embedded = append(embedded, f)
-			continue
-		case name == "-" || !f.IsExported():
-			continue
-		case name == "":
-			name = f.Name
-		}
-		if _, hidden := fields[name]; !hidden {
-			at := append(append([]int(nil), index...), f.Index...)
-			fields[name] = field{at, strings.Contains(options, "omit")} // omitempty or omitzero
-		}
-	}
-	for _, f := range embedded {
-		inner := f.Type
-		if inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		if inner.Kind() == reflect.Struct {
-			addFields(fields, inner, append(append([]int(nil), index...), f.Index...))
-		}
-	}
+	return of, f.omits
 }
 
 // settle follows pointers to a value whose JSON can be compared with its fields. It returns the zero Value for one that

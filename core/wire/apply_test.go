@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/internal/apitest"
@@ -260,5 +261,31 @@ func TestMarshalApplyOfEveryKind(t *testing.T) {
 				t.Errorf("%s (-set +sent):\n%s", k.Type, diff)
 			}
 		}
+	}
+}
+
+type (
+	deepSize struct {
+		Size int64 `json:"size"`
+	}
+	leftSize  struct{ deepSize }
+	rightSize struct {
+		Size *int64 `json:"size,omitempty"`
+	}
+	twoSizes struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		leftSize
+		rightSize
+	}
+)
+
+func (t *twoSizes) DeepCopyObject() runtime.Object { c := *t; return &c }
+
+func TestAnApplyReadsTheFieldThatIsEncoded(t *testing.T) {
+	obj := &twoSizes{rightSize: rightSize{Size: new(int64(5))}}
+	body, err := wire.MarshalApply(obj, core.Resource{Version: "v1", Kind: "A", Plural: "as"}, false)
+	if err != nil || !strings.Contains(string(body), `"size":5`) {
+		t.Errorf("MarshalApply = %s, %v, want the size 5 of the embedded struct that is less deep", body, err)
 	}
 }

@@ -101,7 +101,7 @@ func (p Packed) DecodeStrict(obj core.Object) error {
 	check := strictCheck{
 		data:   p.data,
 		dec:    jsontext.NewDecoder(bytes.NewReader(p.data), jsonOptions),
-		fields: map[reflect.Type]map[string]reflect.Type{},
+		fields: map[reflect.Type]map[string]jsonField{},
 	}
 	t := reflect.TypeOf(obj)
 	if _, ok := obj.(*unstructured.Unstructured); ok {
@@ -120,7 +120,7 @@ func (p Packed) DecodeStrict(obj core.Object) error {
 type strictCheck struct {
 	data   []byte
 	dec    *jsontext.Decoder
-	fields map[reflect.Type]map[string]reflect.Type
+	fields map[reflect.Type]map[string]jsonField
 	found  StrictError
 }
 
@@ -189,7 +189,7 @@ func (c *strictCheck) members(t reflect.Type) func(name string) (reflect.Type, b
 		fields := c.fieldsOf(t)
 		return func(name string) (reflect.Type, bool) {
 			field, ok := fields[name]
-			return field, ok
+			return field.Type, ok
 		}
 	case t != nil && t.Kind() == reflect.Map:
 		return func(string) (reflect.Type, bool) { return t.Elem(), true }
@@ -217,7 +217,7 @@ func (c *strictCheck) report(p Problem) {
 	c.found.Problems = append(c.found.Problems, p)
 }
 
-func (c *strictCheck) fieldsOf(t reflect.Type) map[string]reflect.Type {
+func (c *strictCheck) fieldsOf(t reflect.Type) map[string]jsonField {
 	fields, ok := c.fields[t]
 	if !ok {
 		fields = fieldsOf(t)

@@ -4,8 +4,10 @@
 package wire
 
 import (
+	"cmp"
 	"encoding"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -35,19 +37,27 @@ func decodesItself(t reflect.Type) bool {
 		t.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// fieldsOf returns the members of a struct by the rules of encoding/json: those of embedded structs are among them, and of
-// several by one name that which is least deep counts, then that with a tag, or else none.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	fields := map[string]reflect.Type{}
-	level := []reflect.Type{t}
+// jsonField is a field of a struct, which may be that of an embedded struct.
+type jsonField struct {
+	reflect.Type
+	index  []int
+	tagged bool
+	omits  bool // if it is empty: the tag has omitempty or omitzero
+}
+
+// fieldsOf returns the fields of a struct by JSON name, by the rules of encoding/json: of several fields with one name, the
+// least deep counts; of several that are equally deep, the one with a tag, or none.
+func fieldsOf(t reflect.Type) map[string]jsonField {
+	fields := map[string]jsonField{}
+	level := []jsonField{{Type: t}}
 	visited := map[reflect.Type]bool{}
-	hidden := map[string]bool{} // by those of the same name
+	hidden := map[string]bool{} // names that several fields of one depth have
 	for len(level) > 0 {
 		candidates := map[string][]jsonField{}
-		var next []reflect.Type
+		var next []jsonField
 		for _, s := range level {
-			if !visited[s] {
-				visited[s] = true
+			if !visited[s.Type] {
+				visited[s.Type] = true
 				next = append(next, collectFields(s, candidates)...)
 			}
 		}
@@ -56,7 +66,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 				continue
 			}
 			if f, ok := dominant(found); ok {
-				fields[name] = f.Type
+				fields[name] = f
 			} else {
 				hidden[name] = true
 			}
@@ -66,16 +76,12 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-type jsonField struct {
-	reflect.Type
-	tagged bool
-}
-
 // collectFields adds the fields of a struct by their names, and returns the structs that it embeds.
-func collectFields(t reflect.Type, fields map[string][]jsonField) (embedded []reflect.Type) {
-	for f := range t.Fields() {
+func collectFields(s jsonField, fields map[string][]jsonField) (embedded []jsonField) {
+	for f := range s.Fields() {
 		tag := f.Tag.Get("json")
-		name, _, _ := strings.Cut(tag, ",")
+		name, options, _ := strings.Cut(tag, ",")
+		field := jsonField{Type: f.Type, index: slices.Concat(s.index, f.Index), tagged: name != "", omits: strings.Contains(options, "omit")}
 		inner := f.Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
@@ -83,30 +89,23 @@ func collectFields(t reflect.Type, fields map[string][]jsonField) (embedded []re
 		switch {
 		case tag == "-":
 		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
-			embedded = append(embedded, inner)
-		case !f.IsExported():
-		case name == "":
-			fields[f.Name] = append(fields[f.Name], jsonField{f.Type, false})
-		default:
-			fields[name] = append(fields[name], jsonField{f.Type, true})
+			field.Type = inner
+			embedded = append(embedded, field)
+		case f.IsExported():
+			name = cmp.Or(name, f.Name)
+			fields[name] = append(fields[name], field)
 		}
 	}
 	return embedded
 }
 
-// dominant returns the field that counts of those of one name in one depth.
+// dominant returns the field that counts among those of one name and depth.
 func dominant(found []jsonField) (jsonField, bool) {
-	if len(found) == 1 {
-		return found[0], true
+	if len(found) > 1 {
+		found = slices.DeleteFunc(found, func(f jsonField) bool { return !f.tagged })
 	}
-	var tagged []jsonField
-	for _, f := range found {
-		if f.tagged {
-			tagged = append(tagged, f)
-		}
+	if len(found) != 1 {
+		return jsonField{}, false
 	}
-	if len(tagged) == 1 {
-		return tagged[0], true
-	}
-	return jsonField{}, false
+	return found[0], true
 }
