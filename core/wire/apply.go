@@ -75,7 +75,7 @@ func (p *pruner) object(out, data []byte, v reflect.Value) ([]byte, error) {
 	})
 }
 
-// member copies a member of the object that v holds. It returns nil for a member to leave out.
+// member copies a member of the object of v. It returns nil for a member to leave out.
 func (p *pruner) member(out []byte, m member, v reflect.Value) ([]byte, error) {
 	if v.Kind() != reflect.Struct {
 		return p.anyMember(out, m)
@@ -102,7 +102,7 @@ func (p *pruner) member(out []byte, m member, v reflect.Value) ([]byte, error) {
 	return out, err
 }
 
-// value copies the value that v is.
+// value copies the value of v.
 func (p *pruner) value(out, data []byte, v reflect.Value) ([]byte, error) {
 	switch v = settle(v); v.Kind() {
 	case reflect.Struct:
@@ -131,7 +131,7 @@ func (p *pruner) value(out, data []byte, v reflect.Value) ([]byte, error) {
 	return append(out, data...), nil
 }
 
-// anyMember is member for an object of no Go type.
+// anyMember is member for an object without a Go type.
 func (p *pruner) anyMember(out []byte, m member) ([]byte, error) {
 	if !bytes.Contains(m.value, []byte(`"creationTimestamp"`)) {
 		return append(out, m.value...), nil
@@ -139,7 +139,7 @@ func (p *pruner) anyMember(out []byte, m member) ([]byte, error) {
 	return p.anyValue(out, m.value, string(m.name))
 }
 
-// anyValue is value for a value of no Go type, whose name as a member is known.
+// anyValue is value for a value without a Go type, which is the member of that name.
 func (p *pruner) anyValue(out, data []byte, name string) ([]byte, error) {
 	switch data[0] {
 	case '{':
@@ -173,8 +173,8 @@ func (p *pruner) lookUp(v reflect.Value, name []byte) (reflect.Value, bool) {
 	return of, f.omits
 }
 
-// settle follows pointers to a value whose JSON can be compared with its fields. It returns the zero Value for one that
-// writes its own JSON.
+// settle follows pointers to a value that is encoded by its fields. It returns the zero Value for a type with an encoder of its
+// own.
 func settle(v reflect.Value) reflect.Value {
 	for v.IsValid() && !writesItself(v.Type()) {
 		if v.Kind() != reflect.Pointer {
@@ -185,7 +185,7 @@ func settle(v reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
-// writesItself reports whether encoding/json asks a type, or a pointer to it, for its JSON.
+// writesItself reports whether a type, or a pointer to it, has an encoder of its own.
 func writesItself(t reflect.Type) bool {
 	if t.Kind() != reflect.Pointer {
 		t = reflect.PointerTo(t)
@@ -194,7 +194,7 @@ func writesItself(t reflect.Type) bool {
 		t.Implements(reflect.TypeFor[interface{ MarshalText() ([]byte, error) }]())
 }
 
-// isEmpty reports whether a value says nothing.
+// isEmpty reports whether a value is null or an empty object.
 func isEmpty(value []byte) bool {
 	return string(value) == "null" || string(value) == "{}"
 }
@@ -225,7 +225,7 @@ func copyMembers(out, data []byte, copyValue func(out []byte, m member) ([]byte,
 
 // copyElements copies an array.
 func copyElements(out, data []byte, copyValue func(out, data []byte) ([]byte, error)) ([]byte, error) {
-	if data[0] != '[' { // a null, or the string that bytes are
+	if data[0] != '[' { // a null, or a string for bytes
 		return append(out, data...), nil
 	}
 	out = append(out, '[')

@@ -18,11 +18,11 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Document is an object out of a stream of YAML or JSON documents.
+// Document is an object of a stream of YAML or JSON documents.
 type Document struct {
-	// Kind is what the object says that it is.
+	// Kind is the kind of the object.
 	Kind schema.GroupVersionKind
-	// Object is the object in JSON, with line breaks where the document has them. Its bytes are the caller's own.
+	// Object is the object in JSON, with the line breaks of the document. The caller owns its bytes.
 	Object Packed
 	// Index is the number of the document in the stream, from 1. The items of a list are in one document.
 	Index int
@@ -45,9 +45,9 @@ func (d Document) Decode(obj core.Object) error {
 	return &DocumentError{Index: d.Index, Line: line, Err: err}
 }
 
-// DecodeStrict decodes the object as [Packed.DecodeStrict] does. Lines of problems are those of the stream.
+// DecodeStrict decodes the object as [Packed.DecodeStrict] does. The lines of problems are lines of the stream.
 //
-// Errors: [*DocumentError], around a [*StrictError] when the object is fine otherwise.
+// Errors: [*DocumentError], which wraps a [*StrictError] if the object is valid otherwise.
 func (d Document) DecodeStrict(obj core.Object) error {
 	err := d.Object.DecodeStrict(obj)
 	strict, ok := errors.AsType[*StrictError](err)
@@ -55,7 +55,7 @@ func (d Document) DecodeStrict(obj core.Object) error {
 	case err == nil:
 		return nil
 	case !ok:
-		return d.Decode(obj) // which says the line
+		return d.Decode(obj) // whose error has the line
 	}
 	for i := range strict.Problems {
 		strict.Problems[i].Line += d.Line - 1
@@ -63,17 +63,17 @@ func (d Document) DecodeStrict(obj core.Object) error {
 	return &DocumentError{Index: d.Index, Line: strict.Problems[0].Line, Err: strict}
 }
 
-// DocumentError says which document of a stream is wrong.
+// DocumentError reports an invalid document of a stream.
 type DocumentError struct {
 	// Index is the number of the document in the stream, from 1.
 	Index int
-	// Line is the line of the stream where the mistake is, from 1, or where the document starts; 0 when it is not known.
+	// Line is the line of the error in the stream, from 1, or of the start of the document; 0 if it is unknown.
 	Line int
-	// Err is what is wrong.
+	// Err is the reason.
 	Err error
 }
 
-// Error names the document and the line.
+// Error returns the document, the line and the reason.
 func (e *DocumentError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("document %d: %v", e.Index, e.Err)
@@ -81,23 +81,23 @@ func (e *DocumentError) Error() string {
 	return fmt.Sprintf("document %d, line %d: %v", e.Index, e.Line, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the reason.
 func (e *DocumentError) Unwrap() error { return e.Err }
 
-// documentBytes is how large a document may be when the limits do not say. Reading YAML takes many times as much memory.
+// documentBytes is the default bound of a document. Parsing YAML takes many times as much memory.
 const documentBytes = 16 << 20
 
-// maxListDepth is how deeply lists may be in lists.
+// maxListDepth bounds the nesting of lists in lists.
 const maxListDepth = 8
 
-// Documents reads the objects of a stream of documents in YAML or JSON, such as a file for kubectl apply. Documents without
-// content are passed over, and lists (of kind List or any other) are taken apart. It can be ranged over once; an error
-// ends it. Limits bound a document, by default to 16 MiB.
+// Documents reads the objects of a stream of YAML or JSON documents, such as a file for kubectl apply. It skips empty documents,
+// and yields the items of lists (of kind List or any other) one by one. The sequence can be ranged over once; an error ends
+// it. Limits bound one document, by default to 16 MiB.
 //
-// YAML is read as Kubernetes does it: y, yes, on and their opposites are booleans, 0777 is octal, a date is a string. What it
-// does in silence is an error here: a name that is given twice, a number that JSON has no place for.
+// YAML is read as Kubernetes reads it: y, yes, on and their opposites are booleans, 0777 is octal, and a date is a string.
+// Unlike Kubernetes, Documents returns an error for a duplicate name and for a number that JSON can't represent.
 //
-// Errors: [*DocumentError], around a [*TooLargeError] when a document is too large.
+// Errors: [*DocumentError], which wraps a [*TooLargeError] if a document is too large.
 func Documents(r io.Reader, limits *Limits) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		s := objects{yield: yield}
@@ -108,9 +108,9 @@ func Documents(r io.Reader, limits *Limits) iter.Seq2[Document, error] {
 	}
 }
 
-// RawDocument is a value out of a stream of YAML or JSON documents.
+// RawDocument is a value of a stream of YAML or JSON documents.
 type RawDocument struct {
-	// JSON is the value, with line breaks where the document has them. Its bytes are the caller's own.
+	// JSON is the value, with the line breaks of the document. The caller owns the bytes.
 	JSON []byte
 	// Index is the number of the document in the stream, from 1.
 	Index int
@@ -118,10 +118,10 @@ type RawDocument struct {
 	Line int
 }
 
-// RawDocuments reads a stream as [Documents] does, of values that are no objects of Kubernetes, such as a kubeconfig, and
-// takes nothing apart.
+// RawDocuments reads a stream as [Documents] does, but the values need not be Kubernetes objects, such as a kubeconfig, and
+// lists stay whole.
 //
-// Errors: [*DocumentError], around a [*TooLargeError] when a document is too large. They quote no values.
+// Errors: [*DocumentError], which wraps a [*TooLargeError] if a document is too large. The errors quote no values.
 func RawDocuments(r io.Reader, limits *Limits) iter.Seq2[RawDocument, error] {
 	return func(yield func(RawDocument, error) bool) {
 		var s *documents
@@ -142,7 +142,7 @@ type documents struct {
 	meter *meter
 	each  func(text []byte, line int) error
 	index int // of the document that is being read
-	lines int // before what is being read
+	lines int // before the document
 }
 
 func newDocuments(r io.Reader, limits *Limits, each func(text []byte, line int) error) *documents {
@@ -153,7 +153,8 @@ func newDocuments(r io.Reader, limits *Limits, each func(text []byte, line int) 
 	return &documents{meter: newMeter(r, "document", &bounds), each: each, index: 1}
 }
 
-// read reads JSON as long as it is that, then YAML, which can do more, but not all that JSON can.
+// read reads JSON documents, and the rest of the stream as YAML from the first document that is not JSON. The YAML parser
+// does not accept all JSON.
 func (s *documents) read() error {
 	dec := jsontext.NewDecoder(s.meter, jsonOptions, jsontext.AllowDuplicateNames(false))
 	for {
@@ -169,11 +170,11 @@ func (s *documents) read() error {
 			raw, err = dec.ReadValue()
 		case jsontext.KindInvalid:
 			_, err = dec.ReadToken()
-		default: // YAML's turn
+		default: // YAML
 		}
 		syntax, isSyntax := errors.AsType[*jsontext.SyntacticError](err)
 		switch {
-		case errors.Is(err, jsontext.ErrDuplicateName): // which YAML would refuse, too
+		case errors.Is(err, jsontext.ErrDuplicateName): // which YAML forbids as well
 			read := dec.UnreadBuffer()
 			line += bytes.Count(read[:min(int64(len(read)), syntax.ByteOffset-dec.InputOffset())], []byte("\n"))
 			return s.fail(line, fmt.Errorf("%s is there twice: remove one", nameElement(syntax.JSONPointer.LastToken())))
@@ -231,13 +232,13 @@ func (s *documents) fail(line int, err error) error {
 	return &DocumentError{Index: s.index, Line: line, Err: err}
 }
 
-// objects hands out the objects of a stream.
+// objects yields the objects of a stream.
 type objects struct {
 	*documents
 	yield func(Document, error) bool
 }
 
-// object hands out an object, or the items of a list.
+// object yields an object, or the items of a list.
 func (s *objects) object(data []byte, line, depth int) error {
 	var apiVersion, kind string
 	var items member
@@ -277,7 +278,7 @@ func isList(items []byte) bool {
 	return kind == '[' || kind == 'n'
 }
 
-// list hands out the items of a list. Those of a list of one kind, such as PodList, need not say what they are.
+// list yields the items of a list. The items of a list of one kind, such as PodList, need no kind.
 func (s *objects) list(data []byte, items member, line, depth int, tm typeMeta) error {
 	if depth == maxListDepth {
 		return s.fail(line, fmt.Errorf("lists are nested more than %d deep", maxListDepth))
@@ -293,7 +294,7 @@ func (s *objects) list(data []byte, items member, line, depth int, tm typeMeta) 
 	})
 }
 
-// withKind returns a copy of an object, with a kind if it has none.
+// withKind returns a copy of an object, with the given kind if the object has none.
 func withKind(object []byte, tm typeMeta) []byte {
 	for _, name := range []string{"apiVersion", "kind"} {
 		if found, err := findMember(object, name); err != nil || found.value != nil || tm.kind == "" {
@@ -308,7 +309,7 @@ func withKind(object []byte, tm typeMeta) []byte {
 	return append(out, rest...)
 }
 
-// keepError remembers why reading has ended, which the YAML decoder puts into words.
+// keepError keeps the error of the reader, which the YAML decoder returns only as text.
 type keepError struct {
 	r   io.Reader
 	err error

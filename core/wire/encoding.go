@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Encoding is a way to write an object as bytes.
+// Encoding is the encoding of an object.
 type Encoding uint8
 
 // The encodings.

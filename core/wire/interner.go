@@ -5,13 +5,14 @@ package wire
 
 import "strings"
 
-// Strings up to maxShared bytes share memory in chunks. One that is kept keeps no more than a chunk alive.
+// Strings up to maxShared bytes share memory in chunks. A string keeps at most one chunk alive.
 const (
 	maxShared  = 40
 	chunkBytes = 512
 )
 
-// interner makes strings of bytes, the same string of the same bytes if it can. It takes short ones that are not empty.
+// interner converts bytes to strings, and returns the same string for the same bytes where possible. The bytes must be short
+// and not empty.
 type interner struct {
 	names  [256]string // by hash
 	values [64]any     // strings by hash
@@ -26,7 +27,7 @@ func (n *interner) name(text []byte) string {
 	return *slot
 }
 
-// value is name for values, which are mostly put into interfaces.
+// value is name for values, which are stored in interfaces.
 func (n *interner) value(text []byte) any {
 	slot := &n.values[hash(text)%uint(len(n.values))]
 	if s, _ := (*slot).(string); s != string(text) {
@@ -35,7 +36,7 @@ func (n *interner) value(text []byte) any {
 	return *slot
 }
 
-// hash mixes the length and three bytes, which tells the names of one object well enough apart.
+// hash mixes the length and three bytes, which is enough to distinguish the names of one object.
 func hash(s []byte) uint {
 	n := len(s)
 	return uint(n) + uint(s[0])*31 + uint(s[n/2])*7 + uint(s[n-1])*131

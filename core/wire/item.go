@@ -3,15 +3,15 @@
 
 package wire
 
-// ItemError says which object of a list or a watch can't be decoded. The others are not touched by it.
+// ItemError reports one object of a list or watch that can't be decoded. It does not affect the other objects.
 type ItemError struct {
-	// Head is as much of the object's identity as could be read.
+	// Head is the identity of the object, as far as it can be read.
 	Head Head
-	// Err is why.
+	// Err is the reason.
 	Err error
 }
 
-// Error names the object.
+// Error returns the name of the object and the reason.
 func (e *ItemError) Error() string {
 	name := e.Head.Ref.String()
 	if name == "" {
@@ -20,10 +20,10 @@ func (e *ItemError) Error() string {
 	return name + ": " + e.Err.Error()
 }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// ItemError returns the error of an object that could not be decoded, for those who go on without it.
+// ItemError returns an error for an object that can't be decoded, so that the caller can continue without the object.
 func (p Packed) ItemError(err error) *ItemError {
 	head, _ := p.readHead()
 	return &ItemError{Head: head, Err: err}

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
-// jsonOptions are the rules of encoding/json but for exact-case field names and for errors that say where.
+// jsonOptions are the rules of encoding/json, except for exact-case field names and errors with positions.
 //
 //nolint:gochecknoglobals // a constant that Go can't express
 var jsonOptions = json.JoinOptions(
@@ -24,7 +24,7 @@ var jsonOptions = json.JoinOptions(
 	jsonv1.ReportErrorsWithLegacySemantics(false),
 )
 
-// jsonAnyOptions are jsonOptions with integers in empty interfaces, with a bound on quantities, and with json.Number.
+// jsonAnyOptions add integers in empty interfaces, bounds of quantities, and json.Number to jsonOptions.
 //
 //nolint:gochecknoglobals // a constant that Go can't express
 var jsonAnyOptions = json.JoinOptions(
@@ -35,18 +35,18 @@ var jsonAnyOptions = json.JoinOptions(
 	)),
 )
 
-// marshalNumber writes a number as it is; to the library it is a string like any other.
+// marshalNumber writes a json.Number as a number; the library writes it as a string.
 func marshalNumber(enc *jsontext.Encoder, n stdjson.Number) error {
 	if n == "" {
-		n = "0" // as encoding/json has it
+		n = "0" // as encoding/json does
 	}
 	return enc.WriteValue(jsontext.Value(n))
 }
 
-// unmarshalNumber keeps a number as it is.
+// unmarshalNumber reads a json.Number without changing it.
 func unmarshalNumber(dec *jsontext.Decoder, n *stdjson.Number) error {
 	if dec.PeekKind() != '0' {
-		return errors.ErrUnsupported // null, or a text that holds a number
+		return errors.ErrUnsupported // null, or a string with a number
 	}
 	raw, err := dec.ReadValue()
 	if err == nil {
@@ -73,8 +73,8 @@ func MarshalJSON(v any) ([]byte, error) {
 }
 
 // UnmarshalJSON decodes data into v by the rules of encoding/json, with two differences that the API server makes too:
-// field names match by exact case, and a number decoded into an empty interface is an int64 when it is an integer that
-// fits, else a float64. Unknown fields are ignored.
+// field names match by exact case, and a number in an empty interface becomes an int64 if it is an integer in that range, and
+// a float64 otherwise. Unknown fields are ignored.
 func UnmarshalJSON(data []byte, v any) error {
 	if m, ok := v.(*map[string]any); ok {
 		return unmarshalMap(data, m)
@@ -91,7 +91,7 @@ func unmarshalJSON(data []byte, v any) error {
 	return describe(json.Unmarshal(data, v, opts))
 }
 
-// unmarshalMap is the path of unstructured objects.
+// unmarshalMap decodes the content of an unstructured object.
 func unmarshalMap(data []byte, m *map[string]any) error {
 	v, err := parseAny(data)
 	if err != nil {
@@ -112,7 +112,7 @@ func unmarshalMap(data []byte, m *map[string]any) error {
 	return nil
 }
 
-// unquote returns what a JSON string says. It must be a valid one, but for bad UTF-8, which is replaced.
+// unquote returns the value of a JSON string. The string must be valid, except for invalid UTF-8, which is replaced.
 func unquote(raw []byte) string {
 	text := raw[1 : len(raw)-1]
 	for _, c := range text {

@@ -15,12 +15,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deeply values may nest, the same as jsontext allows.
+// maxDepth bounds the nesting of values. It is the limit of jsontext.
 const maxDepth = 10000
 
-// parseAny parses JSON into the types that unstructured objects are made of: nil, bool, string, int64, float64, []any and
-// map[string]any. It accepts exactly what jsontext does by the rules of encoding/json; it is here since most of the time
-// of the general way goes into memory that is not needed.
+// parseAny parses JSON into the types of unstructured objects: nil, bool, string, int64, float64, []any and map[string]any.
+// It accepts the same input as jsontext by the rules of encoding/json. It allocates less memory, which is most of the time
+// of a general parser.
 func parseAny(data []byte) (any, error) {
 	p := anyParsers.Get().(*anyParser)
 	defer p.release()
@@ -32,15 +32,15 @@ func parseAny(data []byte) (any, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	var rest jsontext.Value // let jsontext say where the mistake is
+	var rest jsontext.Value // jsontext returns the position of the error
 	if err := json.Unmarshal(data, &rest, jsonOptions); err != nil {
 		return nil, err
 	}
 	return nil, errors.New("json: malformed value")
 }
 
-// anyParser allocates little: names and short values recur all through an object, so they are shared, and containers are
-// made when their size is known. Its methods return false when there is a mistake at pos.
+// anyParser allocates little memory: it shares names and short values, which recur in an object, and makes containers when
+// their size is known. Its methods return false for a syntax error at pos.
 type anyParser struct {
 	data    []byte
 	pos     int
@@ -48,18 +48,18 @@ type anyParser struct {
 	strings interner
 	members []anyMember // of the objects that are being read
 	items   []any       // of the arrays that are being read
-	err     error       // a mistake that is not one of syntax
+	err     error       // an error other than a syntax error
 }
 
-// anyParsers are parsers to use again: objects of one kind have the same names.
+// anyParsers are parsers to reuse: objects of one kind have the same names.
 //
 //nolint:gochecknoglobals // a cache
 var anyParsers = sync.Pool{New: func() any { return new(anyParser) }}
 
-// maxScratch is how much room for members and items a parser keeps.
+// maxScratch is the largest number of members and items for which a parser keeps memory.
 const maxScratch = 1 << 10
 
-// release gives the parser back, with nothing in it but names.
+// release returns the parser to the pool. It keeps nothing but names.
 func (p *anyParser) release() {
 	if cap(p.members) > maxScratch || cap(p.items) > maxScratch {
 		p.members, p.items = nil, nil
@@ -81,7 +81,7 @@ type anyMember struct {
 // next skips white space and returns the byte after it, zero at the end.
 func (p *anyParser) next() byte {
 	if p.pos < len(p.data) && p.data[p.pos] > ' ' {
-		return p.data[p.pos] // the server sends none
+		return p.data[p.pos] // the server sends no white space
 	}
 	if p.pos = skipSpace(p.data, p.pos); p.pos == len(p.data) {
 		return 0
@@ -179,7 +179,7 @@ func (p *anyParser) elements(closing byte, element func() bool) bool {
 	return false
 }
 
-// name reads a string, and takes it from the shared ones if it may be there.
+// name reads a string, which is shared if it is short.
 func (p *anyParser) name() (string, bool) {
 	text, share, ok := p.text()
 	if !share {
@@ -197,9 +197,9 @@ func (p *anyParser) string() (any, bool) {
 	return p.strings.value(text), true
 }
 
-// text reads a string and returns what it says, and whether it is one to share: short, and not empty.
+// text reads a string and returns its value, and whether to share it: it is short and not empty.
 func (p *anyParser) text() (text []byte, share, ok bool) {
-	plain := true // nothing is to be replaced
+	plain := true // without escapes
 	start := p.pos + 1
 	for i := start; i < len(p.data); i++ {
 		switch c := p.data[i]; {
@@ -222,7 +222,7 @@ func (p *anyParser) text() (text []byte, share, ok bool) {
 	return nil, false, false
 }
 
-// unquoteAny is unquote for strings that may be invalid. One with bad UTF-8 is valid.
+// unquoteAny is unquote for strings that may be invalid. It accepts invalid UTF-8.
 func unquoteAny(quoted []byte) ([]byte, bool) {
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	return text, err == nil || jsontext.Value(quoted).IsValid(jsonOptions)
@@ -254,7 +254,7 @@ func (p *anyParser) number() (any, bool) {
 	return f, err == nil
 }
 
-// isNumber refuses what strconv takes for a number and JSON does not: a plus, leading zeros, a point without digits.
+// isNumber refuses numbers that strconv accepts and JSON does not: with a plus, leading zeros, or a point without digits.
 func isNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	if s == "" || !isDigit(s[0]) || s[0] == '0' && len(s) > 1 && isDigit(s[1]) {

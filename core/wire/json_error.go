@@ -16,8 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fieldError says what is wrong with one value, and where that stands. It says nothing of what a text says, which may be
-// a secret.
+// fieldError reports an invalid value and its path. It never quotes strings, which may be secret.
 type fieldError struct {
 	path   string
 	offset int64 // of the value in the bytes
@@ -33,7 +32,7 @@ func (e *fieldError) Error() string {
 
 func (e *fieldError) Unwrap() error { return e.err }
 
-// describe makes the engine's errors say which field is wrong in the words of Kubernetes.
+// describe rewrites an error of the JSON library with the path of the field and the terms of Kubernetes.
 func describe(err error) error {
 	semantic, ok := errors.AsType[*json.SemanticError](err)
 	if !ok {
@@ -48,7 +47,7 @@ func describe(err error) error {
 	return e
 }
 
-// mismatch says what a value is and what it should be.
+// mismatch returns an error with the expected type and the actual one.
 func mismatch(e *json.SemanticError) error {
 	number, isNumber := errors.AsType[*strconv.NumError](e.Err)
 	_, isTime := errors.AsType[*time.ParseError](e.Err)
@@ -65,7 +64,7 @@ func mismatch(e *json.SemanticError) error {
 	return e.Err
 }
 
-// wanted names what a Go type is in JSON.
+// wanted returns the name of the JSON type for a Go type.
 func wanted(t reflect.Type) string {
 	if t == nil {
 		return "another value"
@@ -106,7 +105,7 @@ func found(kind jsontext.Kind) string {
 	}
 }
 
-// How much a path shows of itself, and of a name.
+// The bounds of a path and of a name in it.
 const (
 	maxPathBytes = 1000
 	maxNameBytes = 100
@@ -129,7 +128,7 @@ func pathOf(pointer jsontext.Pointer) string {
 	return path.String()
 }
 
-// pathElement returns one step of a path. A number is the index of an element; there are few members of that name.
+// pathElement returns one step of a path. It takes a number for an index, since few members have such a name.
 func pathElement(token string) string {
 	if _, err := strconv.ParseUint(token, 10, 32); err == nil {
 		return "[" + token + "]"
@@ -137,7 +136,7 @@ func pathElement(token string) string {
 	return nameElement(token)
 }
 
-// nameElement returns the step to a member. Names that could be taken for more than one are quoted.
+// nameElement returns the step to a member. It quotes ambiguous names.
 func nameElement(name string) string {
 	shown := name
 	if len(shown) > maxNameBytes {

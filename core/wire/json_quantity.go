@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bounds of a quantity. The largest that counts has twenty digits before the point, and nine after it. To round a number
-// like 1e-99999999 takes minutes, to compare one like 1e999999999 a gigabyte, and to read many digits the square of them.
+// The bounds of a quantity. The largest meaningful one has twenty digits before the point and nine after it. Rounding
+// 1e-99999999 takes minutes, comparing 1e999999999 takes a gigabyte, and the time to parse digits grows with their square.
 const (
 	maxQuantityBytes  = 102 // with quotes
 	maxExponentDigits = 3
@@ -24,7 +24,7 @@ var (
 	errExponent     = errors.New("a quantity whose exponent has more than three digits")
 )
 
-// unmarshalQuantity does what the quantity's own method does, but in bounded time.
+// unmarshalQuantity decodes a quantity as its own method does, but in bounded time.
 func unmarshalQuantity(dec *jsontext.Decoder, q *resource.Quantity) error {
 	raw, err := dec.ReadValue()
 	if err != nil {

@@ -27,7 +27,7 @@ func (o *ReadOptions) orDefaults() ReadOptions {
 	return *o
 }
 
-// KindError is returned when the server sends objects of another kind or version than the request was for.
+// KindError is returned if the server sends objects of another kind or version than the requested one.
 type KindError struct {
 	Got, Want schema.GroupVersionKind
 }
@@ -44,8 +44,7 @@ func (e *KindError) Error() string {
 	return fmt.Sprintf("the server sent %s instead of %s of %s", got, e.Want.Kind, e.Want.GroupVersion())
 }
 
-// CheckKind returns a [*KindError] when an object or a body is of another kind than the wanted one. An object that
-// does not name its kind, as most list items do not, is taken as wanted.
+// CheckKind returns a [*KindError] if got and want differ. It accepts an empty kind, which most list items have.
 func CheckKind(got, want schema.GroupVersionKind) error {
 	if got.Empty() || want.Empty() || got == want {
 		return nil
@@ -55,7 +54,7 @@ func CheckKind(got, want schema.GroupVersionKind) error {
 
 var errNotList = errors.New("the server's response is not a list")
 
-// listKind is what a list says about its kind, as far as it has arrived.
+// listKind is the kind of a list, as far as it has been read.
 type listKind struct {
 	want schema.GroupVersionKind // of the items; empty for any
 
@@ -63,7 +62,7 @@ type listKind struct {
 	unnamed          bool // an item did not name its kind
 }
 
-// setKind refuses a response that is not a list, which would otherwise look like an empty one.
+// setKind refuses a response that is not a list. It would look like an empty list otherwise.
 func (l *listKind) setKind(kind string) error {
 	if !strings.HasSuffix(kind, "List") {
 		return fmt.Errorf("%w but of kind %q", errNotList, kind)
@@ -72,8 +71,8 @@ func (l *listKind) setKind(kind string) error {
 	return nil
 }
 
-// check refuses a list of other objects. It is called before the items and at the end of the list: API servers send
-// some lists with the kind or the apiVersion behind the items.
+// check refuses a list of another kind. It is called before the items and at the end of the list, since API servers send
+// some lists with the kind or apiVersion after the items.
 func (l *listKind) check() error {
 	want := l.want.GroupVersion().WithKind(l.want.Kind + "List")
 	got := schema.FromAPIVersionAndKind(l.apiVersion, l.kind)
@@ -87,13 +86,13 @@ func (l *listKind) check() error {
 	return nil
 }
 
-// custom reports whether the kind may be of a CustomResourceDefinition, which may give lists a kind that is not
-// derived from that of the items. The items have to name their kind then.
+// custom reports whether the kind may be that of a CustomResourceDefinition, whose lists can have any kind. The items must
+// have a kind then.
 func (l *listKind) custom() bool {
 	return strings.Contains(l.want.Group, ".") && !strings.HasSuffix(l.want.Group, ".k8s.io")
 }
 
-// checkItem refuses an item of another kind where the kind of the list may say nothing about its items.
+// checkItem refuses an item of another kind if the kind of the list does not determine that of the items.
 func (l *listKind) checkItem(p Packed) error {
 	if !l.custom() {
 		return nil

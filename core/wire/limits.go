@@ -17,8 +17,8 @@ type Limits struct {
 	// by default; objects of aggregated servers may be larger.)
 	ObjectBytes int64
 
-	// ListBytes and ListItems bound one list response: a page, or the whole list when no limit was asked for. Default
-	// 1 GiB and 500,000. What lies behind them is read page by page.
+	// ListBytes and ListItems bound one list response: a page, or the whole list if the request has no limit. Default
+	// 1 GiB and 500,000. Read larger lists page by page.
 	ListBytes int64
 	ListItems int64
 
@@ -28,7 +28,7 @@ type Limits struct {
 	ErrorBytes  int64
 }
 
-// maxValues is how many values one object may hold when it is decoded: strings, numbers, objects and so on. An empty
+// maxValues is the largest number of values in an object that is decoded: strings, numbers, objects and so on. An empty
 // struct takes two or three bytes in a message and up to a KiB in memory. An object that fits into etcd has fewer
 // values.
 const maxValues = 1 << 18
@@ -54,16 +54,16 @@ func (l *Limits) objectBytes() int64 {
 	return min(l.ObjectBytes, math.MaxInt64-slackBytes)
 }
 
-// TooLargeError is returned when the server sends more than [Limits] allow, or an object that holds too many values.
+// TooLargeError is returned if the server sends more than [Limits] allow, or an object with too many values.
 // One of LimitBytes, LimitItems and LimitValues is set.
 type TooLargeError struct {
-	What        string // what was read, such as "list item"
+	What        string // such as "list item"
 	LimitBytes  int64
 	LimitItems  int64 // of a list
 	LimitValues int64 // of an object
 }
 
-// Error names the bound.
+// Error returns the bound and how to raise it.
 func (e *TooLargeError) Error() string {
 	switch {
 	case e.LimitItems > 0:
@@ -78,7 +78,7 @@ func (e *TooLargeError) Error() string {
 
 const whatList = "list"
 
-// listReader reads at most as many bytes as a list may have.
+// listReader reads no more bytes than a list may have.
 type listReader struct {
 	r           io.Reader
 	left, limit int64
@@ -93,8 +93,8 @@ func (l *listReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkValues refuses an object that would take much more memory than its bytes do. A value takes at least one byte,
-// and two in JSON.
+// checkValues refuses an object that would take much more memory than its bytes. A value takes at least one byte, and two
+// in JSON.
 func (p Packed) checkValues(obj any) error {
 	if len(p.data) <= maxValues {
 		return nil
@@ -133,7 +133,7 @@ func countJSON(data []byte) (n int) {
 	return n
 }
 
-// ReadBody reads a body that holds one object.
+// ReadBody reads the body of one object.
 func ReadBody(r io.Reader, limits *Limits) ([]byte, error) {
 	limit := limits.objectBytes()
 	body, err := io.ReadAll(io.LimitReader(r, limit+1))
@@ -146,10 +146,10 @@ func ReadBody(r io.Reader, limits *Limits) ([]byte, error) {
 	return body, nil
 }
 
-// slackBytes is how much may stand between two objects of a stream, such as commas and white space.
+// slackBytes bounds what is between two objects of a stream, such as commas and white space.
 const slackBytes = 1 << 10
 
-// meter lets a limited number of bytes through between two calls of reset.
+// meter reads a limited number of bytes between two calls of reset.
 type meter struct {
 	r     io.Reader
 	left  int64
@@ -163,10 +163,10 @@ func newMeter(r io.Reader, what string, limits *Limits) *meter {
 	return m
 }
 
-// reset starts anew, for the next object.
+// reset allows as many bytes again, for the next object.
 func (m *meter) reset() { m.left = m.limit + slackBytes }
 
-// check refuses an object that is larger than the limit although it got through.
+// check refuses an object that is larger than the limit but within the slack.
 func (m *meter) check(object []byte) error {
 	if int64(len(object)) > m.limit {
 		return &TooLargeError{What: m.what, LimitBytes: m.limit}

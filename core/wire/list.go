@@ -16,12 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReadList reads the body of a list response and calls each with one item after the other as they arrive. The item's
-// bytes live until each returns. It returns the list's metadata, complete only when the error is nil. An error of each
-// ends the reading and is returned unchanged. A body that ends early is an error that matches io.ErrUnexpectedEOF.
+// ReadList reads the body of a list response and calls each with every item as it arrives. The item's bytes are valid until
+// each returns. ReadList returns the metadata of the list, which is complete only if the error is nil. If each returns an
+// error, ReadList stops and returns it unchanged. The error for a body that ends early matches io.ErrUnexpectedEOF.
 //
-// Errors: [*TooLargeError]; [*KindError] for a list of other objects than ReadOptions.Kind, which may come after the
-// items.
+// Errors: [*TooLargeError]; [*KindError] for a list of another kind than ReadOptions.Kind, sometimes only after the items.
 func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed) error) (metav1.ListMeta, error) {
 	encoding, err := EncodingOf(contentType)
 	if err != nil {
@@ -61,7 +60,7 @@ type jsonList struct {
 	each   func(Packed) error
 	meta   metav1.ListMeta
 	kind   listKind
-	isList bool // its kind or its items were seen
+	isList bool // the kind or the items were read
 }
 
 func (l *jsonList) read() error {

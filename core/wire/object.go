@@ -12,8 +12,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Marshal encodes an object as a request body. What the server needs to know of its kind comes from res, whatever the
-// object's own TypeMeta says; obj is left as it is but for its TypeMeta, which is set to match.
+// Marshal encodes an object as a request body. The kind and apiVersion come from res; Marshal sets the TypeMeta of obj to
+// match, and changes nothing else.
 func Marshal(obj core.Object, res core.Resource, encoding Encoding) ([]byte, error) {
 	if kind := obj.GetObjectKind(); kind.GroupVersionKind() != res.GroupVersionKind() {
 		kind.SetGroupVersionKind(res.GroupVersionKind())
@@ -31,7 +31,7 @@ func Marshal(obj core.Object, res core.Resource, encoding Encoding) ([]byte, err
 	return body, nil
 }
 
-// Unmarshal decodes a body that holds one object into obj, and sets obj's TypeMeta to what the body says.
+// Unmarshal decodes a body with one object into obj, and sets the TypeMeta of obj to that of the body.
 func Unmarshal(body []byte, contentType string, obj core.Object) error {
 	encoding, err := EncodingOf(contentType)
 	if err != nil {
@@ -51,7 +51,7 @@ func Unmarshal(body []byte, contentType string, obj core.Object) error {
 	return nil
 }
 
-// UnmarshalStatus decodes a body that may hold a Status object. It returns nil when it holds anything else.
+// UnmarshalStatus decodes a body that may be a Status object. It returns nil for any other body.
 func UnmarshalStatus(body []byte, contentType string) *metav1.Status {
 	encoding, err := EncodingOf(contentType)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
-// Packed is one object in its wire form. It is immutable, and safe for concurrent use as long as its bytes live: those
-// of an object that came off a stream live until the next item is asked for; [Packed.Compact] makes a lasting copy.
+// Packed is one encoded object. It is immutable, and safe for concurrent use while its bytes are valid. The bytes of an
+// object that was read from a stream are valid until the next item is read; [Packed.Compact] returns a copy that owns its bytes.
 type Packed struct {
 	encoding Encoding
 	data     []byte
@@ -44,15 +44,15 @@ func Pack(obj core.Object, encoding Encoding) (Packed, error) {
 // Encoding returns how the object is encoded.
 func (p Packed) Encoding() Encoding { return p.encoding }
 
-// Bytes returns the object's bytes, which must not be changed: what [NewPacked] takes.
+// Bytes returns the encoded object, as [NewPacked] takes it. The caller must not change the bytes.
 func (p Packed) Bytes() []byte { return p.data }
 
 // Len returns the number of bytes.
 func (p Packed) Len() int { return len(p.data) }
 
-// Decode decodes the object into obj, which should be a fresh value, and shares no memory with it. Protobuf bytes need
-// a type that [SupportsProtobuf]. Of a struct's kind and apiVersion, what the bytes do not say, as those of list items do not, is
-// left alone; an unstructured object becomes exactly what the bytes say.
+// Decode decodes the object into obj, which should be a new value, and shares no memory with it. Protobuf needs a type for
+// which [SupportsProtobuf] is true. If the bytes have no kind or apiVersion, as those of list items, a struct keeps its own,
+// while an unstructured object has exactly the content of the bytes.
 func (p Packed) Decode(obj core.Object) error {
 	if p.encoding == Protobuf {
 		err := p.decodeAny(obj)
@@ -74,7 +74,7 @@ func (p Packed) Decode(obj core.Object) error {
 	return nil
 }
 
-// decodeAny decodes what the bytes say into v, a pointer.
+// decodeAny decodes the bytes into v, a pointer.
 func (p Packed) decodeAny(v any) error {
 	if err := p.checkValues(v); err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The functions of this file walk over an object whose JSON is known to be valid, since it was read off a stream or
-// written by this package. They check no more of it than they need, which makes them several times faster than a
-// decoder. Of anything else, they return an error or nonsense, but do not panic.
+// The functions of this file expect an object in valid JSON, which was read from a stream or written by this package. They
+// check no more of it than they need, so they are several times faster than a decoder. For invalid JSON, they return an
+// error or a wrong result, but do not panic.
 
 // errStop ends a walk over members or fields early.
 var errStop = errors.New("stop")
@@ -23,10 +23,10 @@ var errMalformed = errors.New("json: malformed object")
 type member struct {
 	name       []byte // unquoted
 	value      []byte
-	start, end int // where the member stands in the object, without commas; it ends with its value
+	start, end int // position in the object, without commas; the value is at the end
 }
 
-// eachMember calls visit with each member of a JSON object. Null has none, as has a nil object.
+// eachMember calls visit with each member of a JSON object. Null and nil have no members.
 func eachMember(data []byte, visit func(m member) error) error {
 	i := skipSpace(data, 0)
 	if i == len(data) || bytes.HasPrefix(data[i:], []byte("null")) {
@@ -78,7 +78,7 @@ func findMember(data []byte, name string) (found member, err error) {
 	return found, err
 }
 
-// eachElement calls visit with where each element of a JSON array stands in it. Null has none.
+// eachElement calls visit with the position of each element of a JSON array. Null has no elements.
 func eachElement(data []byte, visit func(start, end int) error) error {
 	i := skipSpace(data, 0)
 	if i == len(data) || data[i] != '[' {
@@ -107,7 +107,7 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string that starts at i, or i when none does.
+// skipString returns the index after the string that starts at i, or i if there is no string.
 func skipString(data []byte, i int) int {
 	if i >= len(data) || data[i] != '"' {
 		return i
@@ -123,7 +123,7 @@ func skipString(data []byte, i int) int {
 	return i
 }
 
-// skipValue returns the index after the value that starts at i, or i when none does.
+// skipValue returns the index after the value that starts at i, or i if there is no value.
 func skipValue(data []byte, i int) int {
 	depth := 0
 	for j := i; j < len(data); j++ {
@@ -159,7 +159,7 @@ func skipValue(data []byte, i int) int {
 	return len(data)
 }
 
-// text returns the string that a JSON value is, empty for any other value.
+// text returns the value of a JSON string. It returns the empty string for any other value.
 func text(value []byte) string {
 	if jsontext.Value(value).Kind() != '"' {
 		return ""
@@ -177,7 +177,7 @@ func compactJSON(data []byte) ([]byte, error) {
 	return append(append(out, data[:from]...), data[to:]...), nil
 }
 
-// findManagedFields returns where metadata.managedFields stands, together with the comma that goes when it does.
+// findManagedFields returns the position of metadata.managedFields, including the comma to remove with it.
 func findManagedFields(data []byte) (from, to int, err error) {
 	meta, err := findMember(data, "metadata")
 	if err != nil || meta.value == nil {

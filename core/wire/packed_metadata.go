@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Head is the part of the metadata that a cache needs of every object.
+// Head is the metadata that a cache needs of every object.
 type Head struct {
 	Ref             core.ObjectRef
 	UID             types.UID
@@ -46,7 +46,7 @@ func (p Packed) readHead() (h Head, err error) {
 	return h, nil
 }
 
-// complete tells the walk over the metadata to stop when there is nothing left to look for.
+// complete returns errStop when all fields are set, which ends the walk over the metadata.
 func (h *Head) complete() error {
 	if h.ResourceVersion != "" && h.UID != "" && h.Ref.Namespace != "" && h.Ref.Name != "" {
 		return errStop
@@ -65,7 +65,7 @@ func (h *Head) fromProtobuf(meta []byte) error {
 			h.UID = types.UID(value)
 		case metaResourceVersion:
 			h.ResourceVersion = string(value)
-		default: // the rest is not asked for
+		default: // ignored
 			return nil
 		}
 		return h.complete()
@@ -98,7 +98,7 @@ func (p Packed) Annotations() (map[string]string, error) {
 	return p.stringMap("annotations", metaAnnotations)
 }
 
-// stringMap decodes a map in the metadata, nil when there is none.
+// stringMap decodes a map in the metadata. It returns nil if the map is missing.
 func (p Packed) stringMap(name string, num protowire.Number) (m map[string]string, err error) {
 	meta, err := p.rawMetadata()
 	if err == nil {
@@ -178,13 +178,13 @@ func (p Packed) Metadata() (*metav1.ObjectMeta, error) {
 	return m, nil
 }
 
-// ignored is a JSON value that is passed over.
+// ignored is a JSON value that is not decoded.
 type ignored struct{}
 
 // UnmarshalJSONFrom skips the value.
 func (*ignored) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return dec.SkipValue() }
 
-// rawMetadata returns the bytes of the object's metadata, nil when it has none.
+// rawMetadata returns the encoded metadata of the object, nil if it has none.
 func (p Packed) rawMetadata() (meta []byte, err error) {
 	if p.encoding != Protobuf {
 		m, err := findMember(p.data, "metadata")

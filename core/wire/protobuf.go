@@ -15,8 +15,8 @@ import (
 	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
-// SupportsProtobuf reports whether obj, a pointer to a struct, can be encoded as protobuf: every field that shows in
-// JSON has a protobuf tag too. The kinds of k8s.io/api can, with few exceptions.
+// SupportsProtobuf reports whether obj, a pointer to a struct, can be encoded as protobuf: each of its JSON fields has a
+// protobuf tag. The kinds of k8s.io/api can, with few exceptions.
 func SupportsProtobuf(obj any) bool {
 	return obj != nil && protobuf.Supports(reflect.TypeOf(obj))
 }
@@ -24,7 +24,7 @@ func SupportsProtobuf(obj any) bool {
 // magic starts every protobuf-encoded body.
 const magic = "k8s\x00"
 
-// Field numbers of the messages that are taken apart here, from apimachinery's generated.proto files.
+// The field numbers of the messages that this package parses, from the generated.proto files of apimachinery.
 const (
 	unknownTypeMeta = 1
 	unknownRaw      = 2
@@ -76,7 +76,7 @@ var (
 	errEmptyEnvelope = fmt.Errorf("protobuf: envelope without an object: %w", io.ErrUnexpectedEOF)
 )
 
-// parseEnvelope returns what a complete envelope carries. The message is a part of data.
+// parseEnvelope returns the content of a complete envelope. The message shares memory with data.
 func parseEnvelope(data []byte) (tm typeMeta, msg []byte, err error) {
 	data, ok := bytes.CutPrefix(data, []byte(magic))
 	if !ok {
@@ -114,8 +114,8 @@ func parseTypeMeta(data []byte) (tm typeMeta, err error) {
 	return tm, err
 }
 
-// eachRawField calls visit with each field of a message as it stands there, its tag included. The value is that of a
-// length-delimited field, nil for others.
+// eachRawField calls visit with the bytes of each field of a message, including its tag. The value is nil unless the field is
+// length-delimited.
 func eachRawField(data []byte, visit func(num protowire.Number, field, value []byte) error) error {
 	for len(data) > 0 {
 		num, typ, n := protowire.ConsumeTag(data)
@@ -148,7 +148,7 @@ func eachField(data []byte, visit func(num protowire.Number, value []byte) error
 	})
 }
 
-// appendWithout appends the fields of a message to dst but for those numbered drop.
+// appendWithout appends the fields of a message to dst, except for those with the number drop.
 func appendWithout(dst, data []byte, drop protowire.Number) ([]byte, error) {
 	err := eachRawField(data, func(num protowire.Number, field, _ []byte) error {
 		if num != drop {

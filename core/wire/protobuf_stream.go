@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// messageReader reads protobuf messages off a stream, in memory bounded by limit.
+// messageReader reads protobuf messages from a stream, in memory bounded by limit.
 type messageReader struct {
 	r     *bufio.Reader
 	limit int64
@@ -20,11 +20,11 @@ type messageReader struct {
 	buf   []byte
 }
 
-// keepBytes is how large a buffer may be to be used again for what comes next.
+// keepBytes is the largest size of a buffer that is reused.
 const keepBytes = 1 << 20
 
-// fields reads the fields of a message of that many bytes, or to the end of the stream when size is negative. Visit is
-// called for the length-delimited ones and must consume the field's bytes; the others are passed over.
+// fields reads the fields of a message of size bytes, or up to the end of the stream if size is negative. It calls visit for
+// the length-delimited ones, which must consume the bytes of the field, and ignores the others.
 func (m *messageReader) fields(size int64, visit func(num protowire.Number, size uint64) error) error {
 	for left := size; left != 0; {
 		tag, n, err := m.varint()
@@ -60,7 +60,7 @@ func (m *messageReader) fields(size int64, visit func(num protowire.Number, size
 	return nil
 }
 
-// length returns how many bytes of a field's value are yet to come, and how many were read to know it.
+// length returns how many bytes of a field's value follow, and how many bytes the length itself takes.
 func (m *messageReader) length(typ protowire.Type) (length uint64, n int, err error) {
 	switch typ {
 	case protowire.BytesType:
@@ -84,7 +84,7 @@ func noEOF(err error) error {
 	return err
 }
 
-// varint reads a number, and returns of how many bytes. It returns io.EOF only before the first.
+// varint reads an integer and returns the number of its bytes. It returns io.EOF only before the first byte.
 func (m *messageReader) varint() (v uint64, n int, err error) {
 	for n < 10 {
 		b, err := m.r.ReadByte()
@@ -103,8 +103,8 @@ func (m *messageReader) varint() (v uint64, n int, err error) {
 	return 0, n, errors.New("protobuf: number too long")
 }
 
-// take returns the next bytes of the stream; they live until it is called again. The buffer grows as bytes arrive, so
-// a length that lies costs nothing.
+// take returns the next bytes of the stream, which are valid until the next call. The buffer grows as bytes arrive, so a
+// false length costs no memory.
 func (m *messageReader) take(size uint64) ([]byte, error) {
 	if size > uint64(m.limit) {
 		return nil, &TooLargeError{What: m.what, LimitBytes: m.limit}
@@ -118,7 +118,7 @@ func (m *messageReader) take(size uint64) ([]byte, error) {
 	return m.buf, err
 }
 
-// readGrowing appends bytes to buf until that has a size, which need not be true: room is made as bytes arrive.
+// readGrowing reads until buf has size bytes. The size may be false, so buf grows as bytes arrive.
 func readGrowing(r io.Reader, buf []byte, size int) ([]byte, error) {
 	for len(buf) < size {
 		if len(buf) == cap(buf) {

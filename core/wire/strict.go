@@ -19,11 +19,12 @@ import (
 // maxProblems is how many problems a StrictError lists.
 const maxProblems = 100
 
-// StrictError says what an object has that its type does not have. The object is decoded all the same, without that.
+// StrictError reports fields of an object that were not decoded, since its type does not have them or they are duplicates.
+// The rest of the object is decoded.
 type StrictError struct {
-	// Problems are in the order in which they stand in the object.
+	// Problems are in the order of the object.
 	Problems []Problem
-	// More is how many there are besides, when there are more than a hundred.
+	// More is the number of problems beyond the first hundred.
 	More int
 }
 
@@ -42,18 +43,18 @@ func (e *StrictError) Error() string {
 	return b.String()
 }
 
-// Problem is one name that an object should not have.
+// Problem is an invalid field of an object.
 type Problem struct {
 	Kind ProblemKind
-	// Path is where the name stands, such as spec.containers[0].imagePullPolcy.
+	// Path is the path of the field, such as spec.containers[0].imagePullPolcy.
 	Path string
-	// Want is how a miscased name is spelled.
+	// Want is the correct name of a miscased field.
 	Want string
-	// Line is the line of the bytes where the name stands, counted from 1.
+	// Line is the line of the field in the bytes, counted from 1.
 	Line int
 }
 
-// String says what is wrong.
+// String returns the path and the problem.
 func (p Problem) String() string {
 	s := fmt.Sprintf("%s: %s", p.Path, p.Kind)
 	if p.Line > 1 {
@@ -65,20 +66,20 @@ func (p Problem) String() string {
 	return s
 }
 
-// ProblemKind is what is wrong with a name.
+// ProblemKind is the kind of a [Problem].
 type ProblemKind string
 
-// The kinds of problems. All these names are lost: of a duplicate field, all but the last.
+// The kinds of problems. All such fields are ignored, except for the last one of duplicate fields.
 const (
 	UnknownField   ProblemKind = "unknown field"
 	DuplicateField ProblemKind = "duplicate field"
 	MiscasedField  ProblemKind = "miscased field"
 )
 
-// UnmarshalStrict is [Unmarshal] for what people write: what would be lost in silence is an error, all of it at once. An
-// object of any kind has no unknown fields.
+// UnmarshalStrict is [Unmarshal] for objects that people write: it returns an error for fields that Unmarshal ignores, all of
+// them at once. An unstructured object has no unknown fields.
 //
-// Errors: [*StrictError], when the body is fine otherwise.
+// Errors: [*StrictError] if the body is valid otherwise.
 func UnmarshalStrict(body []byte, contentType string, obj core.Object) error {
 	encoding, err := EncodingOf(contentType)
 	if err != nil {
@@ -87,13 +88,13 @@ func UnmarshalStrict(body []byte, contentType string, obj core.Object) error {
 	return Packed{encoding, body}.DecodeStrict(obj)
 }
 
-// DecodeStrict is [Packed.Decode] for what people write: what would be lost in silence is an error, all of it at once. An
-// object of any kind has no unknown fields. Protobuf has no names, so it can't be decoded strictly.
+// DecodeStrict is [Packed.Decode] for objects that people write: it returns an error for fields that Decode ignores, all of
+// them at once. An unstructured object has no unknown fields. Protobuf has no field names, so it can't be decoded strictly.
 //
-// Errors: [*StrictError], when the object is fine otherwise.
+// Errors: [*StrictError] if the object is valid otherwise.
 func (p Packed) DecodeStrict(obj core.Object) error {
 	if p.encoding == Protobuf {
-		return errors.New("decode protobuf: there are no names to be strict about; use JSON")
+		return errors.New("decode protobuf: it has no field names, so it can't be decoded strictly; use JSON")
 	}
 	if err := p.Decode(obj); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (p Packed) DecodeStrict(obj core.Object) error {
 	return nil
 }
 
-// strictCheck walks over an object together with its type.
+// strictCheck compares an object with its type.
 type strictCheck struct {
 	data   []byte
 	dec    *jsontext.Decoder
@@ -124,7 +125,7 @@ type strictCheck struct {
 	found  StrictError
 }
 
-// value walks over a value of a type, nil for one that takes any.
+// value checks a value of a type. The type is nil if it accepts any value.
 func (c *strictCheck) value(t reflect.Type) error {
 	t = declared(t)
 	switch c.dec.PeekKind() {
@@ -182,7 +183,7 @@ func (c *strictCheck) object(t reflect.Type) error {
 	return err
 }
 
-// members returns a function that tells the type of a member, and whether there may be such a member.
+// members returns a function that returns the type of a member, and whether the type t has such a member.
 func (c *strictCheck) members(t reflect.Type) func(name string) (reflect.Type, bool) {
 	switch {
 	case t != nil && t.Kind() == reflect.Struct:
@@ -206,7 +207,7 @@ func (c *strictCheck) unknown(t reflect.Type, name string) Problem {
 	return Problem{Kind: UnknownField}
 }
 
-// report notes a problem with the name that was read last.
+// report adds a problem of the field that was read last.
 func (c *strictCheck) report(p Problem) {
 	if len(c.found.Problems) == maxProblems {
 		c.found.More++

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// declared returns the type that says what members a value of type t has, nil when the type decodes itself or takes
-// anything.
+// declared returns the type that declares the members of a value of type t. It returns nil if the type has a decoder of its
+// own or accepts any value.
 func declared(t reflect.Type) reflect.Type {
 	for t != nil {
 		if decodesItself(t) || decodesItself(reflect.PointerTo(t)) {

@@ -31,12 +31,12 @@ type Event struct {
 // errorEvent is the type of the event that carries a Status instead of an object.
 const errorEvent core.EventType = "ERROR"
 
-// Events reads the body of a watch response. An event's bytes live until the next one is asked for. An ERROR event ends
-// the sequence with a [*core.StatusError]. The sequence ends without an error when the server closes the stream between
-// two events, which it does when the watch's time is over; in the middle of one, with an error that matches
-// io.ErrUnexpectedEOF. It can be ranged over once.
+// Events reads the body of a watch response. The bytes of an event are valid until the next one is read. An ERROR event ends
+// the sequence with a [*core.StatusError]. The sequence ends without an error if the body ends between two events, as it does
+// at the timeout of the watch; the error for a body that ends within an event matches io.ErrUnexpectedEOF. The sequence can
+// be ranged over once.
 //
-// Errors: [*core.StatusError], [*TooLargeError]; [*KindError] for an event about another kind than ReadOptions.Kind.
+// Errors: [*core.StatusError], [*TooLargeError]; [*KindError] for an event of another kind than ReadOptions.Kind.
 func Events(r io.Reader, contentType string, o *ReadOptions) iter.Seq2[Event, error] {
 	opts := o.orDefaults()
 	return func(yield func(Event, error) bool) {
@@ -68,7 +68,7 @@ func Events(r io.Reader, contentType string, o *ReadOptions) iter.Seq2[Event, er
 	}
 }
 
-// checkKind refuses an event whose object is of another kind than the wanted one.
+// checkKind refuses an event with an object of another kind.
 func (ev *Event) checkKind(want schema.GroupVersionKind) error {
 	if want.Empty() {
 		return nil
@@ -93,7 +93,7 @@ func eventReader(encoding Encoding) func(io.Reader, *Limits) func() (Event, erro
 	return jsonEvents
 }
 
-// eventError makes an error of the Status that an ERROR event carries.
+// eventError returns the Status of an ERROR event as an error.
 func eventError(p Packed) error {
 	status := new(metav1.Status)
 	if err := p.decodeAny(status); err != nil {
@@ -102,12 +102,12 @@ func eventError(p Packed) error {
 	return &core.StatusError{Status: *status}
 }
 
-// jsonEvents reads a stream of JSON objects {"type": …, "object": …}. An event is handed out as soon as its object is
-// there, before the bytes that follow it are.
+// jsonEvents reads a stream of JSON objects {"type": …, "object": …}. It returns an event as soon as its object is complete,
+// without waiting for the bytes after it.
 func jsonEvents(r io.Reader, limits *Limits) func() (Event, error) {
 	m := newMeter(r, "watch event", limits)
 	dec := jsontext.NewDecoder(m, jsonOptions)
-	inside := false // an event was handed out, and its end was not read yet
+	inside := false // the end of the last event has not been read
 	return func() (Event, error) {
 		m.reset()
 		if inside {
@@ -132,8 +132,7 @@ func jsonEvents(r io.Reader, limits *Limits) func() (Event, error) {
 	}
 }
 
-// readEvent reads as much of an event as it takes to know its type and its object. Kubernetes sends the type first,
-// other servers need not.
+// readEvent reads an event up to its type and object. Kubernetes sends the type first; other servers may not.
 func readEvent(dec *jsontext.Decoder) (Event, error) {
 	ev := Event{Object: Packed{encoding: JSON}}
 	if err := expect(dec, '{'); err != nil {
@@ -153,7 +152,7 @@ func readEvent(dec *jsontext.Decoder) (Event, error) {
 		case isType:
 			ev.Type = core.EventType(text(value))
 		case isObject && ev.Type == "":
-			ev.Object.data = bytes.Clone(value) // it has to outlive what is read next
+			ev.Object.data = bytes.Clone(value) // the next read overwrites it
 		case isObject:
 			ev.Object.data = value
 		}
@@ -183,7 +182,7 @@ func checkEvent(ev Event) error {
 		return fmt.Errorf("%s without an object", ev.Type)
 	}
 	if !ev.Object.isObject() {
-		return fmt.Errorf("%s with something else than an object", ev.Type)
+		return fmt.Errorf("the object of %s is not a JSON object", ev.Type)
 	}
 	return nil
 }
@@ -220,14 +219,14 @@ func parseEvent(frame []byte) (Event, error) {
 			ev.Type = core.EventType(value)
 		case eventObject:
 			ev.Object.data, ev.kind, err = parseRawExtension(value)
-		default: // nothing we know
+		default: // unknown
 		}
 		return err
 	})
 	return ev, err
 }
 
-// parseRawExtension returns the message in the envelope in a RawExtension, nil if it is missing, and its kind.
+// parseRawExtension returns the message in the envelope of a RawExtension, nil if it is missing, and its kind.
 func parseRawExtension(data []byte) (msg []byte, kind schema.GroupVersionKind, err error) {
 	err = eachField(data, func(num protowire.Number, value []byte) error {
 		if num != rawExtensionRaw {

@@ -235,7 +235,7 @@ func TestEventsOfOddJSON(t *testing.T) {
 		{"no type", `{"object":{}}`, nil, `unknown type ""`},
 		{"a type that is no string", `{"type":1,"object":{}}`, nil, `unknown type ""`},
 		{"no object", `{"type":"ADDED"}`, nil, "ADDED without an object"},
-		{"an object that is null", `{"type":"ADDED","object":null}`, nil, "something else than an object"},
+		{"an object that is null", `{"type":"ADDED","object":null}`, nil, "is not a JSON object"},
 		{"a status in place of a stream", `{"kind":"Status","status":"Failure","code":403}`, nil, `unknown type ""`},
 		{"an array", `[]`, nil, "want {, not ["},
 		{"a mistake after an event", `{"type":"ADDED","object":{}}x`, []change{{core.Added, ""}}, "invalid character"},

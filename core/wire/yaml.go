@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// maxYAMLDepth is how deeply YAML may nest, aliases followed.
+	// maxYAMLDepth bounds the nesting of YAML, with aliases followed.
 	maxYAMLDepth = 1000
-	// maxAliased is how many values a document may have by way of aliases, so that a small one can't become a huge one.
+	// maxAliased bounds the values that a document has through aliases, so that a small document can't expand to a huge one.
 	maxAliased = 1 << 20
 )
 
-// yamlError returns what the YAML decoder says, and the line to which it says it, 0 when that is not known. The decoder
-// quotes only the names of anchors, and what it takes for one may be a secret.
+// yamlError returns the error of the YAML decoder and its line, 0 if the line is unknown. The decoder quotes names of anchors,
+// which may be secret: an unquoted value that begins with * looks like one.
 func yamlError(err error) (int, error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 1 // which it leaves out
+	line := 1 // which the decoder does not print
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
 		if number, what, ok := strings.Cut(rest, ": "); ok {
 			if n, err := strconv.Atoi(number); err == nil {
@@ -41,21 +41,21 @@ func yamlError(err error) (int, error) {
 	case strings.HasPrefix(message, "control characters "), strings.Contains(message, "UTF-"), strings.HasPrefix(message, "exceeded "):
 		line = 0
 	case line > 1 && isAboutBlock(message):
-		line++ // of which these count from 0
+		line++ // these errors count lines from 0
 	case strings.HasPrefix(message, "found character that cannot start any token"):
 		message += ", such as a tab, @ or `: indent with spaces, and put text in quotes"
 	}
 	return line, errors.New("yaml: " + message)
 }
 
-// isAboutBlock recognises what is said of a whole mapping or sequence, with the line where it begins.
+// isAboutBlock recognizes an error about a whole mapping or sequence, which has the line of its start.
 func isAboutBlock(message string) bool {
 	return slices.ContainsFunc([]string{"key", "node", "'-'", "','"}, func(wanted string) bool {
 		return strings.HasPrefix(message, "did not find expected "+wanted)
 	})
 }
 
-// content returns the value of a document, nil when there is none.
+// content returns the value of a document, nil if the document is empty.
 func content(document *yaml.Node) *yaml.Node {
 	if len(document.Content) == 0 {
 		return nil
@@ -67,8 +67,8 @@ func content(document *yaml.Node) *yaml.Node {
 	return root
 }
 
-// yamlToJSON returns a value as JSON, with line breaks so that what follows stands in the same line as there if it can. An
-// error comes with the line where it is.
+// yamlToJSON returns a value as JSON, with line breaks such that values keep their lines where possible. If it returns an
+// error, it also returns the line of the error.
 func yamlToJSON(root *yaml.Node, limit int64) (text []byte, line int, err error) {
 	w := yamlWriter{limit: limit, line: root.Line}
 	err = w.value(root, maxYAMLDepth)
@@ -81,17 +81,17 @@ func yamlToJSON(root *yaml.Node, limit int64) (text []byte, line int, err error)
 type yamlWriter struct {
 	out     []byte
 	limit   int64
-	line    int // of the document, that out has reached
-	at      int // the line of the node that was read last
-	aliases int // around the node
-	aliased int // how many nodes were read by way of aliases
+	line    int // of the document, at the end of out
+	at      int // the line of the last node
+	aliases int // that enclose the node
+	aliased int // how many nodes were read through aliases
 }
 
 func (w *yamlWriter) tooLarge() error {
 	return &TooLargeError{What: "document", LimitBytes: w.limit}
 }
 
-// enter begins a node.
+// enter starts a node.
 func (w *yamlWriter) enter(n *yaml.Node, depth int) error {
 	w.at = n.Line
 	for ; w.line < n.Line; w.line++ {
@@ -131,7 +131,7 @@ func (w *yamlWriter) value(n *yaml.Node, depth int) error {
 	case yaml.ScalarNode:
 		return w.scalar(n)
 	default:
-		return errors.New("yaml: a document in a document")
+		return errors.New("yaml: a document within a document is not supported")
 	}
 }
 
@@ -181,7 +181,7 @@ func (w *yamlWriter) mapping(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// members returns the members of a mapping, its own first, then those that it merges by "<<" and does not have itself:
+// members returns the members of a mapping, followed by those that it merges by "<<" and does not have itself:
 // https://yaml.org/type/merge.html.
 func (w *yamlWriter) members(n *yaml.Node, depth int) (members []yamlMember, err error) {
 	lines := map[string]int{}
@@ -211,7 +211,7 @@ func (w *yamlWriter) members(n *yaml.Node, depth int) (members []yamlMember, err
 	return members, nil
 }
 
-// merge adds the members of a mapping, or of a sequence of them, that are not there yet.
+// merge adds the missing members from a mapping, or from a sequence of mappings.
 func (w *yamlWriter) merge(members []yamlMember, have map[string]int, n *yaml.Node, depth int) ([]yamlMember, error) {
 	w.at = n.Line
 	if depth <= 0 {
@@ -252,7 +252,7 @@ func isMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.Style == 0 && key.Value == "<<"
 }
 
-// yamlName returns the JSON name that a key is. A number or a boolean becomes the text that Kubernetes makes of it.
+// yamlName returns the JSON name of a key. It converts numbers and booleans to strings as Kubernetes does.
 func yamlName(key *yaml.Node) (string, error) {
 	if key.Kind == yaml.AliasNode {
 		key = key.Alias
@@ -295,7 +295,7 @@ func (w *yamlWriter) quote(s string) error {
 	}
 	out, err := jsontext.AppendQuote(w.out, s)
 	if err != nil {
-		return errors.New("yaml: a text that is not UTF-8")
+		return errors.New("yaml: a string is not valid UTF-8")
 	}
 	w.out = out
 	return nil
