@@ -107,9 +107,9 @@ func TestReadWhatTheServerWrites(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, in, wantErr string }{
-		{"what is no JSON", `{`, "is not JSON, or has a field twice"},
-		{"a field that is there twice", strings.Replace(asked, `"uid":"u1"`, `"uid":"u1","uid":"u2"`, 1), "is not JSON, or has a field twice"},
-		{"a field of an object that is there twice", strings.Replace(asked, `"image":"main:1"`, `"image":"main:1","image":"x"`, 1), "has a field twice"},
+		{"what is no JSON", `{`, "is not JSON, or has a duplicate field"},
+		{"a field that is there twice", strings.Replace(asked, `"uid":"u1"`, `"uid":"u1","uid":"u2"`, 1), "is not JSON, or has a duplicate field"},
+		{"a field of an object that is there twice", strings.Replace(asked, `"image":"main:1"`, `"image":"main:1","image":"x"`, 1), "has a duplicate field"},
 		{"another kind", `{"kind":"Pod","apiVersion":"v1"}`, `kind is "Pod", want AdmissionReview`},
 		{"an old version", strings.Replace(asked, "k8s.io/v1", "k8s.io/v1beta1", 1), "set admissionReviewVersions: [v1]"},
 		{"a review without a request", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, "request is missing"},
@@ -175,7 +175,7 @@ func TestEncodeRefuses(t *testing.T) {
 		resp    *admission.Response
 		wantErr string
 	}{
-		{"a patch of what is denied", &admission.Response{Patch: op}, "has a Patch, but does not allow"},
+		{"a patch of what is denied", &admission.Response{Patch: op}, "has a Patch, but is not allowed"},
 		{"a reason for what is allowed", &admission.Response{Allowed: true, Status: &metav1.Status{Status: "Failure"}}, "is allowed, but has a Status"},
 		{"an annotation with a prefix", &admission.Response{Allowed: true, AuditAnnotations: map[string]string{"a/b": ""}}, `AuditAnnotations: "a/b" must be`},
 		{"an annotation that ends with a point", &admission.Response{Allowed: true, AuditAnnotations: map[string]string{"a.": ""}}, `"a." must be`},

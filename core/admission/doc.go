@@ -1,10 +1,10 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission reads what an API server asks an admission webhook, and writes the answer.
+// Package admission decodes the requests of API servers to admission webhooks, and encodes the responses.
 //
-// Use it in the HTTP handler of a webhook. It has the types and the rules, but no server: bytes in, bytes out. A program
-// that has no webhook can often do with a ValidatingAdmissionPolicy, which needs no server at all.
+// Use it in the HTTP handler of a webhook. It has the types and the rules, and does no IO. Consider a ValidatingAdmissionPolicy
+// first, which needs no webhook.
 // See https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/.
 //
 //	func handle(w http.ResponseWriter, r *http.Request) {
@@ -33,8 +33,8 @@
 //
 // # Errors
 //
-// A review that is not one of admission.k8s.io/v1, or that has a field twice, is an error. Whatever an answer asks for that
-// the server would not honour is an error of [Response.Encode].
+// [Read] returns an error for a review that is not of admission.k8s.io/v1 or has a duplicate field. [Response.Encode] returns an
+// error for a response that the server would not honour.
 //
 // # Concurrency
 //

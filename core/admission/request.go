@@ -21,7 +21,7 @@ const (
 	kind       = "AdmissionReview"
 )
 
-// Operation is what is done to an object.
+// Operation is an operation on an object.
 type Operation string
 
 // The operations, see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules.
@@ -32,12 +32,12 @@ const (
 	Connect Operation = "CONNECT"
 )
 
-// Request is what a server asks: whether someone may do something to an object.
+// Request is an admission request: whether a user may perform an operation on an object.
 type Request struct {
 	UID types.UID
 
-	// Kind, Resource and Subresource are those that the webhook is registered for, and those of Object. The Requested
-	// ones are those of the original request, which may be another version.
+	// Kind, Resource and Subresource are those that the webhook is registered for, and those of Object. RequestedKind,
+	// RequestedResource and RequestedSubresource are those of the original request, which may have another version.
 	Kind                 metav1.GroupVersionKind
 	Resource             metav1.GroupVersionResource
 	Subresource          string
@@ -46,21 +46,21 @@ type Request struct {
 	RequestedSubresource string
 
 	Operation Operation
-	Ref       core.ObjectRef // the name is empty for a create whose name the server is to generate
+	Ref       core.ObjectRef // the name is empty for a create with a generateName
 	User      User
 	DryRun    bool // nothing will be stored, so the webhook must not have side effects
 
-	// Object is the object as it is to be, for create and update, and the options of a connect. It is empty for delete.
+	// Object is the new object for create and update, and the options of a connect. It is empty for delete.
 	Object wire.Packed
 
-	// OldObject is the object as it is, for update and delete, else empty.
+	// OldObject is the existing object for update and delete. It is empty otherwise.
 	OldObject wire.Packed
 
 	// Options are the options of the operation, such as a CreateOptions object.
 	Options wire.Packed
 }
 
-// User is who makes a request.
+// User is the user that sends a request.
 type User struct {
 	Name   string
 	UID    string
@@ -68,7 +68,7 @@ type User struct {
 	Extra  map[string][]string
 }
 
-// review is an AdmissionReview as it is on the wire.
+// review is the JSON of an AdmissionReview.
 type review struct {
 	metav1.TypeMeta `json:",inline"`
 	Request         *requestBody  `json:"request,omitempty"`
@@ -100,8 +100,7 @@ type userInfo struct {
 	Extra    map[string][]string `json:"extra"`
 }
 
-// Read reads a review that a server sends: the body of the HTTP request, which is bounded by the limits, nil for the
-// defaults.
+// Read reads the review of an HTTP request's body. The limits bound the body; nil means defaults.
 //
 // Errors: [*wire.TooLargeError].
 func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
@@ -109,9 +108,9 @@ func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admission review: %w", err)
 	}
-	// Of a field that is there twice, the server and this program might each take another one.
+	// The server and this program may take different ones of duplicate fields.
 	if !jsontext.Value(body).IsValid() {
-		return nil, errors.New("admission review: is not JSON, or has a field twice")
+		return nil, errors.New("admission review: is not JSON, or has a duplicate field")
 	}
 	var in review
 	if err := wire.UnmarshalJSON(body, &in); err != nil {
@@ -149,7 +148,7 @@ func (b *requestBody) request() *Request {
 	return r
 }
 
-// pack returns an object, the empty one for null.
+// pack returns the packed object, the empty one for null.
 func pack(v jsontext.Value) wire.Packed {
 	if len(v) == 0 || v.Kind() == 'n' {
 		return wire.Packed{}

@@ -18,22 +18,21 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Response is the answer to a request. Make one by [Allow], [Deny], [Errored] or [Patched], and add to it what else there
-// is to say.
+// Response is the response to a request. [Allow], [Deny], [Errored] and [Patched] return one. Set Warnings and
+// AuditAnnotations where needed.
 type Response struct {
 	Allowed bool
 
-	// Status is what the user is told when the request is not allowed.
+	// Status is the response to the user if the request is not allowed.
 	Status *metav1.Status
 
 	// Patch changes the object. Only a mutating webhook may do that, and only when it allows the request.
 	Patch []request.Op
 
-	// Warnings are shown to the user, whatever comes of the request. A server cuts each after 256 characters.
+	// Warnings are shown to the user, whether the request succeeds or not. A server cuts each after 256 characters.
 	Warnings []string
 
-	// AuditAnnotations are written to the audit log. A name is what would follow the slash in an annotation of an object;
-	// the server prefixes it with the webhook's name.
+	// AuditAnnotations are written to the audit log. Their names have no prefix; the server adds the webhook's name.
 	AuditAnnotations map[string]string
 }
 
@@ -47,16 +46,16 @@ type responseBody struct {
 	AuditAnnotations map[string]string `json:"auditAnnotations,omitempty"`
 }
 
-// Allow lets the request pass as it is.
+// Allow returns a response that allows the request unchanged.
 func Allow() *Response { return &Response{Allowed: true} }
 
-// Deny refuses the request because of what it asks. The reason is shown to the user: name the field and the remedy.
+// Deny returns a response that denies the request. The reason is shown to the user: name the field and the remedy.
 func Deny(reason string) *Response {
 	return refuse(metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: reason})
 }
 
-// Errored refuses the request because the webhook could not judge it. When err has a [*core.StatusError] in it, the user is
-// told its code and reason, else that there was an internal error; and always what err says.
+// Errored returns a response that denies the request because the webhook failed. The user gets the message of err, with the code
+// and reason of a wrapped [*core.StatusError], or an internal error otherwise.
 func Errored(err error) *Response {
 	status := metav1.Status{Code: 500, Reason: metav1.StatusReasonInternalError}
 	if se, ok := errors.AsType[*core.StatusError](err); ok && se.Status.Code >= 400 {
@@ -71,8 +70,9 @@ func refuse(status metav1.Status) *Response {
 	return &Response{Status: &status}
 }
 
-// Patched lets the request pass with its object changed to another, which was decoded from it. What K does not declare
-// stays as it is. It is [Allow] when nothing has changed, and [Errored] when the request has no object that is a K.
+// Patched returns a response that allows the request and changes its object to obj, which was decoded from it. Fields that K
+// does not declare stay unchanged. The response is that of [Allow] if nothing has changed, and that of [Errored] if the
+// request has no object of type K.
 func Patched[K any, P core.ObjectPtr[K]](req *Request, to *K) *Response {
 	if req.Object.Len() == 0 {
 		return Errored(fmt.Errorf("a %s has no object to change", req.Operation))
@@ -88,7 +88,7 @@ func Patched[K any, P core.ObjectPtr[K]](req *Request, to *K) *Response {
 	return &Response{Allowed: true, Patch: ops}
 }
 
-// changes returns the operations on raw that do what was done between from, which was decoded from it, and to.
+// changes returns the operations that make the changes between from, which was decoded from raw, and to in raw.
 func changes(raw []byte, from, to any) ([]request.Op, error) {
 	var values [3]any
 	for i, v := range []any{raw, from, to} {
@@ -105,10 +105,10 @@ func changes(raw []byte, from, to any) ([]request.Op, error) {
 // Encode returns the body of the HTTP response to a request. Its content type is application/json.
 func (r *Response) Encode(req *Request) ([]byte, error) {
 	if r.Allowed && r.Status != nil && r.Status.Status == metav1.StatusFailure {
-		return nil, errors.New("admission response: is allowed, but has a Status that says why it is not")
+		return nil, errors.New("admission response: is allowed, but has a Status; remove the Status, or deny the request")
 	}
 	if !r.Allowed && len(r.Patch) > 0 {
-		return nil, errors.New("admission response: has a Patch, but does not allow the request")
+		return nil, errors.New("admission response: has a Patch, but is not allowed; remove the Patch, or allow the request")
 	}
 	for name := range r.AuditAnnotations {
 		if !isAnnotation(name) {
@@ -133,7 +133,7 @@ func (r *Response) Encode(req *Request) ([]byte, error) {
 	return data, nil
 }
 
-// isAnnotation reports whether a server takes the name of an audit annotation.
+// isAnnotation reports whether a server accepts the name of an audit annotation.
 func isAnnotation(name string) bool {
 	const between = "-_."
 	alien := func(r rune) bool {

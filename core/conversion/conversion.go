@@ -22,23 +22,23 @@ const (
 	kind       = "ConversionReview"
 )
 
-// Request is what a server asks: some objects in another version.
+// Request is a conversion request: objects to convert to another version.
 type Request struct {
 	UID        types.UID
-	APIVersion string // the version that is wanted, such as example.com/v2
+	APIVersion string // of the results, such as example.com/v2
 	Objects    []wire.Packed
 }
 
-// Func converts an object to another version. What it returns needs no TypeMeta.
+// Func converts an object to another version. The result needs no TypeMeta.
 type Func func(obj wire.Packed, apiVersion string) (core.Object, error)
 
-// Response is the answer to a request.
+// Response is the response to a request.
 type Response struct {
-	Objects []core.Object // in the order of the request's
-	Err     error         // why there are none; the user is told what it says
+	Objects []core.Object // in the order of the request
+	Err     error         // the reason for a failure; its message is shown to the user
 }
 
-// review is a ConversionReview as it is on the wire.
+// review is the JSON of a ConversionReview.
 type review struct {
 	metav1.TypeMeta `json:",inline"`
 	Request         *requestBody  `json:"request,omitempty"`
@@ -57,8 +57,8 @@ type responseBody struct {
 	Result           metav1.Status `json:"result"`
 }
 
-// Read reads a review that a server sends: the body of the HTTP request, which is bounded by the limits, nil for the
-// defaults. A server may send all the objects of a list at once.
+// Read reads the review of an HTTP request's body. The limits bound the body; nil means defaults. A server may send all objects
+// of a list in one review.
 //
 // Errors: [*wire.TooLargeError].
 func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
@@ -66,9 +66,9 @@ func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("conversion review: %w", err)
 	}
-	// Of a field that is there twice, the server and this program might each take another one.
+	// The server and this program may take different ones of duplicate fields.
 	if !jsontext.Value(body).IsValid() {
-		return nil, errors.New("conversion review: is not JSON, or has a field twice")
+		return nil, errors.New("conversion review: is not JSON, or has a duplicate field")
 	}
 	var in review
 	if err := wire.UnmarshalJSON(body, &in); err != nil {
@@ -97,8 +97,8 @@ func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
 	return req, nil
 }
 
-// Convert converts the objects of a request, one after the other. It sets the TypeMeta of each. A server takes only
-// objects that are still themselves: their kind, name, namespace and UID may not change.
+// Convert converts the objects of a request, one after the other, and sets their TypeMeta. The conversion must not change the
+// kind, name, namespace or UID of an object, which a server would refuse.
 func Convert(req *Request, convert Func) *Response {
 	resp := &Response{Objects: make([]core.Object, 0, len(req.Objects))}
 	for i, packed := range req.Objects {
@@ -122,15 +122,15 @@ func convertOne(packed wire.Packed, to string, convert Func) (core.Object, error
 	case err != nil:
 		return nil, fmt.Errorf("%s %s to %s: %w", old.Kind, ref, to, err)
 	case obj == nil:
-		return nil, fmt.Errorf("%s %s to %s: nothing has come of it", old.Kind, ref, to)
+		return nil, fmt.Errorf("%s %s to %s: the function has returned nothing", old.Kind, ref, to)
 	case core.RefOf(obj) != ref:
-		return nil, fmt.Errorf("%s %s to %s: it has become %s; keep metadata.name and metadata.namespace", old.Kind, ref, to, core.RefOf(obj))
+		return nil, fmt.Errorf("%s %s to %s: the result is %s; keep metadata.name and metadata.namespace", old.Kind, ref, to, core.RefOf(obj))
 	case obj.GetUID() != old.UID:
 		return nil, fmt.Errorf("%s %s to %s: metadata.uid has changed; copy all metadata", old.Kind, ref, to)
 	}
 	want := schema.FromAPIVersionAndKind(to, old.Kind)
 	if got := obj.GetObjectKind().GroupVersionKind(); !got.Empty() && got != want {
-		return nil, fmt.Errorf("%s %s to %s: it has become a %s of %s", old.Kind, ref, to, got.Kind, got.GroupVersion())
+		return nil, fmt.Errorf("%s %s to %s: the result is a %s of %s", old.Kind, ref, to, got.Kind, got.GroupVersion())
 	}
 	obj.GetObjectKind().SetGroupVersionKind(want)
 	return obj, nil

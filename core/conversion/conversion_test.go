@@ -70,10 +70,10 @@ func TestConvertFails(t *testing.T) {
 		want   string
 	}{
 		{"when the function does", nil, errors.New("size is odd"), "convert object 0: Widget prod/a to example.com/v2: size is odd"},
-		{"when there is no object", nil, nil, "nothing has come of it"},
-		{"when the name changes", func(w *widget) { w.Name = "c" }, nil, "it has become prod/c; keep metadata.name and metadata.namespace"},
+		{"when there is no object", nil, nil, "the function has returned nothing"},
+		{"when the name changes", func(w *widget) { w.Name = "c" }, nil, "the result is prod/c; keep metadata.name and metadata.namespace"},
 		{"when the UID changes", func(w *widget) { w.UID = "" }, nil, "metadata.uid has changed; copy all metadata"},
-		{"when the version is another", func(w *widget) { w.APIVersion, w.Kind = "example.com/v3", "Widget" }, nil, "it has become a Widget of example.com/v3"},
+		{"when the version is another", func(w *widget) { w.APIVersion, w.Kind = "example.com/v3", "Widget" }, nil, "the result is a Widget of example.com/v3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			req := read(t, asked)
@@ -104,8 +104,8 @@ func TestEncodeRefusesAnotherNumberOfObjects(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, in, wantErr string }{
-		{"what is no JSON", `{`, "is not JSON, or has a field twice"},
-		{"a field that is there twice", strings.Replace(asked, `"size":1`, `"size":1,"size":2`, 1), "has a field twice"},
+		{"what is no JSON", `{`, "is not JSON, or has a duplicate field"},
+		{"a field that is there twice", strings.Replace(asked, `"size":1`, `"size":1,"size":2`, 1), "has a duplicate field"},
 		{"another kind", `{"kind":"Pod","apiVersion":"v1"}`, `kind is "Pod", want ConversionReview`},
 		{"an old version", strings.Replace(asked, "k8s.io/v1", "k8s.io/v1beta1", 1), "set conversionReviewVersions: [v1]"},
 		{"a review without a request", `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}`, "request is missing"},

@@ -21,9 +21,9 @@ type Spoke[H any] struct {
 	version func() (*version, error)
 }
 
-// Between returns the spoke whose type is S: up converts to the hub, and down back. They convert everything but
-// metadata, which is carried over; where they set labels or annotations, those take the place of the old ones. They must
-// not change what they are given, and may share memory with it.
+// Between returns the spoke of type S: up converts to the hub, and down converts back. They convert everything except metadata,
+// which the converter copies; if they set labels or annotations, these replace the old ones. They must not change their
+// arguments. Their results may share memory with them.
 func Between[S, H any, PS core.ObjectPtr[S], PH core.ObjectPtr[H]](up func(*S) (*H, error), down func(*H) (*S, error)) Spoke[H] {
 	return Spoke[H]{version: func() (*version, error) {
 		v, err := newVersion[S, PS]()
@@ -53,11 +53,11 @@ func Between[S, H any, PS core.ObjectPtr[S], PH core.ObjectPtr[H]](up func(*S) (
 
 // ConverterOptions are the options of [NewConverter]. The zero value of a field is its default.
 type ConverterOptions struct {
-	// KeepLost lets fields that only one version has survive in the others, see the comment of the package.
+	// KeepLost keeps fields that only one version has when an object is converted, see the package comment.
 	KeepLost bool
 
-	// MaxLostBytes is how much of an object is kept at most. Default: 256 KiB, which is as much as a server allows
-	// annotations to be.
+	// MaxLostBytes bounds the fields that are kept of an object. Default: 256 KiB, which is the bound of a server for all
+	// annotations.
 	MaxLostBytes int
 }
 
@@ -82,8 +82,8 @@ func newVersion[K any, P core.ObjectPtr[K]]() (*version, error) {
 	return &version{resource: res, empty: func() core.Object { return P(new(K)) }}, nil
 }
 
-// Converter converts the objects of one kind between its versions. Each has functions to and from one of them, the hub,
-// through which all others are reached. It is safe for concurrent use when its functions are.
+// Converter converts objects of one kind between its versions. Each version has functions to and from one of them, the hub. It
+// is safe for concurrent use if its functions are.
 type Converter struct {
 	opts     ConverterOptions
 	hub      *version
@@ -102,7 +102,7 @@ func NewConverter[H any, P core.ObjectPtr[H]](spokes []Spoke[H], o *ConverterOpt
 	c := &Converter{opts: *o, hub: hub, versions: map[string]*version{hub.resource.APIVersion(): hub}}
 	switch {
 	case hub.resource.Group == "":
-		return nil, fmt.Errorf("converter: %s has no group, so it is no custom resource", hub.resource.Kind)
+		return nil, fmt.Errorf("converter: %s has no group, so it is not a custom resource", hub.resource.Kind)
 	case o.MaxLostBytes < 0:
 		return nil, fmt.Errorf("converter: ConverterOptions.MaxLostBytes is %d; it must not be negative", o.MaxLostBytes)
 	case o.MaxLostBytes > 0 && !o.KeepLost:
@@ -137,7 +137,7 @@ func (c *Converter) add(v *version) error {
 	return nil
 }
 
-// Versions returns the names of the versions, such as v1beta1, in the order of [core.CompareVersions], greatest first.
+// Versions returns the names of the versions, such as v1beta1, ordered by [core.CompareVersions], greatest first.
 func (c *Converter) Versions() []string {
 	var names []string
 	for _, v := range c.versions {
@@ -147,7 +147,7 @@ func (c *Converter) Versions() []string {
 	return names
 }
 
-// Resource returns what the hub is called on the wire.
+// Resource returns the resource of the hub.
 func (c *Converter) Resource() core.Resource { return c.hub.resource }
 
 // Empty returns an empty object of a version, such as v1beta1, with its TypeMeta.
@@ -170,8 +170,8 @@ func (c *Converter) version(apiVersion string) (*version, error) {
 	return nil, fmt.Errorf("nothing converts %s of %s; there are the versions %s", c.hub.resource.Kind, apiVersion, strings.Join(c.Versions(), ", "))
 }
 
-// Covers reports the first version of a CustomResourceDefinition that the converter does not know. Call it when the program
-// starts: what a server can't have converted, nobody can read.
+// Covers returns an error for the first version of a CustomResourceDefinition that the converter does not have. Call it when the
+// program starts: clients can't read an object that the server can't convert.
 func (c *Converter) Covers(crd *unstructured.Unstructured) error {
 	group, _, err := unstructured.NestedString(crd.Object, "spec", "group")
 	if err != nil {
@@ -215,7 +215,7 @@ func (c *Converter) Convert(obj wire.Packed, apiVersion string) (core.Object, er
 	switch {
 	case head.Kind != c.hub.resource.Kind:
 		return nil, fmt.Errorf("it is a %s, not a %s", head.Kind, c.hub.resource.Kind)
-	case from == to: // with all that the type may not know
+	case from == to: // including fields that the type does not declare
 		same := &unstructured.Unstructured{}
 		return same, obj.Decode(same)
 	}
@@ -234,7 +234,7 @@ func (c *Converter) Convert(obj wire.Packed, apiVersion string) (core.Object, er
 	return out, nil
 }
 
-// through converts an object by way of the hub.
+// through converts an object through the hub.
 func (c *Converter) through(in core.Object, from, to *version) (core.Object, error) {
 	out := in
 	for _, step := range []func(core.Object) (core.Object, error){from.toHub, to.fromHub} {
@@ -254,7 +254,7 @@ func (c *Converter) through(in core.Object, from, to *version) (core.Object, err
 	return out, nil
 }
 
-// carry copies metadata from an object to what has become of it, except for labels and annotations that this has already.
+// carry copies metadata from an object to the converted one, except for labels and annotations that the latter has already.
 func carry(from, to core.Object) {
 	source, target := metaOf(from), metaOf(to)
 	labels, annotations := target.Labels, target.Annotations
@@ -267,7 +267,7 @@ func carry(from, to core.Object) {
 	}
 }
 
-// metaOf returns the metadata of an object, which its type embeds, as newVersion has seen.
+// metaOf returns the metadata of an object. newVersion has checked that its type embeds it.
 func metaOf(obj core.Object) *metav1.ObjectMeta {
 	return obj.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 }

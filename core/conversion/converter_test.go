@@ -351,7 +351,7 @@ func TestMoreThanMayBeKeptIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "what v1 can't say takes 112 bytes to keep, and ConverterOptions.MaxLostBytes allows 64"
+	const want = "the fields that v1 lacks take 112 bytes, and ConverterOptions.MaxLostBytes allows 64"
 	if _, err := c.Convert(packed, "example.com/v1"); err == nil || err.Error() != want {
 		t.Errorf("Convert = %v, want %s", err, want)
 	}

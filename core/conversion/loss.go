@@ -12,18 +12,18 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// loss is what of an object can't be said in another version. Both are parts of the object in its own version, with
-// nothing but what differs: as it would come back from the other version, and as it is.
+// loss is the part of an object that another version can't represent. Both fields have only the differences, in the object's own
+// version: as the other version would return them, and as they are.
 type loss struct {
 	Was map[string]any `json:"was,omitempty"`
 	Is  map[string]any `json:"is,omitempty"`
 }
 
-// lossAnnotation is where what a version can't say in the others is kept.
+// lossAnnotation is the annotation with the fields of a version that the others lack.
 func lossAnnotation(v *version) string { return v.resource.Group + "/conversion-" + v.resource.Version }
 
-// keep gives back to out, which has been converted, what its version has lost before, and has it keep what the version that
-// it comes from loses now.
+// keep restores the fields in out, which has been converted, that its version lost before, and stores those that the version
+// of in loses now.
 func (c *Converter) keep(packed wire.Packed, out core.Object, from, to *version) (core.Object, error) {
 	meta := metaOf(out)
 	annotations := maps.Clone(meta.Annotations)
@@ -35,9 +35,9 @@ func (c *Converter) keep(packed wire.Packed, out core.Object, from, to *version)
 		out = restored
 	}
 	delete(annotations, lossAnnotation(to))
-	delete(annotations, lossAnnotation(from)) // a copy from elsewhere: what it says is in the object itself
+	delete(annotations, lossAnnotation(from)) // a copy from elsewhere: the object itself has these fields
 
-	in := from.empty() // once more: the functions may have shared what they were given
+	in := from.empty() // a new one: the functions may have shared memory with theirs
 	if err := packed.Decode(in); err != nil {
 		return nil, err
 	}
@@ -58,11 +58,11 @@ func (c *Converter) keep(packed wire.Packed, out core.Object, from, to *version)
 	return out, nil
 }
 
-// lost returns what does not come back of an object from what it has been converted to, empty for nothing.
+// lost returns the fields of an object that are missing after it is converted back. It is empty if there are none.
 func (c *Converter) lost(in, out core.Object, from, to *version) (string, error) {
 	back, err := c.through(out, to, from)
 	if err != nil {
-		return "", fmt.Errorf("look for what is lost: back from %s: %w", to.resource.Version, err)
+		return "", fmt.Errorf("find lost fields: back from %s: %w", to.resource.Version, err)
 	}
 	was, err := content(back)
 	if err != nil {
@@ -81,13 +81,13 @@ func (c *Converter) lost(in, out core.Object, from, to *version) (string, error)
 		return "", err
 	}
 	if len(text) > c.opts.MaxLostBytes {
-		return "", fmt.Errorf("what %s can't say takes %d bytes to keep, and ConverterOptions.MaxLostBytes allows %d",
+		return "", fmt.Errorf("the fields that %s lacks take %d bytes, and ConverterOptions.MaxLostBytes allows %d",
 			to.resource.Version, len(text), c.opts.MaxLostBytes)
 	}
 	return string(text), nil
 }
 
-// content returns what an object is besides its type and metadata.
+// content returns the fields of an object except for its type and metadata.
 func content(obj core.Object) (map[string]any, error) {
 	value, err := tree.Of(obj)
 	if err != nil {
@@ -103,7 +103,7 @@ func content(obj core.Object) (map[string]any, error) {
 	return object, nil
 }
 
-// differences returns the parts of two objects that are not the same, nil for none. Lists are taken as a whole.
+// differences returns the parts of two objects that differ, nil if there are none. It compares lists as a whole.
 func differences(was, is map[string]any) (onlyWas, onlyIs map[string]any) {
 	put := func(m *map[string]any, name string, v any) {
 		if *m == nil {
@@ -144,8 +144,8 @@ func orEmpty(m map[string]any) map[string]any {
 	return m
 }
 
-// restore gives an object back what was lost of it, as an annotation tells. One that tells nothing is ignored: anybody who
-// may write the object may write it, and an object must not become unreadable by that.
+// restore restores the fields of an object that an annotation stores. It ignores an invalid annotation: any user that may write
+// the object may write it, and must not make the object unreadable.
 func restore(obj core.Object, annotation string, v *version) (core.Object, error) {
 	var l loss
 	if err := wire.UnmarshalJSON([]byte(annotation), &l); err != nil {
@@ -167,7 +167,7 @@ func restore(obj core.Object, annotation string, v *version) (core.Object, error
 	return restored, nil
 }
 
-// restoreObject turns was into is wherever now still says what was says. What has been changed meanwhile stays changed.
+// restoreObject changes now from was to is where it still equals was. Values that were changed in the meantime stay.
 func restoreObject(now, was, is map[string]any) map[string]any {
 	out := maps.Clone(orEmpty(now))
 	restoreField := func(name string) {
@@ -216,8 +216,8 @@ func restoreValue(now, was, is optional) (value any, there bool) {
 	return now.value, now.there
 }
 
-// restoreList does it for the items that are still there, which are told apart by their names or what is in them. Items that
-// the other version could not say at all nobody has removed there.
+// restoreList does the same for the remaining items of a list, which are matched by name or content. It restores items that the
+// other version could not represent at all.
 func restoreList(now, was, is []any) []any {
 	origin := map[int]int{} // from indexes in was to those in is
 	var unsaid []any
@@ -232,7 +232,7 @@ func restoreList(now, was, is []any) []any {
 	out := make([]any, 0, len(now))
 	for _, step := range tree.Align(now, was) {
 		if step.From < 0 {
-			continue // removed meanwhile
+			continue // removed in the meantime
 		}
 		item := now[step.From]
 		if to, ok := origin[step.To]; step.Kin && step.To >= 0 && ok {

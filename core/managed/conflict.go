@@ -18,11 +18,11 @@ import (
 // Conflict is a field that an apply sets and that another manager owns with another value.
 type Conflict struct {
 	Field       string // such as .spec.containers[name="web"].image
-	Manager     string // empty when the server's message does not tell
+	Manager     string // empty if the server's message does not name it
 	Subresource string // through which the manager wrote it; empty for the object itself
 
-	// APIVersion is that of the write when it was an update, and Time its time if the server tells (Kubernetes 1.36 does
-	// not). They are zero when it was an apply.
+	// APIVersion and Time are those of the write if it was an update, and zero if it was an apply. Time is also zero if the
+	// server does not send it; Kubernetes 1.36 does not.
 	APIVersion string
 	Time       time.Time
 }
@@ -49,8 +49,8 @@ func (c Conflict) String() string {
 	return text
 }
 
-// Conflicts returns the fields that were in the way of an apply, with their owners. There are none when err is not the
-// answer to an apply that was in conflict, as when it is a conflict of resource versions.
+// Conflicts returns the fields that made an apply conflict, with their owners. It returns none if err is another error, such as a
+// conflict of resource versions.
 func Conflicts(err error) []Conflict {
 	se, ok := errors.AsType[*core.StatusError](err)
 	if !ok || !errors.Is(se, core.ErrConflict) || se.Status.Details == nil {

@@ -1,10 +1,10 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managed tells who owns which field of an object, from its metadata.managedFields.
+// Package managed reads the owners of an object's fields from metadata.managedFields.
 //
-// Use it beside server-side apply: to change what one has applied before ([Extract]), to say who is in the way
-// ([Conflicts], [Owners]), and to take over fields that were written by updates ([Migrate]).
+// Use it with server-side apply: to change fields that were applied before ([Extract]), to find the managers that conflict
+// with an apply ([Conflicts], [Owners]), and to take over fields that were written by updates ([Migrate]).
 // See https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
 //
 //	mine, err := managed.Extract(deployment, "web-controller", nil) // what I applied, and nothing else
@@ -16,14 +16,13 @@
 //
 // # Objects
 //
-// Objects must be as the server returned them. What a cache keeps has no managed fields any more, and an apply built
-// from that would give everything up; so it is an error.
+// Objects must be as the server returned them. An object from a cache has no managed fields. An apply built from it would give
+// up all fields, so [Extract] returns an error.
 //
-// # Structs that can't say it
+// # Structs
 //
-// What is extracted says exactly what the manager owns. A struct that does not declare one of its fields, or that always
-// encodes a field which is not among them, can't say that, and [Extract] is an error that names the field.
-// Unstructured objects always can.
+// The result of [Extract] has exactly the fields that the manager owns. Extract returns an error that names the field if a struct
+// does not declare one of them, or always encodes a field that is not one of them. Unstructured objects have no such limit.
 //
 // # Concurrency
 //

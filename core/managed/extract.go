@@ -18,16 +18,16 @@ import (
 
 // ExtractOptions are the options of [Extract].
 type ExtractOptions struct {
-	// Subresource is where the manager applied the fields, such as "status". Default: the object itself.
+	// Subresource is the subresource that the manager applied, such as "status". Default: the object itself.
 	Subresource string
 }
 
-// Extract returns what a manager owns of an object by server-side apply, with the object's apiVersion, kind, namespace and
-// name: what to change and apply again. Of a manager that has applied nothing, it is only those. The object must be as the
-// server returned it. The key of a list's item is in it as a whole, so that a part of it which the server has filled in is
-// owned once it is applied.
+// Extract returns the fields of an object that a manager owns by server-side apply, with the object's apiVersion, kind,
+// namespace and name. Change the result and apply it again. If the manager has applied nothing, the result has only these. The
+// object must be as the server returned it. Items of lists have all fields of their keys, so the manager also owns key
+// fields with defaults of the server after the next apply.
 //
-// It is an error when the object, or K, can't say what the manager owns: applying the rest would give that up.
+// Extract returns an error if the object or K lacks a field that the manager owns: applying the rest would give it up.
 func Extract[K any, P core.ObjectPtr[K]](obj *K, manager string, o *ExtractOptions) (*K, error) {
 	subresource := ""
 	if o != nil {
@@ -55,7 +55,7 @@ func extract(obj, result core.Object, manager, subresource string) error {
 		p := picker{}
 		picked, _ = p.pick(value, mine, all, nil).(map[string]any)
 		if len(p.absent) > 0 {
-			return fmt.Errorf("it owns %s, which the object does not say%s", list(p.absent), remedy(obj))
+			return fmt.Errorf("it owns %s, which the object does not have%s", list(p.absent), remedy(obj))
 		}
 	}
 	identify(picked, obj)
@@ -90,7 +90,7 @@ func ownedBy(obj core.Object, manager, subresource string) (mine, all *fieldpath
 	return mine, all, nil
 }
 
-// identify sets what every applied object says.
+// identify sets the fields that each applied object needs.
 func identify(picked map[string]any, obj core.Object) {
 	picked["apiVersion"], picked["kind"] = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	metadata, _ := picked["metadata"].(map[string]any)
@@ -112,7 +112,7 @@ func decode(picked map[string]any, result core.Object) error {
 	return wire.NewPacked(wire.JSON, data).Decode(result)
 }
 
-// checkSaid compares what an apply of the result would send with what it should.
+// checkSaid compares the body of an apply of the result with the fields that it should have.
 func checkSaid(want map[string]any, result core.Object, all *fieldpath.Set) error {
 	gvk := result.GetObjectKind().GroupVersionKind()
 	body, err := wire.MarshalApply(result, core.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}, true)
@@ -124,19 +124,19 @@ func checkSaid(want map[string]any, result core.Object, all *fieldpath.Set) erro
 		return err
 	}
 	if lost := beyond(want, got, isNothing); len(lost) > 0 {
-		return fmt.Errorf("it owns %s, which %T can't say%s", list(lost), result, remedy(result))
+		return fmt.Errorf("it owns %s, which %T can't represent%s", list(lost), result, remedy(result))
 	}
 	added := beyond(got, want, func(value any, at fieldpath.Path) bool {
-		// An empty object that others fill claims none of it.
+		// An empty object does not claim the fields that others set in it.
 		return isNothing(value, at) && !beneath(all, at...).Empty()
 	})
 	if len(added) > 0 {
-		return fmt.Errorf("it does not own %s, which %T always says%s", list(added), result, remedy(result))
+		return fmt.Errorf("it does not own %s, which %T always encodes%s", list(added), result, remedy(result))
 	}
 	return nil
 }
 
-// beyond returns what a value has and another has not, but for what may be ignored.
+// beyond returns the paths that a value has and another has not, except for those to ignore.
 func beyond(value, other any, ignore func(value any, at fieldpath.Path) bool) []string {
 	var found []string
 	var walk func(value, other any, at fieldpath.Path)
@@ -192,7 +192,7 @@ func list(fields []string) string {
 	return strings.Join(fields, ", ")
 }
 
-// remedy says what to do about an object that can't say all.
+// remedy returns what to do if a struct can't represent the fields.
 func remedy(obj core.Object) string {
 	if _, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok {
 		return ""

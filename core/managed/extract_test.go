@@ -163,7 +163,7 @@ func TestExtractRefuses(t *testing.T) {
 				_, err := managed.Extract(read[unstructured.Unstructured](t, deployment()), "strange", nil)
 				return err
 			},
-			`it owns .spec.flavour, .spec.paused, .spec.template.spec.containers[name="gone"], which the object does not say`,
+			`it owns .spec.flavour, .spec.paused, .spec.template.spec.containers[name="gone"], which the object does not have`,
 		},
 		{
 			"a struct that does not declare the fields",
@@ -171,7 +171,7 @@ func TestExtractRefuses(t *testing.T) {
 				_, err := managed.Extract(read[lean](t, deployment()), "limiter", nil)
 				return err
 			},
-			`it owns .spec.template.spec.containers[name="main"].resources.limits.cpu, which the object does not say; read it as unstructured`,
+			`it owns .spec.template.spec.containers[name="main"].resources.limits.cpu, which the object does not have; read it as unstructured`,
 		},
 		{
 			"a struct that says more",
@@ -179,7 +179,7 @@ func TestExtractRefuses(t *testing.T) {
 				_, err := managed.Extract(read[lean](t, deployment()), "scaler", nil)
 				return err
 			},
-			`it does not own .spec.paused, which *managed_test.lean always says; read it as unstructured`,
+			`it does not own .spec.paused, which *managed_test.lean always encodes; read it as unstructured`,
 		},
 		{
 			"managed fields that are none",

@@ -16,16 +16,16 @@ import (
 
 // MigrateOptions are the options of [Migrate].
 type MigrateOptions struct {
-	// Subresource is where the fields were written, such as "status". Default: the object itself.
+	// Subresource is the subresource through which the fields were written, such as "status". Default: the object itself.
 	Subresource string
 }
 
-// Migrate returns the JSON patch that makes what some managers own by updates what one manager owns by server-side apply.
-// Send it before the first apply of an object that was created or updated before: without it, a field that the apply
-// leaves out stays, since the one who wrote it still owns it. From may contain to. There are no operations when there is
-// nothing to migrate, as when it was done before.
+// Migrate returns the JSON patch that makes the manager to own, by server-side apply, the fields that the managers from own by
+// updates. Send it before the first apply to an object that was created or updated. Otherwise a field that the apply leaves
+// out is not removed, since the manager that wrote it still owns it. From may contain to. Migrate returns no operations if
+// there is nothing to migrate.
 //
-// The patch carries the object's resource version, so it fails with core.ErrConflict when the object has changed; get it
+// The patch has the object's resource version, so it fails with core.ErrConflict if the object has changed. Get the object
 // again then.
 func Migrate(obj metav1.Object, from []string, to string, o *MigrateOptions) ([]request.Op, error) {
 	subresource := ""
@@ -36,7 +36,7 @@ func Migrate(obj metav1.Object, from []string, to string, o *MigrateOptions) ([]
 	var err error
 	switch {
 	case len(from) == 0:
-		err = errors.New("from is empty; name the managers that have written by updates, as metadata.managedFields names them")
+		err = errors.New("from is empty; name the managers whose updates wrote the fields, as in metadata.managedFields")
 	case to == "":
 		err = errors.New("to is empty; name the field manager that applies")
 	case len(entries) == 0:
@@ -53,13 +53,13 @@ func Migrate(obj metav1.Object, from []string, to string, o *MigrateOptions) ([]
 		return nil, nil
 	}
 	return []request.Op{
-		// A test would be refused as invalid; a version that is not the object's is a conflict.
+		// The server refuses a failed test as invalid, but another resource version as a conflict.
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()},
 		{Op: "replace", Path: "/metadata/managedFields", Value: entries},
 	}, nil
 }
 
-// migrate returns the entries with those of the managers merged into one, or nil when there is nothing to migrate.
+// migrate returns the entries, with those of the managers merged into one. It returns nil if there is nothing to migrate.
 func migrate(entries []metav1.ManagedFieldsEntry, from []string, to, subresource string) ([]metav1.ManagedFieldsEntry, error) {
 	isOld := func(e metav1.ManagedFieldsEntry) bool {
 		return isOf(e, metav1.ManagedFieldsOperationUpdate, subresource, from...)

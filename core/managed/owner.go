@@ -13,12 +13,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// errNoEntries says why there is nothing to tell.
+// errNoEntries is the error for an object without managed fields.
 var errNoEntries = errors.New("the object has no metadata.managedFields, as from a cache; get it from the server")
 
-// Owners returns the entries of metadata.managedFields that own a field, which is given as the server prints it, such as
-// .spec.containers[name="web"].image, with the values in brackets in JSON. Whoever owns only fields beneath it is not
-// among them.
+// Owners returns the entries of metadata.managedFields that own a field. The field is spelled as the server prints it, such as
+// .spec.containers[name="web"].image, with JSON values in brackets. Entries that own only fields beneath it are not included.
 func Owners(obj metav1.Object, field string) ([]metav1.ManagedFieldsEntry, error) {
 	if !strings.HasPrefix(field, ".") {
 		return nil, fmt.Errorf("owners of %q: a field starts with a dot, such as .spec.replicas", field)
@@ -42,7 +41,7 @@ func Owners(obj metav1.Object, field string) ([]metav1.ManagedFieldsEntry, error
 	return owners, nil
 }
 
-// isOf reports whether an entry is what a manager has done by an operation through a subresource.
+// isOf reports whether an entry has the operation, the subresource and one of the managers.
 func isOf(entry metav1.ManagedFieldsEntry, op metav1.ManagedFieldsOperationType, subresource string, managers ...string) bool {
 	return entry.Operation == op && entry.Subresource == subresource && slices.Contains(managers, entry.Manager)
 }

@@ -17,12 +17,12 @@
 //
 // # Which one
 //
-// A JSON merge patch ([DiffMerge], RFC 7396) names fields, so it also fits an object that has changed meanwhile; it
-// replaces lists whole. A JSON patch ([DiffJSON], RFC 6902) names places, so that it says less of lists, but is
-// only right for the object it was made of. With [Options.Lock] either is refused when the object is another version.
-// To own what one sets, use server-side apply instead of a patch.
+// A JSON merge patch ([DiffMerge], RFC 7396) identifies fields by name, so it also applies to an object that has changed in the
+// meantime; it replaces lists as a whole. A JSON patch ([DiffJSON], RFC 6902) identifies items of lists by index, so it is
+// smaller for lists, but correct only for the object it was made for. With [Options.Lock], the server refuses either patch if
+// the object has another resource version. To own the fields, use server-side apply instead.
 //
 // # Concurrency
 //
-// Functions may be called from many goroutines at once. What they return shares nothing with what they were given.
+// Functions may be called from many goroutines at once. Their results share no memory with their arguments.
 package patch

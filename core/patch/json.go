@@ -16,8 +16,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// DiffJSON returns the JSON patch, RFC 6902, that makes to of from: the operations for request.JSONPatch. There are none
-// when they are equal. In lists, elements that moved away are found by their names, or when they are equal.
+// DiffJSON returns the JSON patch, RFC 6902, that turns from into to: the operations for request.JSONPatch. It returns none if
+// they are equal. It recognizes moved items of lists by their names, or if they are equal.
 func DiffJSON(from, to any, o *Options) ([]request.Op, error) {
 	a, err := tree.Of(from)
 	if err != nil {
@@ -33,7 +33,7 @@ func DiffJSON(from, to any, o *Options) ([]request.Op, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A test would be refused as invalid; a version that is not the object's is a conflict.
+		// The server refuses a failed test as invalid, but another resource version as a conflict.
 		ops.add("replace", "/metadata/resourceVersion", version)
 	}
 	ops.diff("", a, b)
@@ -84,7 +84,7 @@ func (l *opList) diffObjects(path string, from, to map[string]any) {
 	}
 }
 
-// diffLists goes from left to right, so an index counts what the operations before have made.
+// diffLists goes from left to right, so an index refers to the list after the preceding operations.
 func (l *opList) diffLists(path string, from, to []any) {
 	i := 0
 	for _, step := range tree.Align(from, to) {
@@ -104,7 +104,7 @@ func (l *opList) diffLists(path string, from, to []any) {
 	}
 }
 
-// escape writes a name as a part of a JSON pointer, RFC 6901.
+// escape returns a name as a token of a JSON pointer, RFC 6901.
 func escape(name string) string {
 	if !strings.ContainsAny(name, "~/") {
 		return name

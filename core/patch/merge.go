@@ -12,14 +12,14 @@ import (
 
 // Options are the options of a diff.
 type Options struct {
-	// Lock makes the server refuse the patch with core.ErrConflict when the object is not the version any more that the
-	// diff started from; but with core.ErrInvalid when it is a JSON patch and its operations have lost their places.
-	// An empty diff stays empty. Default: the patch is made to whatever is there.
+	// Lock makes the server refuse the patch with core.ErrConflict if the object no longer has the resource version of the
+	// diff's from. For a JSON patch, the error is core.ErrInvalid if a path of an operation does not exist any more. An
+	// empty diff stays empty. Default: the patch applies to any version.
 	Lock bool
 }
 
-// DiffMerge returns the JSON merge patch, RFC 7396, that makes to of from: the body for request.MergePatch. It is empty
-// when they are equal. A null counts as absent, since a merge patch can't write one.
+// DiffMerge returns the JSON merge patch, RFC 7396, that turns from into to: the body for request.MergePatch. It is empty if
+// they are equal. A null counts as absent, since a merge patch can't set a null.
 func DiffMerge(from, to any, o *Options) (map[string]any, error) {
 	a, err := object("from", from)
 	if err != nil {
@@ -60,7 +60,7 @@ func diffObjects(from, to map[string]any) map[string]any {
 		switch {
 		case value == nil:
 		case isObject:
-			// Of what was no object nothing stays, so there is nothing to remove.
+			// A value that was not an object is replaced as a whole.
 			if inner := diffObjects(oldObject, object); len(inner) > 0 || !wasObject {
 				diff[name] = inner
 			}
@@ -84,7 +84,7 @@ func object(name string, v any) (map[string]any, error) {
 	return m, nil
 }
 
-// lockedVersion returns the resource version that a patch from one object to another must find.
+// lockedVersion returns the resource version that the object must have for the patch.
 func lockedVersion(from, to any) (string, error) {
 	was, is := resourceVersion(from), resourceVersion(to)
 	switch {
