@@ -97,9 +97,9 @@ func (a *API[K]) In(namespace string) *API[K] {
 	return &in
 }
 
-// PreferEncoding returns the same API with another encoding. By default, an API uses protobuf for the kinds of k8s.io/api and
-// JSON for all others. A server that does not have an encoding responds in JSON. If it refuses a request body in the encoding,
-// this and all later bodies are sent in JSON.
+// PreferEncoding returns the same API with another encoding. By default, an API uses protobuf for the kinds of
+// k8s.io/api and JSON for all others. A server that does not have an encoding responds in JSON. If it refuses a request
+// body in the encoding, this and all later bodies are sent in JSON.
 //
 // Each verb returns an error if K can't be decoded from the encoding.
 func (a *API[K]) PreferEncoding(e wire.Encoding) *API[K] {

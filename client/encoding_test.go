@@ -19,8 +19,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// TestPreferEncoding holds that each request asks for the preferred encoding, and that requests fall back to JSON on a server
-// that does not have the encoding.
+// TestPreferEncoding holds that each request asks for the preferred encoding, and that requests fall back to JSON on a
+// server that does not have the encoding.
 func TestPreferEncoding(t *testing.T) {
 	green := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "prod"}, Data: map[string]string{"color": "green"}}
 	inProtobuf, err := wire.Marshal(green, configMaps, wire.Protobuf)

@@ -3,24 +3,25 @@
 
 // Package core is the vocabulary of the SDK: kinds, objects, references, lists and errors, without any IO.
 //
-// Its two sub-packages are the wire format: [github.com/kube-go/sdk/core/request] turns a verb with its options into
-// a request value, [github.com/kube-go/sdk/core/wire] turns bytes into objects and back. Import core when you write
-// code that works for any kind; programs usually import the facade, github.com/kube-go/sdk/kube, instead.
+// [github.com/kube-go/sdk/core/request] builds the request for a verb with its options, and
+// [github.com/kube-go/sdk/core/wire] encodes and decodes objects. Packages patch, managed, admission and conversion
+// work with decoded objects. Import core to write code for any kind; programs usually import the facade,
+// github.com/kube-go/sdk/kube, instead.
 //
 //	res, err := core.ResourceOf[corev1.Pod]()      // pods, v1, namespaced: from the generated table
 //	ref := core.RefOf(pod)                         // prod/web-0
 //	if errors.Is(err, core.ErrNotFound) { … }
 //
-// # What a kind is
+// # Kinds
 //
 // A kind K is any struct that embeds metav1.TypeMeta and metav1.ObjectMeta: a type of k8s.io/api, a generated one, a
-// kubebuilder-style one, or a lean struct that declares only the fields its author needs. What it is called on the
-// wire is a [Resource], found by [ResourceOf].
+// kubebuilder-style one, or a lean struct that declares only the fields its author needs. [ResourceOf] returns its
+// [Resource]: its names in the API.
 //
 // # Errors
 //
-// An answer of the server that is not a success is a [*StatusError]; it matches the sentinels of this package, such as
-// [ErrNotFound], through errors.Is.
+// An error response of the server is a [*StatusError]. It matches the sentinels of this package, such as [ErrNotFound],
+// through errors.Is.
 //
 // # Concurrency
 //

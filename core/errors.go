@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The reasons a server gives for saying no. A [*StatusError] matches exactly one of them through errors.Is, or none
-// when its reason is not a standard one and its code says nothing either.
+// The reasons of error responses. A [*StatusError] matches exactly one of them through errors.Is, or none if neither
+// its reason nor its code is a standard one.
 // See https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/.
 var (
 	ErrBadRequest           = errors.New("bad request")
@@ -42,22 +42,21 @@ var (
 	ErrStoreRead            = errors.New("storage read error")
 )
 
-// StatusError is an answer of the server that is not a success. It says what the server said; whatever the client adds
-// (the verb, the object) is wrapped around it.
+// StatusError is an error response of the server. The client wraps it in an error that has the verb and the object.
 type StatusError struct {
 	// Status is the server's response. For a response that is not a Status object, Code is the HTTP status code and
 	// Message the start of the body, in one line; Reason is AlreadyExists for a 409 to a create, and empty otherwise.
 	Status metav1.Status
 
-	// Body is an answer that was not a Status object, or its start: such as a report on health, or what a pod answers
-	// through a proxy. The client keeps at most 64 KiB. It is in no text of the error.
+	// Body is the body of a response that is not a Status object, or its start, such as a health report or the response
+	// of a pod through a proxy. The client keeps at most 64 KiB. No text of the error contains it.
 	Body []byte `json:"-"`
 
-	// RetryAfter is how long the server asks to wait, zero when it does not ask.
+	// RetryAfter is the wait that the server asks for, zero if it does not ask for one.
 	RetryAfter time.Duration
 }
 
-// Error returns the reason with the server's message, at most 16 KiB of it, without what could drive a terminal.
+// Error returns the reason and at most 16 KiB of the server's message, without control characters.
 func (e *StatusError) Error() string {
 	reason := fmt.Sprintf("status %d", e.Status.Code)
 	if s := e.sentinel(); s != nil {
@@ -73,10 +72,10 @@ func (e *StatusError) Error() string {
 	return reason + ": server said: " + msg
 }
 
-// A server that finds hundreds of fields wrong says so in less; all of what it says stays in the Status.
+// A message about hundreds of invalid fields is shorter. The Status keeps the whole message.
 const longestMessage = 16 << 10
 
-// printable drops control characters but for line breaks and tabs.
+// printable removes control characters, except for line breaks and tabs.
 func printable(r rune) rune {
 	if unicode.IsControl(r) && r != '\n' && r != '\t' {
 		return -1
@@ -84,7 +83,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// Causes returns the causes that the server gives, such as each field of an object that is invalid. They belong to the
+// Causes returns the causes in the server's response, such as each invalid field of an object. The slice belongs to the
 // Status.
 func (e *StatusError) Causes() []metav1.StatusCause {
 	if e.Status.Details == nil {
@@ -99,7 +98,7 @@ func (e *StatusError) Is(target error) bool {
 	return s != nil && s == target
 }
 
-// sentinel follows the rule that the reason decides, and the code only when the reason is not a known one.
+// sentinel returns the sentinel of the reason, or of the code if the reason is unknown.
 func (e *StatusError) sentinel() error {
 	switch e.Status.Reason {
 	case metav1.StatusReasonBadRequest:
@@ -181,9 +180,8 @@ func sentinelOfCode(code int32) error {
 	return nil
 }
 
-// CauseOf returns the first cause of a type that the server gives for its answer, such as
-// metav1.CauseTypeResourceVersionTooLarge, or "NamespaceTerminating" when something is to be created in a namespace that
-// is about to go.
+// CauseOf returns the first cause of a type in the server's response, such as metav1.CauseTypeResourceVersionTooLarge,
+// or "NamespaceTerminating" for a create in a namespace that is being deleted.
 func CauseOf(err error, t metav1.CauseType) (metav1.StatusCause, bool) {
 	se, ok := errors.AsType[*StatusError](err)
 	if !ok {
@@ -197,9 +195,8 @@ func CauseOf(err error, t metav1.CauseType) (metav1.StatusCause, bool) {
 	return metav1.StatusCause{}, false
 }
 
-// RetryAfter returns how long to wait before the request is tried again, if the server asked for a wait. It is at most
-// five minutes, whatever was asked, so that one wrong answer holds nobody up for good; what was asked stays in the
-// [StatusError].
+// RetryAfter returns how long to wait before the request is sent again, if the server asks for a wait. It is at most
+// five minutes, so that one wrong response does not stop a program; the [StatusError] has the original value.
 func RetryAfter(err error) (time.Duration, bool) {
 	se, ok := errors.AsType[*StatusError](err)
 	if !ok {
@@ -215,18 +212,18 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return min(asked, longestRetryAfter), true
 }
 
-// An API server that is busy asks for a second or some; this leaves room for a proxy that is being worked on.
+// A busy API server asks for a few seconds. A proxy under maintenance may ask for more.
 const longestRetryAfter = 5 * time.Minute
 
-// IsRetryable reports whether the same request may succeed when it is sent again later. That is so when the connection
-// broke, and for these responses:
+// IsRetryable reports whether the same request may succeed if it is sent again later. This is the case for a broken
+// connection and for these responses:
 //
 //   - [ErrTooManyRequests], [ErrInternal], [ErrServerTimeout], [ErrTimeout] and [ErrUnavailable];
-//   - of those that match no sentinel, code 408 and the codes from 500 on except 501.
+//   - responses that match no sentinel, with code 408 or a code of 500 or more except 501.
 //
-// All other responses, such as 401, 403, 404, 409, 413 and 422, repeat until the request, the object or the rights
-// change. They are not retryable even when they carry a Retry-After; see [RetryAfter] for its value. After a
-// conflict, read the object again first. IsRetryable does not know whether sending the request twice does harm.
+// All other responses, such as 401, 403, 404, 409, 413 and 422, stay the same until the request, the object or the
+// permissions change. They are not retryable even with a Retry-After; see [RetryAfter] for its value. After a conflict,
+// read the object again first. IsRetryable does not consider whether sending the request twice does harm.
 func IsRetryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -246,10 +243,10 @@ func IsRetryable(err error) bool {
 	return isNetworkError(err)
 }
 
-// isNetworkError recognises *net.OpError and its relatives by their shape, since this package knows no sockets.
+// isNetworkError recognizes *net.OpError and similar errors by their methods, since this package must not import net.
 func isNetworkError(err error) bool {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
-		err = ue.Err // it has the shape whatever it wraps
+		err = ue.Err // it has the methods whatever it wraps
 	}
 	if isAlert(err) {
 		return false
@@ -262,8 +259,9 @@ func isNetworkError(err error) bool {
 	return ok
 }
 
-// isAlert recognises the alert by which a peer ends a TLS handshake, as when it does not like the client's certificate. It
-// comes in a *net.OpError, but will come again. Package crypto/tls has two types for it, and exports one.
+// isAlert recognizes the alert by which a peer ends a TLS handshake, for example because it refuses the client's
+// certificate. It is wrapped in a *net.OpError, but is not temporary. Package crypto/tls has two types for it, and
+// exports one.
 func isAlert(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if t := reflect.TypeOf(err); t.PkgPath() == "crypto/tls" && t.Kind() == reflect.Uint8 {

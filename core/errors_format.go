@@ -5,7 +5,7 @@ package core
 
 import "fmt"
 
-// Format prints the text of the error, and not its Body, whatever the verb is.
+// Format prints the text of the error for any verb. It does not print the Body.
 func (e *StatusError) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), e.Error())
 }

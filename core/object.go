@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object is what every Kubernetes object can do because it embeds metav1.TypeMeta and metav1.ObjectMeta.
+// Object is a Kubernetes object: a type that embeds metav1.TypeMeta and metav1.ObjectMeta.
 type Object interface {
 	metav1.Object
 	GetObjectKind() schema.ObjectKind
 }
 
-// ObjectPtr is the constraint that constructors put on a kind K: *K is an [Object].
+// ObjectPtr is the constraint of constructors for a kind K: *K is an [Object].
 type ObjectPtr[K any] interface {
 	*K
 	Object
 }
 
-// ObjectRef says which object of a known kind is meant: its namespace, empty for cluster-scoped kinds, and its name.
-// It is comparable, so it serves as a map key.
+// ObjectRef identifies an object of a known kind by its namespace, which is empty for cluster-scoped kinds, and its
+// name. It is comparable, so it can be a map key.
 type ObjectRef struct {
 	Namespace string
 	Name      string
@@ -42,7 +42,7 @@ func ParseObjectRef(s string) ObjectRef {
 	return ObjectRef{Name: s}
 }
 
-// String returns "namespace/name", or "name" when there is no namespace.
+// String returns "namespace/name", or "name" without a namespace.
 func (r ObjectRef) String() string {
 	if r.Namespace == "" {
 		return r.Name
@@ -50,18 +50,19 @@ func (r ObjectRef) String() string {
 	return r.Namespace + "/" + r.Name
 }
 
-// List is one answer to a list request, or one page of it.
+// List is the response to a list request, or one page of it.
 type List[K any] struct {
 	metav1.ListMeta
 
-	// Items are the caller's own. Each is a value by itself, so keeping one does not keep the others alive.
+	// Items belong to the caller. Each is a separate allocation, so keeping one does not keep the others alive.
 	Items []*K
 }
 
-// EventType is what happened to the object of a watch event, as the server spells it.
+// EventType is the type of a watch event, as the server spells it.
 type EventType string
 
-// The types of watch events, see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
+// The types of watch events, see
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
 const (
 	Added    EventType = "ADDED"
 	Modified EventType = "MODIFIED"
@@ -74,8 +75,8 @@ const (
 type WatchEvent[K any] struct {
 	Type EventType
 
-	// Object is the object after the change; for Deleted its last state. For a Bookmark only its resource version
-	// (and annotations) are set.
+	// Object is the object after the change, or its last state for Deleted. A Bookmark has only the resource version
+	// (and annotations).
 	Object *K
 }
 

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ControllerRef returns the owner reference that makes owner the controller of an object: garbage collection follows
-// it, and a controller that owns the object's kind is told of its changes. Owner must have come from the server, since
-// the reference carries its UID.
+// ControllerRef returns the owner reference that makes owner the controller of an object: garbage collection deletes
+// the object with its owner, and the owner's controller reconciles the owner when the object changes. Owner must come
+// from the server, since the reference has its UID.
 func ControllerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
 	ref, err := OwnerRef(owner, res)
 	if err != nil {
@@ -22,7 +22,7 @@ func ControllerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
 	return ref, nil
 }
 
-// OwnerRef returns an owner reference to owner that only ties the lifetimes together.
+// OwnerRef returns an owner reference to owner for garbage collection only.
 func OwnerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
 	if err := res.Validate(); err != nil {
 		return metav1.OwnerReference{}, fmt.Errorf("owner reference: %w", err)
@@ -40,8 +40,8 @@ func OwnerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
 	}, nil
 }
 
-// SetController makes owner the controller of obj, which is about to be created or applied: it adds the [ControllerRef],
-// or brings the one that is there up to date. An object has one controller at most.
+// SetController makes owner the controller of obj, before obj is created or applied: it adds the [ControllerRef], or
+// updates the existing one. An object has at most one controller.
 func SetController(obj metav1.Object, owner Object, res Resource) error {
 	ref, err := ControllerRef(owner, res)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource is what a kind is called on the wire, and what the server lets one do with it.
-// Group, Version, Kind and Plural identify it; the rest may be empty when it is not known.
+// Resource is the names of a kind in the API, and the verbs and subresources that the server has for it. Group,
+// Version, Kind and Plural identify it. The other fields may be empty if they are not known.
 type Resource struct {
 	Group   string // empty for the core group
 	Version string
 	Kind    string
 	Plural  string // lower case, as in the URL
 
-	// Namespaced is true when objects of the kind live in namespaces.
+	// Namespaced is true if objects of the kind have a namespace.
 	Namespaced bool
 
 	Singular     string
@@ -49,8 +49,8 @@ func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
 }
 
-// String returns "plural.group", or "plural" for the core group: the name people and RBAC rules use. Without a plural it
-// returns the kind.
+// String returns "plural.group", or "plural" for the core group, as kubectl prints it. Without a plural it returns the
+// kind.
 func (r Resource) String() string {
 	switch {
 	case r.Plural == "":
@@ -61,7 +61,7 @@ func (r Resource) String() string {
 	return r.Plural + "." + r.Group
 }
 
-// Validate reports every name that is missing or can't be part of a URL as it stands.
+// Validate returns an error for each name that is missing or can't be part of a URL without escaping.
 func (r Resource) Validate() error {
 	var errs []error
 	if r.Kind == "" {
@@ -83,13 +83,13 @@ func (r Resource) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Describer is a kind that knows its own [Resource]. Generated kinds do; write the method by hand for any other type
-// that is not from k8s.io/api.
+// Describer is a kind that returns its own [Resource]. Generated kinds have the method. Write it for any other type
+// that is not of k8s.io/api.
 type Describer interface {
 	KubeResource() Resource
 }
 
-// UnknownKindError is returned by [ResourceOf] for a type that nothing describes.
+// UnknownKindError is returned by [ResourceOf] for a type without a known resource.
 type UnknownKindError struct {
 	Type   string // the Go type
 	Reason string // why a type of k8s.io/api or apimachinery has no resource of its own; empty for other types
@@ -104,17 +104,17 @@ func (e *UnknownKindError) Error() string {
 		"or name its resource explicitly", e.Type)
 }
 
-// ResourceOf returns what K is called on the wire: from K's own [Describer] method, else, for the kinds of k8s.io/api,
-// from a generated table that links none of them. Types such as unstructured.Unstructured that can be of any kind have
-// no resource of their own. Beside an error, the Resource has only a Kind: the Go type, for messages.
+// ResourceOf returns the resource of K: from the method of K if it is a [Describer], or from a generated table for the
+// kinds of k8s.io/api, which links none of them. Types for any kind, such as unstructured.Unstructured, have no
+// resource. If there is an error, the Resource has only a Kind: the Go type, for messages.
 //
 // Errors: [*UnknownKindError].
 func ResourceOf[K any, P ObjectPtr[K]]() (Resource, error) {
 	return resourceOf(P(new(K)), reflect.TypeFor[K]())
 }
 
-// ResourceOfObject returns what the kind of an object's type is called on the wire, as [ResourceOf] does for a type that is
-// known when the program is built. What the object states as its apiVersion and kind does not matter.
+// ResourceOfObject returns the resource of an object's Go type, as [ResourceOf] does for a type parameter. It ignores
+// the apiVersion and kind of the object.
 //
 // Errors: [*UnknownKindError].
 func ResourceOfObject(obj Object) (Resource, error) {
@@ -128,10 +128,10 @@ func ResourceOfObject(obj Object) (Resource, error) {
 	return resourceOf(obj, t)
 }
 
-// metaPackages hold the types of objects of any kind: PartialObjectMetadata, Unstructured.
+// metaPackages have the types for objects of any kind: PartialObjectMetadata and Unstructured.
 const metaPackages = "k8s.io/apimachinery/pkg/apis/meta/"
 
-// resourceOf is ResourceOf for one of the kind's objects, so that there is one copy of it for all kinds.
+// resourceOf is ResourceOf for an object of the kind, so that the compiler makes one copy for all kinds.
 func resourceOf(obj any, t reflect.Type) (Resource, error) {
 	if d, ok := obj.(Describer); ok {
 		r := d.KubeResource()
@@ -150,5 +150,5 @@ func resourceOf(obj any, t reflect.Type) (Resource, error) {
 	return row.resource(), nil
 }
 
-// unknown is the resource of a type that has none.
+// unknown returns the resource of a type without a known one.
 func unknown(t reflect.Type) Resource { return Resource{Kind: t.String()} }

@@ -5,7 +5,7 @@ package core
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Scale is how many replicas of something there are to be, and are: the scale subresource of any kind that has one. It is
+// Scale is the scale subresource of any kind that has one: the desired and actual number of replicas. It is
 // Scale of autoscaling/v1, see
 // https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v1/.
 type Scale struct {
@@ -16,12 +16,12 @@ type Scale struct {
 	Status ScaleStatus `json:"status,omitzero"`
 }
 
-// ScaleSpec is how many replicas there are to be.
+// ScaleSpec is the desired number of replicas.
 type ScaleSpec struct {
 	Replicas int32 `json:"replicas"`
 }
 
-// ScaleStatus is how many replicas there are.
+// ScaleStatus is the actual number of replicas.
 type ScaleStatus struct {
 	Replicas int32  `json:"replicas"`
 	Selector string `json:"selector,omitempty"` // of the replicas, as in a list's LabelSelector

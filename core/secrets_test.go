@@ -20,8 +20,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// TestPrintingShowsNoSecret promises that requests, packed objects and errors can be printed and logged without what is in
-// the body of a Secret.
+// TestPrintingShowsNoSecret promises that requests, packed objects and errors can be printed and logged without what is
+// in the body of a Secret.
 func TestPrintingShowsNoSecret(t *testing.T) {
 	const secret = "s3cret"
 	packed := wire.NewPacked(wire.JSON, []byte(secret))

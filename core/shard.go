@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Shard is a part of the objects of a kind, for programs that share them: those with a hash of their UID, or of their
-// namespace, in certain ranges. Its text is a shard selector, see https://kep.k8s.io/5866. It is immutable.
+// Shard is a subset of the objects of a kind, for programs that share the work: the objects whose hash of the UID or
+// the namespace is in certain ranges. String returns its shard selector, see https://kep.k8s.io/5866. It is immutable.
 type Shard struct {
 	field  string // what the hash is of
 	ranges []hashRange
@@ -31,8 +31,7 @@ const (
 	shardByNamespace = "object.metadata.namespace"
 )
 
-// ShardOf returns one of a number of equal shards by UID, the first of which is shard 0. Together they have every object
-// once.
+// ShardOf returns the shard with an index, from 0, of count equal shards by UID. Each object is in exactly one of them.
 func ShardOf(index, count int) (*Shard, error) {
 	if count < 1 || index < 0 || index >= count {
 		return nil, fmt.Errorf("shard %d of %d: want a count of at least 1, and an index from 0 to below it", index, count)
@@ -46,8 +45,8 @@ func ShardOf(index, count int) (*Shard, error) {
 	return &Shard{shardByUID, []hashRange{r}}, nil
 }
 
-// ParseShard reads a shard selector: shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or
-// several with || between them. The first hash of a range is in it, the last one is not.
+// ParseShard parses a shard selector: shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or
+// several separated by ||. A range includes its first hash, and excludes the last.
 func ParseShard(selector string) (*Shard, error) {
 	s := new(Shard)
 	for part := range strings.SplitSeq(selector, "||") {
@@ -90,10 +89,10 @@ func parseShardRange(part string) (field string, r hashRange, err error) {
 	return field, r, err
 }
 
-// hashEnd is the end of a range that all hashes from its start are in.
+// hashEnd is the end of a range that has all hashes from its start.
 const hashEnd = "0x10000000000000000"
 
-// parseHash reads the bound of a range, which servers take with all its digits only.
+// parseHash parses the bound of a range. Servers require all digits.
 func parseHash(arg string) (uint64, error) {
 	arg = strings.TrimSpace(arg)
 	if n := len(arg); n == 20 && (arg[0] == '\'' || arg[0] == '"') && arg[n-1] == arg[0] && strings.ToLower(arg) == arg {
@@ -103,7 +102,7 @@ func parseHash(arg string) (uint64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%.100q is no hash such as '0x00ff00ff00ff00ff': 16 digits in lower case, in quotes; a range may end with '%s'", arg, hashEnd)
+	return 0, fmt.Errorf("%.100q is not a valid hash, such as '0x00ff00ff00ff00ff': 16 digits in lower case, in quotes; a range may end with '%s'", arg, hashEnd)
 }
 
 // String returns the shard selector.
@@ -119,8 +118,7 @@ func (s *Shard) String() string {
 	return strings.Join(parts, " || ")
 }
 
-// Has reports whether an object is in the shard, as a server decides it. The namespace of a cluster-scoped object is
-// empty.
+// Has reports whether an object is in the shard, as servers do. The namespace of a cluster-scoped object is empty.
 func (s *Shard) Has(uid types.UID, namespace string) bool {
 	text := string(uid)
 	if s.field == shardByNamespace {

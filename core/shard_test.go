@@ -76,7 +76,7 @@ func TestParseShard(t *testing.T) {
 		{name: "a hash with a sign", in: strings.ReplaceAll(whole, "'0x0000000000000000'", "'0x+000000000000000'"), wantErr: "16 digits"},
 		{name: "a hash without quotes", in: strings.ReplaceAll(whole, "'", ""), wantErr: "in quotes"},
 		{name: "a hash in different quotes", in: strings.ReplaceAll(whole, "000', ", `000", `), wantErr: "in quotes"},
-		{name: "the end as a start", in: strings.ReplaceAll(whole, "'0x0000000000000000'", "'0x10000000000000000'"), wantErr: "no hash"},
+		{name: "the end as a start", in: strings.ReplaceAll(whole, "'0x0000000000000000'", "'0x10000000000000000'"), wantErr: "not a valid hash"},
 		{name: "an empty range", in: "shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')", wantErr: "ends where it starts"},
 	}
 	for _, tt := range tests {

@@ -3,8 +3,8 @@
 
 // Package admission decodes the requests of API servers to admission webhooks, and encodes the responses.
 //
-// Use it in the HTTP handler of a webhook. It has the types and the rules, and does no IO. Consider a ValidatingAdmissionPolicy
-// first, which needs no webhook.
+// Use it in the HTTP handler of a webhook. It has the types and the rules, and does no IO. Consider a
+// ValidatingAdmissionPolicy first, which needs no webhook.
 // See https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/.
 //
 //	func handle(w http.ResponseWriter, r *http.Request) {
@@ -33,8 +33,8 @@
 //
 // # Errors
 //
-// [Read] returns an error for a review that is not of admission.k8s.io/v1 or has a duplicate field. [Response.Encode] returns an
-// error for a response that the server would not honour.
+// [Read] returns an error for a review that is not of admission.k8s.io/v1 or has a duplicate field. [Response.Encode]
+// returns an error for a response that the server would not honour.
 //
 // # Concurrency
 //

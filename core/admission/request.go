@@ -24,7 +24,8 @@ const (
 // Operation is an operation on an object.
 type Operation string
 
-// The operations, see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules.
+// The operations, see
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules.
 const (
 	Create  Operation = "CREATE"
 	Update  Operation = "UPDATE"

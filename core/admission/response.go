@@ -54,8 +54,8 @@ func Deny(reason string) *Response {
 	return refuse(metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: reason})
 }
 
-// Errored returns a response that denies the request because the webhook failed. The user gets the message of err, with the code
-// and reason of a wrapped [*core.StatusError], or an internal error otherwise.
+// Errored returns a response that denies the request because the webhook failed. The user gets the message of err, with
+// the code and reason of a wrapped [*core.StatusError], or an internal error otherwise.
 func Errored(err error) *Response {
 	status := metav1.Status{Code: 500, Reason: metav1.StatusReasonInternalError}
 	if se, ok := errors.AsType[*core.StatusError](err); ok && se.Status.Code >= 400 {
@@ -70,9 +70,9 @@ func refuse(status metav1.Status) *Response {
 	return &Response{Status: &status}
 }
 
-// Patched returns a response that allows the request and changes its object to obj, which was decoded from it. Fields that K
-// does not declare stay unchanged. The response is that of [Allow] if nothing has changed, and that of [Errored] if the
-// request has no object of type K.
+// Patched returns a response that allows the request and changes its object to obj, which was decoded from it. Fields
+// that K does not declare stay unchanged. The response is that of [Allow] if nothing has changed, and that of [Errored]
+// if the request has no object of type K.
 func Patched[K any, P core.ObjectPtr[K]](req *Request, to *K) *Response {
 	if req.Object.Len() == 0 {
 		return Errored(fmt.Errorf("a %s has no object to change", req.Operation))

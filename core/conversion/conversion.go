@@ -57,8 +57,8 @@ type responseBody struct {
 	Result           metav1.Status `json:"result"`
 }
 
-// Read reads the review of an HTTP request's body. The limits bound the body; nil means defaults. A server may send all objects
-// of a list in one review.
+// Read reads the review of an HTTP request's body. The limits bound the body; nil means defaults. A server may send all
+// objects of a list in one review.
 //
 // Errors: [*wire.TooLargeError].
 func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
@@ -97,8 +97,8 @@ func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
 	return req, nil
 }
 
-// Convert converts the objects of a request, one after the other, and sets their TypeMeta. The conversion must not change the
-// kind, name, namespace or UID of an object, which a server would refuse.
+// Convert converts the objects of a request, one after the other, and sets their TypeMeta. The conversion must not
+// change the kind, name, namespace or UID of an object, which a server would refuse.
 func Convert(req *Request, convert Func) *Response {
 	resp := &Response{Objects: make([]core.Object, 0, len(req.Objects))}
 	for i, packed := range req.Objects {

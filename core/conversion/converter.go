@@ -21,9 +21,9 @@ type Spoke[H any] struct {
 	version func() (*version, error)
 }
 
-// Between returns the spoke of type S: up converts to the hub, and down converts back. They convert everything except metadata,
-// which the converter copies; if they set labels or annotations, these replace the old ones. They must not change their
-// arguments. Their results may share memory with them.
+// Between returns the spoke of type S: up converts to the hub, and down converts back. They convert everything except
+// metadata, which the converter copies; if they set labels or annotations, these replace the old ones. They must not
+// change their arguments. Their results may share memory with them.
 func Between[S, H any, PS core.ObjectPtr[S], PH core.ObjectPtr[H]](up func(*S) (*H, error), down func(*H) (*S, error)) Spoke[H] {
 	return Spoke[H]{version: func() (*version, error) {
 		v, err := newVersion[S, PS]()
@@ -56,8 +56,8 @@ type ConverterOptions struct {
 	// KeepLost keeps fields that only one version has when an object is converted, see the package comment.
 	KeepLost bool
 
-	// MaxLostBytes bounds the fields that are kept of an object. Default: 256 KiB, which is the bound of a server for all
-	// annotations.
+	// MaxLostBytes bounds the fields that are kept of an object. Default: 256 KiB, which is the bound of a server for
+	// all annotations.
 	MaxLostBytes int
 }
 
@@ -82,15 +82,16 @@ func newVersion[K any, P core.ObjectPtr[K]]() (*version, error) {
 	return &version{resource: res, empty: func() core.Object { return P(new(K)) }}, nil
 }
 
-// Converter converts objects of one kind between its versions. Each version has functions to and from one of them, the hub. It
-// is safe for concurrent use if its functions are.
+// Converter converts objects of one kind between its versions. Each version has functions to and from one of them, the
+// hub. It is safe for concurrent use if its functions are.
 type Converter struct {
 	opts     ConverterOptions
 	hub      *version
 	versions map[string]*version // by apiVersion
 }
 
-// NewConverter returns a converter whose hub is H. The versions must be of one kind. It is an error if two are the same.
+// NewConverter returns a converter whose hub is H. The versions must be of one kind. It is an error if two are the
+// same.
 func NewConverter[H any, P core.ObjectPtr[H]](spokes []Spoke[H], o *ConverterOptions) (*Converter, error) {
 	if o == nil {
 		o = &ConverterOptions{}
@@ -170,8 +171,8 @@ func (c *Converter) version(apiVersion string) (*version, error) {
 	return nil, fmt.Errorf("nothing converts %s of %s; there are the versions %s", c.hub.resource.Kind, apiVersion, strings.Join(c.Versions(), ", "))
 }
 
-// Covers returns an error for the first version of a CustomResourceDefinition that the converter does not have. Call it when the
-// program starts: clients can't read an object that the server can't convert.
+// Covers returns an error for the first version of a CustomResourceDefinition that the converter does not have. Call it
+// when the program starts: clients can't read an object that the server can't convert.
 func (c *Converter) Covers(crd *unstructured.Unstructured) error {
 	group, _, err := unstructured.NestedString(crd.Object, "spec", "group")
 	if err != nil {
@@ -254,7 +255,8 @@ func (c *Converter) through(in core.Object, from, to *version) (core.Object, err
 	return out, nil
 }
 
-// carry copies metadata from an object to the converted one, except for labels and annotations that the latter has already.
+// carry copies metadata from an object to the converted one, except for labels and annotations that the latter has
+// already.
 func carry(from, to core.Object) {
 	source, target := metaOf(from), metaOf(to)
 	labels, annotations := target.Labels, target.Annotations

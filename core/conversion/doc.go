@@ -3,7 +3,8 @@
 
 // Package conversion decodes the requests of API servers to conversion webhooks, and encodes the responses.
 //
-// Use it in the HTTP handler of a custom resource with several versions. It has the types and the rules, and does no IO.
+// Use it in the HTTP handler of a custom resource with several versions. It has the types and the rules, and does no
+// IO.
 // See https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion.
 //
 //	func handle(w http.ResponseWriter, r *http.Request) {
@@ -20,8 +21,8 @@
 //
 // # Converters
 //
-// A [Converter] converts between all versions of a kind. One of them is the hub, usually the newest. Each other version has two
-// functions on the Go types, up to the hub and down from it. The converter copies the metadata.
+// A [Converter] converts between all versions of a kind. One of them is the hub, usually the newest. Each other version
+// has two functions on the Go types, up to the hub and down from it. The converter copies the metadata.
 //
 //	converter, err := conversion.NewConverter([]conversion.Spoke[v2.Widget]{
 //		conversion.Between(v1ToV2, v2ToV1),
@@ -32,20 +33,20 @@
 //
 // # Fields that a version lacks
 //
-// A field that only one version has is lost when an object is written in another version, even by a client that only adds a
-// label. Add the field to all versions if possible. Otherwise, [ConverterOptions.KeepLost] stores such fields in the annotation
-// <group>/conversion-<version>, which is removed when the object is converted back.
+// A field that only one version has is lost when an object is written in another version, even by a client that only
+// adds a label. Add the field to all versions if possible. Otherwise, [ConverterOptions.KeepLost] stores such fields in
+// the annotation <group>/conversion-<version>, which is removed when the object is converted back.
 //
-// Changes in the other version win: a stored value is restored only where the converted value has not changed. Items of lists
-// are matched by name, type or key, or by their content otherwise. A user that may write an object may also write the annotation.
-// The values were validated when they were first written, but are not validated again. The conversion fails if the fields
-// take more than [ConverterOptions.MaxLostBytes], so bound the size of such fields in the schema. Finding them costs one more
-// conversion each time.
+// Changes in the other version win: a stored value is restored only where the converted value has not changed. Items of
+// lists are matched by name, type or key, or by their content otherwise. A user that may write an object may also write
+// the annotation. The values were validated when they were first written, but are not validated again. The conversion
+// fails if the fields take more than [ConverterOptions.MaxLostBytes], so bound the size of such fields in the schema.
+// Finding them costs one more conversion each time.
 //
 // # Errors
 //
-// [Read] returns an error for a review that is not of apiextensions.k8s.io/v1 or has a duplicate field. If the conversion of one
-// object fails, or changes its identity, the whole response is a failure that names the object.
+// [Read] returns an error for a review that is not of apiextensions.k8s.io/v1 or has a duplicate field. If the
+// conversion of one object fails, or changes its identity, the whole response is a failure that names the object.
 //
 // # Concurrency
 //

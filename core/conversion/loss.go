@@ -12,8 +12,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// loss is the part of an object that another version can't represent. Both fields have only the differences, in the object's own
-// version: as the other version would return them, and as they are.
+// loss is the part of an object that another version can't represent. Both fields have only the differences, in the
+// object's own version: as the other version would return them, and as they are.
 type loss struct {
 	Was map[string]any `json:"was,omitempty"`
 	Is  map[string]any `json:"is,omitempty"`
@@ -22,8 +22,8 @@ type loss struct {
 // lossAnnotation is the annotation with the fields of a version that the others lack.
 func lossAnnotation(v *version) string { return v.resource.Group + "/conversion-" + v.resource.Version }
 
-// keep restores the fields in out, which has been converted, that its version lost before, and stores those that the version
-// of in loses now.
+// keep restores the fields in out, which has been converted, that its version lost before, and stores those that the
+// version of in loses now.
 func (c *Converter) keep(packed wire.Packed, out core.Object, from, to *version) (core.Object, error) {
 	meta := metaOf(out)
 	annotations := maps.Clone(meta.Annotations)
@@ -144,8 +144,8 @@ func orEmpty(m map[string]any) map[string]any {
 	return m
 }
 
-// restore restores the fields of an object that an annotation stores. It ignores an invalid annotation: any user that may write
-// the object may write it, and must not make the object unreadable.
+// restore restores the fields of an object that an annotation stores. It ignores an invalid annotation: any user that
+// may write the object may write it, and must not make the object unreadable.
 func restore(obj core.Object, annotation string, v *version) (core.Object, error) {
 	var l loss
 	if err := wire.UnmarshalJSON([]byte(annotation), &l); err != nil {
@@ -216,8 +216,8 @@ func restoreValue(now, was, is optional) (value any, there bool) {
 	return now.value, now.there
 }
 
-// restoreList does the same for the remaining items of a list, which are matched by name or content. It restores items that the
-// other version could not represent at all.
+// restoreList does the same for the remaining items of a list, which are matched by name or content. It restores items
+// that the other version could not represent at all.
 func restoreList(now, was, is []any) []any {
 	origin := map[int]int{} // from indexes in was to those in is
 	var unsaid []any

@@ -21,13 +21,14 @@ type Conflict struct {
 	Manager     string // empty if the server's message does not name it
 	Subresource string // through which the manager wrote it; empty for the object itself
 
-	// APIVersion and Time are those of the write if it was an update, and zero if it was an apply. Time is also zero if the
-	// server does not send it; Kubernetes 1.36 does not.
+	// APIVersion and Time are those of the write if it was an update, and zero if it was an apply. Time is also zero if
+	// the server does not send it; Kubernetes 1.36 does not.
 	APIVersion string
 	Time       time.Time
 }
 
-// String returns, for example, `.spec.replicas is owned by "scaler", which updated it through scale at 2026-01-02T15:04:05Z`.
+// String returns, for example, `.spec.replicas is owned by "scaler", which updated it through scale at
+// 2026-01-02T15:04:05Z`.
 func (c Conflict) String() string {
 	if c.Manager == "" {
 		return c.Field + " is owned by another manager"
@@ -49,8 +50,8 @@ func (c Conflict) String() string {
 	return text
 }
 
-// Conflicts returns the fields that made an apply conflict, with their owners. It returns none if err is another error, such as a
-// conflict of resource versions.
+// Conflicts returns the fields that made an apply conflict, with their owners. It returns none if err is another error,
+// such as a conflict of resource versions.
 func Conflicts(err error) []Conflict {
 	se, ok := errors.AsType[*core.StatusError](err)
 	if !ok || !errors.Is(se, core.ErrConflict) || se.Status.Details == nil {

@@ -3,8 +3,8 @@
 
 // Package managed reads the owners of an object's fields from metadata.managedFields.
 //
-// Use it with server-side apply: to change fields that were applied before ([Extract]), to find the managers that conflict
-// with an apply ([Conflicts], [Owners]), and to take over fields that were written by updates ([Migrate]).
+// Use it with server-side apply: to change fields that were applied before ([Extract]), to find the managers that
+// conflict with an apply ([Conflicts], [Owners]), and to take over fields that were written by updates ([Migrate]).
 // See https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
 //
 //	mine, err := managed.Extract(deployment, "web-controller", nil) // what I applied, and nothing else
@@ -16,13 +16,14 @@
 //
 // # Objects
 //
-// Objects must be as the server returned them. An object from a cache has no managed fields. An apply built from it would give
-// up all fields, so [Extract] returns an error.
+// Objects must be as the server returned them. An object from a cache has no managed fields. An apply built from it
+// would give up all fields, so [Extract] returns an error.
 //
 // # Structs
 //
-// The result of [Extract] has exactly the fields that the manager owns. Extract returns an error that names the field if a struct
-// does not declare one of them, or always encodes a field that is not one of them. Unstructured objects have no such limit.
+// The result of [Extract] has exactly the fields that the manager owns. Extract returns an error that names the field
+// if a struct does not declare one of them, or always encodes a field that is not one of them. Unstructured objects
+// have no such limit.
 //
 // # Concurrency
 //

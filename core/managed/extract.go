@@ -23,9 +23,9 @@ type ExtractOptions struct {
 }
 
 // Extract returns the fields of an object that a manager owns by server-side apply, with the object's apiVersion, kind,
-// namespace and name. Change the result and apply it again. If the manager has applied nothing, the result has only these. The
-// object must be as the server returned it. Items of lists have all fields of their keys, so the manager also owns key
-// fields with defaults of the server after the next apply.
+// namespace and name. Change the result and apply it again. If the manager has applied nothing, the result has only
+// these. The object must be as the server returned it. Items of lists have all fields of their keys, so the manager
+// also owns key fields with defaults of the server after the next apply.
 //
 // Extract returns an error if the object or K lacks a field that the manager owns: applying the rest would give it up.
 func Extract[K any, P core.ObjectPtr[K]](obj *K, manager string, o *ExtractOptions) (*K, error) {

@@ -35,8 +35,8 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// checkElements refuses path elements that are not valid. FromJSON ignores those of an unknown kind, so that an apply would
-// give up the fields that they stand for.
+// checkElements refuses path elements that are not valid. FromJSON ignores those of an unknown kind, so that an apply
+// would give up the fields that they stand for.
 func checkElements(tree map[string]any, at fieldpath.Path) error {
 	for text, value := range tree {
 		if text == "." {

@@ -16,17 +16,18 @@ import (
 
 // MigrateOptions are the options of [Migrate].
 type MigrateOptions struct {
-	// Subresource is the subresource through which the fields were written, such as "status". Default: the object itself.
+	// Subresource is the subresource through which the fields were written, such as "status". Default: the object
+	// itself.
 	Subresource string
 }
 
-// Migrate returns the JSON patch that makes the manager to own, by server-side apply, the fields that the managers from own by
-// updates. Send it before the first apply to an object that was created or updated. Otherwise a field that the apply leaves
-// out is not removed, since the manager that wrote it still owns it. From may contain to. Migrate returns no operations if
-// there is nothing to migrate.
+// Migrate returns the JSON patch that makes the manager to own, by server-side apply, the fields that the managers from
+// own by updates. Send it before the first apply to an object that was created or updated. Otherwise a field that the
+// apply leaves out is not removed, since the manager that wrote it still owns it. From may contain to. Migrate returns
+// no operations if there is nothing to migrate.
 //
-// The patch has the object's resource version, so it fails with core.ErrConflict if the object has changed. Get the object
-// again then.
+// The patch has the object's resource version, so it fails with core.ErrConflict if the object has changed. Get the
+// object again then.
 func Migrate(obj metav1.Object, from []string, to string, o *MigrateOptions) ([]request.Op, error) {
 	subresource := ""
 	if o != nil {
@@ -59,7 +60,8 @@ func Migrate(obj metav1.Object, from []string, to string, o *MigrateOptions) ([]
 	}, nil
 }
 
-// migrate returns the entries, with those of the managers merged into one. It returns nil if there is nothing to migrate.
+// migrate returns the entries, with those of the managers merged into one. It returns nil if there is nothing to
+// migrate.
 func migrate(entries []metav1.ManagedFieldsEntry, from []string, to, subresource string) ([]metav1.ManagedFieldsEntry, error) {
 	isOld := func(e metav1.ManagedFieldsEntry) bool {
 		return isOf(e, metav1.ManagedFieldsOperationUpdate, subresource, from...)

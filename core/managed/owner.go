@@ -16,8 +16,9 @@ import (
 // errNoEntries is the error for an object without managed fields.
 var errNoEntries = errors.New("the object has no metadata.managedFields, as from a cache; get it from the server")
 
-// Owners returns the entries of metadata.managedFields that own a field. The field is spelled as the server prints it, such as
-// .spec.containers[name="web"].image, with JSON values in brackets. Entries that own only fields beneath it are not included.
+// Owners returns the entries of metadata.managedFields that own a field. The field is spelled as the server prints it,
+// such as .spec.containers[name="web"].image, with JSON values in brackets. Entries that own only fields beneath it are
+// not included.
 func Owners(obj metav1.Object, field string) ([]metav1.ManagedFieldsEntry, error) {
 	if !strings.HasPrefix(field, ".") {
 		return nil, fmt.Errorf("owners of %q: a field starts with a dot, such as .spec.replicas", field)

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// picker copies fields out of an object. It needs no schema: the elements of a set show whether a value is an object or a
-// list, and which fields are the keys of a list.
+// picker copies fields out of an object. It needs no schema: the elements of a set show whether a value is an object or
+// a list, and which fields are the keys of a list.
 type picker struct {
 	absent []string // fields that are in the set and not in the object
 }
@@ -31,8 +31,8 @@ func (p *picker) pick(value any, mine, all *fieldpath.Set, at fieldpath.Path) an
 	return value
 }
 
-// whole returns a value that is owned as a whole, such as an atomic list. If a manager owns a field in it, the value is not
-// atomic: then only its existence is owned.
+// whole returns a value that is owned as a whole, such as an atomic list. If a manager owns a field in it, the value is
+// not atomic: then only its existence is owned.
 func whole(value any, all *fieldpath.Set) any {
 	if !all.Empty() {
 		switch value.(type) {

@@ -12,15 +12,16 @@
 //		pod, err = pods.Patch(ctx, pod.Name, request.MergePatch(diff), nil)
 //	}
 //
-// Objects are structs, unstructured objects, maps, or JSON as []byte or string. They are compared as the JSON they encode
-// to, so 1 and 1.0 are the same.
+// Objects are structs, unstructured objects, maps, or JSON as []byte or string. They are compared as the JSON they
+// encode to, so 1 and 1.0 are the same.
 //
 // # Which one
 //
-// A JSON merge patch ([DiffMerge], RFC 7396) identifies fields by name, so it also applies to an object that has changed in the
-// meantime; it replaces lists as a whole. A JSON patch ([DiffJSON], RFC 6902) identifies items of lists by index, so it is
-// smaller for lists, but correct only for the object it was made for. With [Options.Lock], the server refuses either patch if
-// the object has another resource version. To own the fields, use server-side apply instead.
+// A JSON merge patch ([DiffMerge], RFC 7396) identifies fields by name, so it also applies to an object that has
+// changed in the meantime; it replaces lists as a whole. A JSON patch ([DiffJSON], RFC 6902) identifies items of lists
+// by index, so it is smaller for lists, but correct only for the object it was made for. With [Options.Lock], the
+// server refuses either patch if the object has another resource version. To own the fields, use server-side apply
+// instead.
 //
 // # Concurrency
 //

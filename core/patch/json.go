@@ -16,8 +16,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// DiffJSON returns the JSON patch, RFC 6902, that turns from into to: the operations for request.JSONPatch. It returns none if
-// they are equal. It recognizes moved items of lists by their names, or if they are equal.
+// DiffJSON returns the JSON patch, RFC 6902, that turns from into to: the operations for request.JSONPatch. It returns
+// none if they are equal. It recognizes moved items of lists by their names, or if they are equal.
 func DiffJSON(from, to any, o *Options) ([]request.Op, error) {
 	a, err := tree.Of(from)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 
 // Options are the options of a diff.
 type Options struct {
-	// Lock makes the server refuse the patch with core.ErrConflict if the object no longer has the resource version of the
-	// diff's from. For a JSON patch, the error is core.ErrInvalid if a path of an operation does not exist any more. An
-	// empty diff stays empty. Default: the patch applies to any version.
+	// Lock makes the server refuse the patch with core.ErrConflict if the object no longer has the resource version of
+	// the diff's from. For a JSON patch, the error is core.ErrInvalid if a path of an operation does not exist any
+	// more. An empty diff stays empty. Default: the patch applies to any version.
 	Lock bool
 }
 
-// DiffMerge returns the JSON merge patch, RFC 7396, that turns from into to: the body for request.MergePatch. It is empty if
-// they are equal. A null counts as absent, since a merge patch can't set a null.
+// DiffMerge returns the JSON merge patch, RFC 7396, that turns from into to: the body for request.MergePatch. It is
+// empty if they are equal. A null counts as absent, since a merge patch can't set a null.
 func DiffMerge(from, to any, o *Options) (map[string]any, error) {
 	a, err := object("from", from)
 	if err != nil {

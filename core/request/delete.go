@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// DeletionPropagation is what a delete does to the objects that the deleted one owns.
+// DeletionPropagation is how a delete affects the objects that the deleted one owns.
 type DeletionPropagation = metav1.DeletionPropagation
 
 // The ways of propagation, see https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
@@ -25,21 +25,21 @@ const (
 
 // DeleteOptions are the options of a delete.
 type DeleteOptions struct {
-	// GracePeriod is how long the object may take to end, in whole seconds; new(time.Duration(0)) means at once.
-	// Default: the kind's own.
+	// GracePeriod is the time to terminate, in whole seconds; new(time.Duration(0)) means immediately.
+	// Default: that of the kind.
 	GracePeriod *time.Duration
 
-	// Propagation says what becomes of the objects that this one owns. Default: the kind's own.
+	// Propagation is how the delete affects the objects that this one owns. Default: that of the kind.
 	Propagation DeletionPropagation
 
-	// UID and ResourceVersion make the delete fail with a conflict when the object is another one by now.
+	// UID and ResourceVersion make the delete fail with a conflict if the object has other ones.
 	UID             types.UID
 	ResourceVersion string
 
-	DryRun bool // go through everything but the storing
+	DryRun bool // run the request without storing the result
 
-	// IgnoreStoreReadErrorWithClusterBreakingPotential deletes an object that the server can't read any more, without its
-	// finalizers and whatever else would have been cleaned up; see
+	// IgnoreStoreReadErrorWithClusterBreakingPotential deletes an object that the server can't read any more, without
+	// running its finalizers or any other clean-up; see
 	// https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/delete-options/.
 	IgnoreStoreReadErrorWithClusterBreakingPotential bool
 }
@@ -64,14 +64,14 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 	switch {
 	case o == nil:
 	case o.UID != "" || o.ResourceVersion != "":
-		return nil, invalid("DeleteOptions.UID", "and ResourceVersion mean one object; they go with no collection")
+		return nil, invalid("DeleteOptions.UID", "and ResourceVersion are for one object, not for a collection; remove them")
 	case o.IgnoreStoreReadErrorWithClusterBreakingPotential:
-		return nil, invalid("DeleteOptions."+ignoreField, "goes with no collection; delete the objects one by one")
+		return nil, invalid("DeleteOptions."+ignoreField, "is not for a collection; delete the objects one by one")
 	}
 	q := url.Values{}
 	if l != nil {
-		if l.ShardSelector != "" { // a server that does not know it would delete all there is
-			return nil, invalid("ListOptions.ShardSelector", "goes with no deletion; list the shard, and delete its objects one by one")
+		if l.ShardSelector != "" { // a server that ignores it would delete all objects
+			return nil, invalid("ListOptions.ShardSelector", "is not for deletions; list the shard, and delete its objects one by one")
 		}
 		if err := l.check(ViewObject); err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func deletion(t Target, verb, path string, q url.Values, o *DeleteOptions) (*Req
 	return req, nil
 }
 
-// body returns the options as the server reads them. Field is what an error puts before a field's name.
+// body returns the encoded options. Errors put field before the name of an option.
 func (o *DeleteOptions) body(field string) (*metav1.DeleteOptions, error) {
 	body := &metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
 	if o.GracePeriod != nil {
@@ -115,7 +115,7 @@ func (o *DeleteOptions) body(field string) (*metav1.DeleteOptions, error) {
 	case Background, Foreground, Orphan:
 		body.PropagationPolicy = &o.Propagation
 	default:
-		return nil, invalid(field+"Propagation", "%q is none of Background, Foreground, Orphan", o.Propagation)
+		return nil, invalid(field+"Propagation", "%q is not valid; use Background, Foreground or Orphan", o.Propagation)
 	}
 	if o.UID != "" || o.ResourceVersion != "" {
 		body.Preconditions = &metav1.Preconditions{}
@@ -131,7 +131,7 @@ func (o *DeleteOptions) body(field string) (*metav1.DeleteOptions, error) {
 	}
 	if o.IgnoreStoreReadErrorWithClusterBreakingPotential {
 		if o.GracePeriod != nil || o.Propagation != "" || body.Preconditions != nil {
-			return nil, invalid(field+ignoreField, "goes with no GracePeriod, Propagation, UID and ResourceVersion: nothing of the object is read")
+			return nil, invalid(field+ignoreField, "can't be combined with GracePeriod, Propagation, UID or ResourceVersion: the server does not read the object")
 		}
 		body.IgnoreStoreReadErrorWithClusterBreakingPotential = new(true)
 	}

@@ -3,8 +3,8 @@
 
 // Package request turns a verb and its options into the request that an API server expects.
 //
-// Use it to see or test exactly what goes over the wire, or to send requests by means of your own; programs that talk to
-// a server use client.API, which builds its requests here. Nothing in this package does IO.
+// Use it to inspect or test a request, or to send requests with an HTTP client of your own. Programs that talk to a
+// server use client.API, which builds its requests here. Nothing in this package does IO.
 //
 //	pods := request.Target{Resource: res, Namespace: "prod"}
 //	req, err := request.List(pods, &request.ListOptions{LabelSelector: "app=web", Limit: 500})
@@ -12,14 +12,14 @@
 //
 // # Subresources
 //
-// Get, Create, Update, PatchObject and Apply work on any subresource: name it in the [Target], and its Kind where that is
-// not the kind of the object. Those that are no objects, or that have bodies of their own, have functions of their own:
-// [Evict], [Bind], [Token], [Log], [Exec], [Attach], [PortForward] and [Proxy]. [Raw] is for paths of no resource.
+// Get, Create, Update, PatchObject and Apply work on any subresource: name it in the [Target], and its Kind if that is
+// not the kind of the object. Other subresources have functions of their own: [Evict], [Bind], [Token], [Log], [Exec],
+// [Attach], [PortForward] and [Proxy]. [Raw] is for paths that are not resources.
 //
 // # Errors
 //
-// What can't be sent is an [*InvalidError] that names the field: an empty or unusable name, a namespace for a
-// cluster-scoped kind, a selector with a typo, options that contradict each other. No option is ever dropped silently.
+// A request that can't be sent is an [*InvalidError] that names the field: an empty or invalid name, a namespace for a
+// cluster-scoped kind, an invalid selector, contradictory options. No option is ignored silently.
 //
 // # Concurrency
 //

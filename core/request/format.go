@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Format prints the method, the path, the names of the parameters and the size of the body, whatever the verb is: a body
-// may be that of a secret, and a parameter the command of an exec.
+// Format prints the method, the path, the names of the parameters and the size of the body for any verb. It prints no
+// values: the body may be a Secret, and a parameter may be the command of an exec.
 func (r Request) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), r.text())
 }
 
-// MarshalText returns what Format prints. It serves logs and JSON, and cannot be read back.
+// MarshalText returns the output of Format, for logs and JSON. It can't be decoded.
 func (r Request) MarshalText() ([]byte, error) { return []byte(r.text()), nil }
 
 func (r Request) text() string {
@@ -30,7 +30,7 @@ func (r Request) text() string {
 	return text
 }
 
-// Format prints the type of the patch, and not its content, whatever the verb is.
+// Format prints the type of the patch for any verb. It does not print the content.
 func (p Patch) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), "patch of type "+p.contentType)
 }

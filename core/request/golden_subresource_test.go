@@ -280,16 +280,16 @@ func TestSubresourcesThatCanNotBeAskedForAreRefused(t *testing.T) {
 		{"logs since two times", logs(request.LogOptions{Since: time.Second, SinceTime: time.Unix(1, 0)}), "LogOptions.Since", "one of them"},
 		{"logs of less than no line", logs(request.LogOptions{TailLines: new(int64(-1))}), "LogOptions.TailLines", "negative"},
 		{"logs of less than no byte", logs(request.LogOptions{LimitBytes: -1}), "LogOptions.LimitBytes", "negative"},
-		{"logs of an output nobody knows", logs(request.LogOptions{Stream: "x"}), "LogOptions.Stream", `"x" is none of`},
-		{"the last lines of one output", logs(request.LogOptions{Stream: request.LogStdout, TailLines: new(int64(1))}), "LogOptions.TailLines", "goes with no Stream but All"},
+		{"logs of an output nobody knows", logs(request.LogOptions{Stream: "x"}), "LogOptions.Stream", `"x" is not valid`},
+		{"the last lines of one output", logs(request.LogOptions{Stream: request.LogStdout, TailLines: new(int64(1))}), "LogOptions.TailLines", "requires Stream All"},
 		{"a command that is none", exec(request.ExecOptions{Stdout: true}), "ExecOptions.Command", "is empty"},
-		{"a command without streams", exec(request.ExecOptions{Command: sh}), "ExecOptions.Stdout", "ask for a stream"},
+		{"a command without streams", exec(request.ExecOptions{Command: sh}), "ExecOptions.Stdout", "set at least one of them"},
 		{"a terminal with two outputs", exec(request.ExecOptions{Command: sh, Stdout: true, Stderr: true, TTY: true}), "ExecOptions.Stderr", "one output"},
-		{"an attachment to nothing", func() error { _, err := request.Attach(pod(), nil); return err }(), "AttachOptions.Stdout", "ask for a stream"},
+		{"an attachment to nothing", func() error { _, err := request.Attach(pod(), nil); return err }(), "AttachOptions.Stdout", "set at least one of them"},
 		{"no port", ports(), "PortForwardOptions.Ports", "1 to 128"},
-		{"port 0", ports(0), "PortForwardOptions.Ports", "0 is no port"},
-		{"a port too high", ports(80, 65536), "PortForwardOptions.Ports", "65536 is no port"},
-		{"a port twice", ports(80, 80), "PortForwardOptions.Ports", "80 is there twice"},
+		{"port 0", ports(0), "PortForwardOptions.Ports", "0 is not a valid port"},
+		{"a port too high", ports(80, 65536), "PortForwardOptions.Ports", "65536 is not a valid port"},
+		{"a port twice", ports(80, 80), "PortForwardOptions.Ports", "80 is a duplicate"},
 		{"a proxy to nobody", proxy(pods(), request.ProxyOptions{Port: "80"}), "name", "is empty"},
 		{"a proxy to a name with a port", proxy(in(resource[corev1.Pod](), "prod", "web:80"), request.ProxyOptions{}), "name", "as options"},
 		{"a proxy by a scheme nobody knows", proxy(pod(), request.ProxyOptions{Scheme: "ftp"}), "ProxyOptions.Scheme", `"ftp"`},
@@ -302,29 +302,29 @@ func TestSubresourcesThatCanNotBeAskedForAreRefused(t *testing.T) {
 		{"a path that is no URL", raw("/%zz"), "path", "not the path of a URL"},
 		{"a path that leads out", raw("/a/../../b"), "path", "segment .."},
 		{"a path that leads out, escaped", raw("/a/%2e%2e/b"), "path", "segment .."},
-		{"a path with a broken query", raw("/a?b=%zz"), "path", "query that can't be read"},
+		{"a path with a broken query", raw("/a?b=%zz"), "path", "an invalid query"},
 		{"rows of what is no table", func() error {
 			_, err := request.List(pods(), &request.ListOptions{IncludeObject: request.IncludeAll})
 			return err
-		}(), "ListOptions.IncludeObject", "is for tables"},
+		}(), "ListOptions.IncludeObject", "is only for tables"},
 		{"the row of what is no table", func() error {
 			_, err := request.Get(pod(), &request.GetOptions{IncludeObject: request.IncludeNone})
 			return err
-		}(), "GetOptions.IncludeObject", "is for tables"},
+		}(), "GetOptions.IncludeObject", "is only for tables"},
 		{"new rows of what is no table", func() error {
 			_, err := request.Watch(pods(), &request.WatchOptions{IncludeObject: request.IncludeNone})
 			return err
-		}(), "WatchOptions.IncludeObject", "is for tables"},
+		}(), "WatchOptions.IncludeObject", "is only for tables"},
 		{"rows of what is deleted", func() error {
 			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{IncludeObject: request.IncludeNone})
 			return err
-		}(), "ListOptions.IncludeObject", "is for tables"},
+		}(), "ListOptions.IncludeObject", "is only for tables"},
 		{"rows with what nobody knows", func() error {
 			all := pods()
 			all.View = request.ViewTable
 			_, err := request.List(all, &request.ListOptions{IncludeObject: "x"})
 			return err
-		}(), "ListOptions.IncludeObject", `"x" is none of`},
+		}(), "ListOptions.IncludeObject", `"x" is not valid`},
 		{"an update for a table", func() error {
 			_, err := request.Update(table, &corev1.Pod{ObjectMeta: named("web-0")}, nil)
 			return err

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// A Patch is a description of changes to an object, made by [JSONPatch], [MergePatch] or [StrategicMergePatch].
+// A Patch describes changes to an object. It is made by [JSONPatch], [MergePatch] or [StrategicMergePatch].
 type Patch struct {
 	contentType string
 	body        any // []Op for a JSON patch
@@ -38,7 +38,7 @@ type Op struct {
 	Value any    `json:"value,omitzero"` // for add, replace and test; to send null, use a json.RawMessage
 }
 
-// check refuses an operation that no server understands.
+// check refuses an operation that is invalid for every server.
 func (o Op) check(i int) error {
 	field := fmt.Sprintf("patch operation %d", i)
 	switch o.Op {
@@ -52,15 +52,15 @@ func (o Op) check(i int) error {
 		}
 	case "remove":
 	default:
-		return invalid(field, "%q is none of add, remove, replace, move, copy, test", o.Op)
+		return invalid(field, "%q is not valid; use add, remove, replace, move, copy or test", o.Op)
 	}
 	switch moves := o.Op == "move" || o.Op == "copy"; {
 	case !isPointer(o.Path):
 		return invalid(field, "Path %q is not a JSON pointer, such as /metadata/labels/app", o.Path)
 	case o.From != "" && !moves:
-		return invalid(field, "%s goes with no From; only move and copy do", o.Op)
+		return invalid(field, "%s does not use From, only move and copy do; remove it", o.Op)
 	case o.Value != nil && (moves || o.Op == "remove"):
-		return invalid(field, "%s goes with no Value; only add, replace and test do", o.Op)
+		return invalid(field, "%s does not use Value, only add, replace and test do; remove it", o.Op)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func encodeOps(ops []Op) ([]byte, error) {
 	return data, nil
 }
 
-// checkPatch refuses a merge patch that is no JSON object: one that is not would replace the whole object.
+// checkPatch refuses a merge patch that is not a JSON object: it would replace the whole object.
 func checkPatch(data []byte) error {
 	v := jsontext.Value(data)
 	if !v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) || v.Kind() != '{' {
@@ -151,7 +151,7 @@ func PatchObject(t Target, p Patch, o *PatchOptions) (*Request, error) {
 	}, nil
 }
 
-// conditional reports whether the encoded patch names the resource version that the object must have.
+// conditional reports whether the encoded patch has the resource version that the object must have.
 func (p Patch) conditional(body []byte) bool {
 	if p.contentType == typeJSONPatch {
 		return slices.ContainsFunc(p.body.([]Op), func(op Op) bool { return op.Path == "/metadata/resourceVersion" })

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Raw builds the request for a path of the server that is no resource, such as /version or /readyz?verbose. The path is
-// escaped, as in a URL, and may have a query. To send something there, set the request's Method, Verb and Body.
+// Raw builds the request for a path that is not a resource, such as /version or /readyz?verbose. The path is escaped,
+// as in a URL, and may have a query. To send a body, set the request's Method, Verb and Body.
 func Raw(path string) (*Request, error) {
 	u, err := url.Parse(path)
 	if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.Contains(path, "#") {
@@ -23,7 +23,7 @@ func Raw(path string) (*Request, error) {
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, invalid("path", "%q has a query that can't be read: %v", path, err)
+		return nil, invalid("path", "%q has an invalid query: %v", path, err)
 	}
 	return &Request{Verb: "get", Method: "GET", Path: u.EscapedPath(), Query: q, Accept: "*/*"}, nil
 }
@@ -78,7 +78,7 @@ func Proxy(t Target, o *ProxyOptions) (*Request, error) {
 	}
 	verb, method := proxyVerb(o.Method)
 	if verb == "" {
-		return nil, invalid("ProxyOptions.Method", "%q is none of GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE", o.Method)
+		return nil, invalid("ProxyOptions.Method", "%q is not valid; use GET, HEAD, OPTIONS, POST, PUT, PATCH or DELETE", o.Method)
 	}
 	q := url.Values{}
 	maps.Copy(q, o.Query)
@@ -108,8 +108,8 @@ func proxyVerb(method string) (verb, sent string) {
 	return "", ""
 }
 
-// escapePath returns a path to put behind another one. It starts with a slash, even for an empty path: a server that
-// proxies answers a path without one by a redirect to itself.
+// escapePath returns a path to append to another one. It starts with a slash even if it is empty: an API server
+// redirects a proxied path without one to itself.
 func escapePath(path string) (string, error) {
 	var b strings.Builder
 	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {

@@ -17,17 +17,17 @@ import (
 
 // EvictOptions are the options of an eviction.
 type EvictOptions struct {
-	// GracePeriod is how long the pod may take to end, in whole seconds. Default: the pod's own.
+	// GracePeriod is the time to terminate, in whole seconds. Default: that of the pod.
 	GracePeriod *time.Duration
 
-	// Propagation says what becomes of the objects that the pod owns. Default: that of pods, [Background].
+	// Propagation is how the eviction affects the objects that the pod owns. Default: that of pods, [Background].
 	Propagation DeletionPropagation
 
-	// UID and ResourceVersion make the eviction fail with a conflict when the pod is another one by now.
+	// UID and ResourceVersion make the eviction fail with a conflict if the pod has other ones.
 	UID             types.UID
 	ResourceVersion string
 
-	DryRun bool // go through everything but the storing
+	DryRun bool // run the request without storing the result
 }
 
 // eviction is Eviction of policy/v1.
@@ -37,7 +37,7 @@ type eviction struct {
 	DeleteOptions   *metav1.DeleteOptions `json:"deleteOptions,omitempty"`
 }
 
-// reference is the metadata of a body that means another object, with what must hold of that one.
+// reference is the metadata of a body that refers to another object, with the preconditions of that object.
 type reference struct {
 	Name            string            `json:"name"`
 	Namespace       string            `json:"namespace,omitempty"`
@@ -65,7 +65,7 @@ func Evict(t Target, o *EvictOptions) (*Request, error) {
 			return nil, err
 		}
 		body.DeleteOptions = options
-		if o.DryRun { // the server wants it in both places
+		if o.DryRun { // the server requires both
 			q.Set("dryRun", metav1.DryRunAll)
 		}
 	}
@@ -74,15 +74,15 @@ func Evict(t Target, o *EvictOptions) (*Request, error) {
 
 // BindOptions are the options of binding a pod to a node.
 type BindOptions struct {
-	// UID and ResourceVersion make the binding fail with a conflict when the pod is another one by now.
+	// UID and ResourceVersion make the binding fail with a conflict if the pod has other ones.
 	UID             types.UID
 	ResourceVersion string
 
-	// Annotations are added to the pod's own.
+	// Annotations are added to those of the pod.
 	Annotations map[string]string
 
-	DryRun       bool   // go through everything but the storing
-	FieldManager string // who is said to own the fields; default: from the user agent
+	DryRun       bool   // run the request without storing the result
+	FieldManager string // the owner of the fields; default: derived from the user agent
 }
 
 // binding is Binding of v1.
@@ -117,7 +117,7 @@ func Bind(t Target, node string, o *BindOptions) (*Request, error) {
 	return post(t, q, body)
 }
 
-// post builds the request that creates something below an object, whose body is no object of the target's kind.
+// post builds a create on a subresource whose body is not of the target's kind.
 func post(t Target, q url.Values, body any) (*Request, error) {
 	t.Encoding, t.View = wire.JSON, ViewObject
 	path, err := t.path(needObject)
@@ -134,10 +134,11 @@ func post(t Target, q url.Values, body any) (*Request, error) {
 	}, nil
 }
 
-// LogStream is which output of a container a log is of.
+// LogStream selects the output of a container.
 type LogStream string
 
-// The streams of a log, see https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log-of-the-specified-pod.
+// The streams of a log, see
+// https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log-of-the-specified-pod.
 const (
 	LogAll    LogStream = "All"
 	LogStdout LogStream = "Stdout"
@@ -148,25 +149,25 @@ const (
 type LogOptions struct {
 	Container string // default: the only container
 
-	Follow   bool // go on with what the container writes, until it ends
-	Previous bool // of the container's last run, which has ended
+	Follow   bool // continue with new output until the container ends
+	Previous bool // the log of the container's previous run
 
-	// Since and SinceTime leave out what is older: than a time ago, in whole seconds, or than a time, whose fraction of a
-	// second is dropped. Only one may be set.
+	// Since and SinceTime omit older lines: older than a duration, in whole seconds, or than a time, without its
+	// fraction of a second. At most one may be set.
 	Since     time.Duration
 	SinceTime time.Time
 
-	TailLines  *int64 // how many lines at the end; goes with no Stream but LogAll. Default: all of them
-	LimitBytes int64  // how much of it at the most; 0 means no limit
-	Timestamps bool   // begin each line with its time
+	TailLines  *int64 // the number of lines at the end; requires Stream LogAll. Default: all lines
+	LimitBytes int64  // at most; 0 means no limit
+	Timestamps bool   // start each line with its time
 
 	Stream LogStream // which output; default: LogAll
 
-	// InsecureSkipTLSVerifyBackend lets the API server believe whoever answers on the node's address.
+	// InsecureSkipTLSVerifyBackend makes the API server skip the check of the kubelet's certificate.
 	InsecureSkipTLSVerifyBackend bool
 }
 
-// Log builds the request for a container's log, which comes as text.
+// Log builds the request for a container's log. The response is plain text.
 func Log(t Target, o *LogOptions) (*Request, error) {
 	t.Subresource = "log"
 	path, err := t.path(needObject)
@@ -189,15 +190,15 @@ func (o *LogOptions) check() error {
 	case o.Since < 0 || o.Since%time.Second != 0:
 		return invalid(field+"Since", "%v is not a positive number of whole seconds", o.Since)
 	case o.Since != 0 && !o.SinceTime.IsZero():
-		return invalid(field+"Since", "goes with no SinceTime; set one of them")
+		return invalid(field+"Since", "and SinceTime are both set; set one of them")
 	case o.TailLines != nil && *o.TailLines < 0:
 		return invalid(field+"TailLines", "%d is negative", *o.TailLines)
 	case o.LimitBytes < 0:
 		return invalid(field+"LimitBytes", "%d is negative; 0 means no limit", o.LimitBytes)
 	case o.Stream != "" && o.Stream != LogAll && o.Stream != LogStdout && o.Stream != LogStderr:
-		return invalid(field+"Stream", "%q is none of All, Stdout, Stderr", o.Stream)
+		return invalid(field+"Stream", "%q is not valid; use All, Stdout or Stderr", o.Stream)
 	case o.TailLines != nil && o.Stream != "" && o.Stream != LogAll:
-		return invalid(field+"TailLines", "goes with no Stream but All: the server counts the lines of both")
+		return invalid(field+"TailLines", "requires Stream All: the server counts the lines of both streams")
 	}
 	return nil
 }
@@ -234,15 +235,15 @@ type ExecOptions struct {
 	Command   []string // the program with its arguments; required
 	Container string   // default: the only container
 
-	Stdin, Stdout, Stderr bool // which streams are wanted; at least one
+	Stdin, Stdout, Stderr bool // the streams to open; at least one
 	TTY                   bool // give the process a terminal, which has no Stderr
 }
 
-// Exec builds the request that runs a command in a container. It is to be upgraded to a WebSocket.
+// Exec builds the request that runs a command in a container. The caller upgrades it to a WebSocket.
 func Exec(t Target, o *ExecOptions) (*Request, error) {
 	t.Subresource = "exec"
 	if o == nil || len(o.Command) == 0 {
-		return nil, invalid("ExecOptions.Command", "is empty; say what to run")
+		return nil, invalid("ExecOptions.Command", "is empty; name the program to run")
 	}
 	q := url.Values{"command": slices.Clone(o.Command)}
 	return stream(t, "ExecOptions.", q, AttachOptions{o.Container, o.Stdin, o.Stdout, o.Stderr, o.TTY})
@@ -252,11 +253,11 @@ func Exec(t Target, o *ExecOptions) (*Request, error) {
 type AttachOptions struct {
 	Container string // default: the only container
 
-	Stdin, Stdout, Stderr bool // which streams are wanted; at least one
+	Stdin, Stdout, Stderr bool // the streams to open; at least one
 	TTY                   bool // the container has a terminal, which has no Stderr
 }
 
-// Attach builds the request that attaches to a container's process. It is to be upgraded to a WebSocket.
+// Attach builds the request that attaches to a container's process. The caller upgrades it to a WebSocket.
 func Attach(t Target, o *AttachOptions) (*Request, error) {
 	t.Subresource = "attach"
 	if o == nil {
@@ -265,7 +266,7 @@ func Attach(t Target, o *AttachOptions) (*Request, error) {
 	return stream(t, "AttachOptions.", url.Values{}, *o)
 }
 
-// stream builds a request that is to be upgraded. It creates a stream, so RBAC calls it that, though the method is GET.
+// stream builds a request for an upgrade. Its RBAC verb is create, although the method is GET.
 func stream(t Target, field string, q url.Values, o AttachOptions) (*Request, error) {
 	path, err := t.path(needObject)
 	if err != nil {
@@ -273,9 +274,9 @@ func stream(t Target, field string, q url.Values, o AttachOptions) (*Request, er
 	}
 	switch {
 	case !o.Stdin && !o.Stdout && !o.Stderr:
-		return nil, invalid(field+"Stdout", "is not set, and neither are Stdin and Stderr; ask for a stream")
+		return nil, invalid(field+"Stdout", "is not set, and neither are Stdin and Stderr; set at least one of them")
 	case o.TTY && o.Stderr:
-		return nil, invalid(field+"Stderr", "goes with no TTY: a terminal has one output, which is Stdout")
+		return nil, invalid(field+"Stderr", "can't be combined with TTY: a terminal has one output, which is Stdout")
 	}
 	set(q, "container", o.Container)
 	for key, on := range map[string]bool{"stdin": o.Stdin, "stdout": o.Stdout, "stderr": o.Stderr, "tty": o.TTY} {
@@ -291,8 +292,8 @@ type PortForwardOptions struct {
 
 const mostPorts = 128
 
-// PortForward builds the request that connects to ports of a pod. It is to be upgraded to a WebSocket, in which each port
-// has a channel for data and one for errors.
+// PortForward builds the request that connects to ports of a pod. The caller upgrades it to a WebSocket, in which each
+// port has a channel for data and one for errors.
 func PortForward(t Target, o *PortForwardOptions) (*Request, error) {
 	t.Subresource = "portforward"
 	path, err := t.path(needObject)
@@ -305,10 +306,10 @@ func PortForward(t Target, o *PortForwardOptions) (*Request, error) {
 	q := url.Values{}
 	for i, port := range o.Ports {
 		if port < 1 || port > 65535 {
-			return nil, invalid("PortForwardOptions.Ports", "%d is no port; they go from 1 to 65535", port)
+			return nil, invalid("PortForwardOptions.Ports", "%d is not a valid port; use 1 to 65535", port)
 		}
 		if slices.Contains(o.Ports[:i], port) {
-			return nil, invalid("PortForwardOptions.Ports", "%d is there twice", port)
+			return nil, invalid("PortForwardOptions.Ports", "%d is a duplicate; remove one", port)
 		}
 		q.Add("ports", strconv.FormatInt(int64(port), 10))
 	}

@@ -17,11 +17,11 @@ import (
 
 // GetOptions are the options of a get.
 type GetOptions struct {
-	// ResourceVersion asks for a state at least as new as this version; "0" means any state the server has at hand.
+	// ResourceVersion asks for a state at least as new as this version; "0" accepts any state in the server's cache.
 	// Default: the newest state.
 	ResourceVersion string
 
-	// IncludeObject is how much of the object comes with its row of a [ViewTable]. Default: IncludeMetadata.
+	// IncludeObject is which part of the object its row of a [ViewTable] has. Default: IncludeMetadata.
 	IncludeObject IncludeObject
 }
 
@@ -30,33 +30,34 @@ type ListOptions struct {
 	LabelSelector string
 	FieldSelector string
 
-	// Limit is the most items one page holds. Default for a single page: no limit; for iterators over pages: 500.
+	// Limit is the largest number of items in a page. Default for a single page: no limit; for iterators over pages:
+	// 500.
 	Limit int64
-	// Continue is the token of the page before. It goes with neither ResourceVersion nor ResourceVersionMatch.
+	// Continue is the token of the previous page. It can't be combined with ResourceVersion or ResourceVersionMatch.
 	Continue string
 
-	// ResourceVersion and ResourceVersionMatch say how new the answer must be. Default: the newest state.
+	// ResourceVersion and ResourceVersionMatch select the state to list. Default: the newest.
 	ResourceVersion      string
 	ResourceVersionMatch VersionMatch
 
-	// Timeout bounds the request, in whole seconds: the server ends it with [core.ErrTimeout], and the client ends it too,
-	// retries and reading the response included. Iterators over pages apply it to each page. Default: the server's, which
-	// is also the longest; Kubernetes uses one minute.
+	// Timeout bounds the request, in whole seconds: the server ends it with [core.ErrTimeout], and the client ends it
+	// too, retries and reading the response included. Iterators over pages apply it to each page. Default: the
+	// server's, which is also the longest; Kubernetes uses one minute.
 	Timeout time.Duration
 
-	// ShardSelector asks for a part of the objects, so that several programs can share them: the text of a [core.Shard].
-	// Kubernetes 1.36 has it behind the feature gate ShardedListAndWatch. Other servers ignore it and send all objects;
-	// the client's lists and watches end with an error at the first that is not in the shard.
+	// ShardSelector selects a subset of the objects, so that several programs can share the work: the string of a
+	// [core.Shard]. Kubernetes 1.36 has it behind the feature gate ShardedListAndWatch. Other servers ignore it and
+	// send all objects; lists and watches of the client return an error for the first object that is not in the shard.
 	ShardSelector string
 
-	// IncludeObject is how much of an object comes with its row of a [ViewTable]. Default: IncludeMetadata.
+	// IncludeObject is which part of an object its row of a [ViewTable] has. Default: IncludeMetadata.
 	IncludeObject IncludeObject
 }
 
-// IncludeObject is how much of an object comes with its row of a table.
+// IncludeObject is which part of an object its row of a table has.
 type IncludeObject string
 
-// How much of an object comes with its row of a table, see
+// The parts of an object in its row of a table, see
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables.
 const (
 	IncludeNone     IncludeObject = "None"
@@ -64,21 +65,21 @@ const (
 	IncludeAll      IncludeObject = "Object"
 )
 
-// check refuses what the server does not know, and what it would ignore.
+// check refuses values that the server does not know or would ignore.
 func (i IncludeObject) check(field string, view View) error {
 	switch i {
 	case "":
 		return nil
 	case IncludeNone, IncludeMetadata, IncludeAll:
 		if view != ViewTable {
-			return invalid(field+"IncludeObject", "is for tables; nothing else has rows")
+			return invalid(field+"IncludeObject", "is only for tables; remove it")
 		}
 		return nil
 	}
-	return invalid(field+"IncludeObject", "%q is none of None, Metadata, Object", i)
+	return invalid(field+"IncludeObject", "%q is not valid; use None, Metadata or Object", i)
 }
 
-// VersionMatch is how a list's ResourceVersion is meant.
+// VersionMatch is how a list uses its ResourceVersion.
 type VersionMatch string
 
 // The ways to match a resource version, see
@@ -93,25 +94,25 @@ type WatchOptions struct {
 	LabelSelector string
 	FieldSelector string
 
-	// ResourceVersion is where to start: the version of the list or event that came last. Empty or "0" starts with
-	// the objects that are there, as synthetic Added events.
+	// ResourceVersion is where to start: the version of the last list or event. Empty or "0" starts with the existing
+	// objects, as synthetic Added events.
 	ResourceVersion string
 
-	// Timeout is after how long the server ends the watch, in whole seconds. Default: a random time from 5 to 10
+	// Timeout is the time after which the server ends the watch, in whole seconds. Default: a random time from 5 to 10
 	// minutes, as client-go does it, so that many watches do not end together.
 	Timeout time.Duration
 
-	// NoBookmarks declines the events that only tell the newest resource version.
+	// NoBookmarks disables the events that have only the newest resource version.
 	NoBookmarks bool
 
-	// ShardSelector asks for a part of the objects, see [ListOptions.ShardSelector].
+	// ShardSelector selects a subset of the objects, see [ListOptions.ShardSelector].
 	ShardSelector string
 
-	// SendInitialEvents asks for the objects that are there first, then a bookmark that marks their end, from a state
+	// SendInitialEvents asks for the existing objects first, then a bookmark that marks their end, from a state
 	// at least as new as ResourceVersion: https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists.
 	SendInitialEvents bool
 
-	// IncludeObject is how much of an object comes with its row of a [ViewTable]. Default: IncludeMetadata.
+	// IncludeObject is which part of an object its row of a [ViewTable] has. Default: IncludeMetadata.
 	IncludeObject IncludeObject
 }
 
@@ -165,13 +166,13 @@ func (o *ListOptions) check(view View) error {
 	case o.Limit < 0:
 		return invalid(field+"Limit", "%d is negative; 0 means no limit", o.Limit)
 	case o.Continue != "" && (o.ResourceVersion != "" || o.ResourceVersionMatch != ""):
-		return invalid(field+"Continue", "goes with no ResourceVersion and no ResourceVersionMatch: the token holds the version")
+		return invalid(field+"Continue", "can't be combined with ResourceVersion or ResourceVersionMatch: the token has the version")
 	case o.ResourceVersionMatch != "" && o.ResourceVersion == "":
 		return invalid(field+"ResourceVersionMatch", "needs a ResourceVersion")
 	case o.ResourceVersionMatch == Exact && o.ResourceVersion == "0":
 		return invalid(field+"ResourceVersionMatch", "Exact needs a ResourceVersion other than 0")
 	case o.ResourceVersionMatch != "" && o.ResourceVersionMatch != Exact && o.ResourceVersionMatch != NotOlderThan:
-		return invalid(field+"ResourceVersionMatch", "%q is neither Exact nor NotOlderThan", o.ResourceVersionMatch)
+		return invalid(field+"ResourceVersionMatch", "%q is not valid; use Exact or NotOlderThan", o.ResourceVersionMatch)
 	}
 	return nil
 }
@@ -192,18 +193,18 @@ func (o *ListOptions) encode(q url.Values) {
 	}
 }
 
-// checkSelectors refuses what the server would refuse, by the server's own parsers.
+// checkSelectors refuses invalid selectors with the parsers of the server.
 func checkSelectors(field, label, selector string) error {
 	if _, err := labels.Parse(label); err != nil {
-		return invalid(field+"LabelSelector", "%q is no label selector, such as app=web,tier in (a,b),!old: %v", label, err)
+		return invalid(field+"LabelSelector", "%q is not a valid label selector, such as app=web,tier in (a,b),!old: %v", label, err)
 	}
 	if _, err := fields.ParseSelector(selector); err != nil {
-		return invalid(field+"FieldSelector", "%q is no field selector, such as metadata.name=web,status.phase!=Running: %v", selector, err)
+		return invalid(field+"FieldSelector", "%q is not a valid field selector, such as metadata.name=web,status.phase!=Running: %v", selector, err)
 	}
 	return nil
 }
 
-// checkShard refuses a selector that servers answer with an internal error.
+// checkShard refuses a selector for which servers respond with an internal error.
 func checkShard(field, selector string) error {
 	if selector == "" {
 		return nil

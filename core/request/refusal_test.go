@@ -69,14 +69,14 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 
 		{"a list of one name", list(pod(), request.ListOptions{}), "name", "field selector metadata.name=web-0"},
 		{"a negative limit", list(pods(), request.ListOptions{Limit: -1}), "ListOptions.Limit", "-1 is negative"},
-		{"a token with a version", list(pods(), request.ListOptions{Continue: "c", ResourceVersion: "1"}), "ListOptions.Continue", "the token holds the version"},
-		{"a token with a match", list(pods(), request.ListOptions{Continue: "c", ResourceVersionMatch: request.Exact}), "ListOptions.Continue", "no ResourceVersion"},
+		{"a token with a version", list(pods(), request.ListOptions{Continue: "c", ResourceVersion: "1"}), "ListOptions.Continue", "the token has the version"},
+		{"a token with a match", list(pods(), request.ListOptions{Continue: "c", ResourceVersionMatch: request.Exact}), "ListOptions.Continue", "can't be combined with ResourceVersion"},
 		{"a match without a version", list(pods(), request.ListOptions{ResourceVersionMatch: request.Exact}), "ListOptions.ResourceVersionMatch", "needs a ResourceVersion"},
 		{"an exact match of any version", list(pods(), request.ListOptions{ResourceVersion: "0", ResourceVersionMatch: request.Exact}), "ListOptions.ResourceVersionMatch", "other than 0"},
-		{"a match nobody knows", list(pods(), request.ListOptions{ResourceVersion: "1", ResourceVersionMatch: "x"}), "ListOptions.ResourceVersionMatch", `"x" is neither`},
-		{"a label selector with a typo", list(pods(), request.ListOptions{LabelSelector: "app===web"}), "ListOptions.LabelSelector", "is no label selector"},
-		{"a field selector without a value", list(pods(), request.ListOptions{FieldSelector: "metadata.name"}), "ListOptions.FieldSelector", "is no field selector"},
-		{"a watch with a label selector with a typo", watch(request.WatchOptions{LabelSelector: "app in web"}), "WatchOptions.LabelSelector", "is no label selector"},
+		{"a match nobody knows", list(pods(), request.ListOptions{ResourceVersion: "1", ResourceVersionMatch: "x"}), "ListOptions.ResourceVersionMatch", `"x" is not valid`},
+		{"a label selector with a typo", list(pods(), request.ListOptions{LabelSelector: "app===web"}), "ListOptions.LabelSelector", "is not a valid label selector"},
+		{"a field selector without a value", list(pods(), request.ListOptions{FieldSelector: "metadata.name"}), "ListOptions.FieldSelector", "is not a valid field selector"},
+		{"a watch with a label selector with a typo", watch(request.WatchOptions{LabelSelector: "app in web"}), "WatchOptions.LabelSelector", "is not a valid label selector"},
 		{"a list of a shard with a typo", list(pods(), request.ListOptions{ShardSelector: "shardRange(uid)"}), "ListOptions.ShardSelector", "is not of the form"},
 		{"a watch of a shard with a typo", watch(request.WatchOptions{ShardSelector: "shardRange(uid)"}), "WatchOptions.ShardSelector", "is not of the form"},
 		{"a list that may take part of a second", list(pods(), request.ListOptions{Timeout: time.Millisecond}), "ListOptions.Timeout", "1ms"},
@@ -94,7 +94,7 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		{"an update of a collection", update(pods(), aPod(named("a"))), "name", "is empty"},
 		{"a field manager of many characters", create(pods(), aPod(named("a")), request.CreateOptions{FieldManager: strings.Repeat("m", 129)}), "CreateOptions.FieldManager", "at most 128"},
 		{"a field manager that does not print", create(pods(), aPod(named("a")), request.CreateOptions{FieldManager: "a\n"}), "CreateOptions.FieldManager", "printable"},
-		{"a validation nobody knows", create(pods(), aPod(named("a")), request.CreateOptions{FieldValidation: "x"}), "CreateOptions.FieldValidation", `"x" is none of`},
+		{"a validation nobody knows", create(pods(), aPod(named("a")), request.CreateOptions{FieldValidation: "x"}), "CreateOptions.FieldValidation", `"x" is not valid`},
 		{"an update with a validation nobody knows", func() error {
 			_, err := request.Update(pod(), aPod(named("web-0")), &request.UpdateOptions{FieldValidation: "x"})
 			return err
@@ -118,12 +118,12 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		{"a merge patch in YAML", patch(request.StrategicMergePatch("a: 1")), "patch", "must be a JSON object"},
 		{"a merge patch that can't be encoded", patch(request.MergePatch(func() {})), "patch", "func()"},
 		{"a value that can't be encoded", patch(request.JSONPatch(request.Op{Op: "add", Path: "/a", Value: func() {}})), "patch", "func()"},
-		{"an operation nobody knows", patch(request.JSONPatch(request.Op{Op: "remove", Path: "/a"}, request.Op{Op: "set", Path: "/a"})), "patch operation 1", `"set" is none of`},
+		{"an operation nobody knows", patch(request.JSONPatch(request.Op{Op: "remove", Path: "/a"}, request.Op{Op: "set", Path: "/a"})), "patch operation 1", `"set" is not valid`},
 		{"an operation without a value", patch(request.JSONPatch(request.Op{Op: "add", Path: "/a"})), "patch operation 0", "needs a Value"},
 		{"a path with dots", patch(request.JSONPatch(request.Op{Op: "remove", Path: "a.b"})), "patch operation 0", `Path "a.b" is not a JSON pointer`},
-		{"an operation with a value for nothing", patch(request.JSONPatch(request.Op{Op: "remove", Path: "/a", Value: 1})), "patch operation 0", "remove goes with no Value"},
-		{"a move of a value", patch(request.JSONPatch(request.Op{Op: "move", From: "/b", Path: "/a", Value: 1})), "patch operation 0", "move goes with no Value"},
-		{"an operation with an origin for nothing", patch(request.JSONPatch(request.Op{Op: "add", From: "/b", Path: "/a", Value: 1})), "patch operation 0", "add goes with no From"},
+		{"an operation with a value for nothing", patch(request.JSONPatch(request.Op{Op: "remove", Path: "/a", Value: 1})), "patch operation 0", "remove does not use Value"},
+		{"a move of a value", patch(request.JSONPatch(request.Op{Op: "move", From: "/b", Path: "/a", Value: 1})), "patch operation 0", "move does not use Value"},
+		{"an operation with an origin for nothing", patch(request.JSONPatch(request.Op{Op: "add", From: "/b", Path: "/a", Value: 1})), "patch operation 0", "add does not use From"},
 		{"an origin with dots", patch(request.JSONPatch(request.Op{Op: "move", From: "a.b", Path: "/a"})), "patch operation 0", `From "a.b" is not a JSON pointer`},
 		{"a patch with a validation nobody knows", func() error {
 			_, err := request.PatchObject(pod(), request.MergePatch(`{}`), &request.PatchOptions{FieldValidation: "x"})
@@ -133,7 +133,7 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		{"a delete of a collection", func() error { _, err := request.Delete(pods(), nil); return err }(), "name", "is empty"},
 		{"a negative grace period", remove(request.DeleteOptions{GracePeriod: new(-time.Second)}), "DeleteOptions.GracePeriod", "-1s"},
 		{"a grace period that is not whole", remove(request.DeleteOptions{GracePeriod: new(1500 * time.Millisecond)}), "DeleteOptions.GracePeriod", "1.5s"},
-		{"a propagation nobody knows", remove(request.DeleteOptions{Propagation: "x"}), "DeleteOptions.Propagation", `"x" is none of`},
+		{"a propagation nobody knows", remove(request.DeleteOptions{Propagation: "x"}), "DeleteOptions.Propagation", `"x" is not valid`},
 		{"a delete of a collection by name", func() error { _, err := request.DeleteCollection(pod(), nil, nil); return err }(), "name", "whole collection"},
 		{"a delete of a collection in all namespaces", func() error {
 			_, err := request.DeleteCollection(in(resource[corev1.Pod](), "", ""), nil, nil)
@@ -147,14 +147,14 @@ func TestWhatCanNotBeSentIsRefused(t *testing.T) {
 		{"a delete of a collection for one UID", func() error {
 			_, err := request.DeleteCollection(pods(), &request.DeleteOptions{UID: "u"}, nil)
 			return err
-		}(), "DeleteOptions.UID", "no collection"},
+		}(), "DeleteOptions.UID", "not for a collection"},
 		{"a delete of a collection that can't be read", func() error {
 			_, err := request.DeleteCollection(pods(), &request.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: true}, nil)
 			return err
 		}(), "DeleteOptions.IgnoreStoreReadErrorWithClusterBreakingPotential", "one by one"},
 		{"a delete of one version of what can't be read", remove(request.DeleteOptions{
 			IgnoreStoreReadErrorWithClusterBreakingPotential: true, ResourceVersion: "7",
-		}), "DeleteOptions.IgnoreStoreReadErrorWithClusterBreakingPotential", "goes with no"},
+		}), "DeleteOptions.IgnoreStoreReadErrorWithClusterBreakingPotential", "can't be combined with"},
 		{"a delete of a collection with bad list options", func() error {
 			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{Limit: -1})
 			return err

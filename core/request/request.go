@@ -22,14 +22,15 @@ type Request struct {
 	Query       url.Values
 	Accept      string // media types, best first
 	ContentType string // of Body
-	IfNoneMatch string // the ETag of what is known already, of which the server says only that it has not changed
+	IfNoneMatch string // the ETag of a known body; if it has not changed, the server sends 304 without a body
 	Body        []byte
 
-	// Conditional is true if the server makes the change only at a given resource version. Sent twice, such a request
-	// conflicts with its own success, so it must not be repeated when the response to it was lost.
+	// Conditional is true if the server makes the change only at a given resource version. If the response is lost, the
+	// request must not be sent again, since it would conflict with its own success.
 	Conditional bool
 
-	// Target is what the request is about; zero for a path of no resource. It says nothing that the rest does not.
+	// Target is the target of the request, zero for a path that is not a resource. The other fields have all that is
+	// sent.
 	Target Target
 }
 
@@ -41,31 +42,31 @@ func (r *Request) URI() string {
 	return r.Path + "?" + r.Query.Encode()
 }
 
-// Target says which object or collection a request is about.
+// Target is the object or collection of a request.
 type Target struct {
 	Resource    core.Resource
 	Namespace   string // empty for cluster-scoped kinds, and for collections over all namespaces
 	Name        string // empty for collections
 	Subresource string // such as "status"; empty for the object itself
 
-	// Kind is what is sent to a subresource, and what it answers, where that is not the resource's own kind: Scale of
+	// Kind is the kind that a subresource sends and receives, if that is not the kind of the resource: Scale of
 	// autoscaling/v1 for "scale". It is empty otherwise.
 	Kind schema.GroupVersionKind
 
-	// View is which part of the objects is wanted. Default: all of it.
+	// View is the requested part of the objects. Default: the whole objects.
 	View View
 
-	// Encoding is how objects are sent, and how they are asked for; JSON is always accepted as well.
+	// Encoding is the encoding of request bodies, and the preferred one of responses; JSON is always accepted as well.
 	Encoding wire.Encoding
 }
 
-// InvalidError is a request that can't be sent. It comes from the client; the server was not asked.
+// InvalidError is the error for a request that can't be sent. It comes from the client; no request was sent.
 type InvalidError struct {
 	Field  string // such as "name" or "ListOptions.ResourceVersionMatch"
-	Detail string // what is wrong with it, and what would be right
+	Detail string // what is wrong, and the remedy
 }
 
-// Error says that the request was not sent.
+// Error returns the field and the detail.
 func (e *InvalidError) Error() string {
 	return "request not sent: " + e.Field + ": " + e.Detail
 }
@@ -74,7 +75,7 @@ func invalid(field, format string, args ...any) error {
 	return &InvalidError{Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
-// need is which part of a Target a verb needs.
+// need is the set of fields of a Target that a verb needs.
 type need uint8
 
 const (
@@ -86,7 +87,7 @@ const (
 	needParent     = forbidName | needNamespace
 )
 
-// path returns the target's URL path, or what is wrong with the target.
+// path returns the URL path of the target, or an error for an invalid target.
 func (t Target) path(n need) (string, error) {
 	if err := t.check(n); err != nil {
 		return "", err

@@ -11,21 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TokenOptions are the options of asking for a service account's token.
+// TokenOptions are the options of a request for a service account's token.
 type TokenOptions struct {
-	Audiences  []string      // who is to believe it; default: the API server
-	Expiration time.Duration // in whole seconds, at least 10 minutes; default: an hour. The server may decide otherwise
+	Audiences  []string      // that accept the token; default: the API server
+	Expiration time.Duration // in whole seconds, at least 10 minutes; default: an hour. The server may choose another
 
-	// BoundObject makes the token worthless when an object is gone. Default: it lives as long as the service account.
+	// BoundObject makes the token invalid when an object is deleted. Default: the token is bound to the service account
+	// only.
 	BoundObject *BoundObject
 }
 
-// BoundObject is what a token is bound to.
+// BoundObject is the object that a token is bound to.
 type BoundObject struct {
 	APIVersion string    // "v1"
 	Kind       string    // Pod, Secret or Node
-	Name       string    // in the service account's namespace, but for a Node
-	UID        types.UID // default: that of whatever has the name
+	Name       string    // in the service account's namespace, except for a Node
+	UID        types.UID // default: that of the object with the name
 }
 
 // leastExpiration is the server's own, see
@@ -49,7 +50,7 @@ type boundRef struct {
 	UID        types.UID `json:"uid,omitempty"`
 }
 
-// Token builds the request for a new token of a service account. The answer holds it, and is as secret.
+// Token builds the request for a new token of a service account. The response has the token, so keep it secret.
 func Token(t Target, o *TokenOptions) (*Request, error) {
 	t.Subresource = "token"
 	body := tokenRequest{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenRequest"}}

@@ -5,18 +5,18 @@ package request
 
 import "github.com/kube-go/sdk/core/wire"
 
-// View is which part of objects a server is asked for, see
+// View is the part of objects that a request asks for, see
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources.
 type View uint8
 
 // The views.
 const (
-	ViewObject   View = iota // the objects as they are
-	ViewMetadata             // PartialObjectMetadata: nothing but the metadata, for any kind
-	ViewTable                // Table: what a person would want to see, as columns; JSON only
+	ViewObject   View = iota // the whole objects
+	ViewMetadata             // PartialObjectMetadata: only the metadata, for any kind
+	ViewTable                // Table: columns for people, as kubectl prints them; JSON only
 )
 
-// parameters returns what a media type says of the view, of one object or of a list.
+// parameters returns the parameters of a media type for the view, for one object or a list.
 func (v View) parameters(list bool) string {
 	as := ""
 	switch {
@@ -32,7 +32,7 @@ func (v View) parameters(list bool) string {
 	return ";as=" + as + ";v=v1;g=meta.k8s.io"
 }
 
-// checkWrite refuses a view that only reading has.
+// checkWrite refuses a view that is only for reads.
 func (t Target) checkWrite() error {
 	if t.View == ViewTable {
 		return invalid("view", "tables are for get, list and watch; leave it out, or ask for metadata")

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// FieldValidation is what the server does about unknown and duplicate fields in a body.
+// FieldValidation is how the server handles unknown and duplicate fields of a body.
 type FieldValidation string
 
 // The ways of field validation, see https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation.
@@ -27,39 +27,39 @@ const (
 
 // CreateOptions are the options of a create.
 type CreateOptions struct {
-	DryRun          bool            // go through everything but the storing
-	FieldManager    string          // who is said to own the fields; default: from the user agent
+	DryRun          bool            // run the request without storing the result
+	FieldManager    string          // the owner of the fields; default: derived from the user agent
 	FieldValidation FieldValidation // default: the server's
 }
 
 // UpdateOptions are the options of an update.
 type UpdateOptions struct {
-	DryRun          bool            // go through everything but the storing
-	FieldManager    string          // who is said to own the fields; default: from the user agent
+	DryRun          bool            // run the request without storing the result
+	FieldManager    string          // the owner of the fields; default: derived from the user agent
 	FieldValidation FieldValidation // default: the server's
 }
 
 // PatchOptions are the options of a patch.
 type PatchOptions struct {
-	DryRun          bool            // go through everything but the storing
-	FieldManager    string          // who is said to own the fields; default: from the user agent
+	DryRun          bool            // run the request without storing the result
+	FieldManager    string          // the owner of the fields; default: derived from the user agent
 	FieldValidation FieldValidation // default: the server's
 }
 
 // ApplyOptions are the options of a server-side apply. It has no field validation: an apply is always strict.
 type ApplyOptions struct {
-	FieldManager string // who owns the applied fields; required
-	Force        bool   // take fields over that others own; controllers set it for what they alone decide
-	DryRun       bool   // go through everything but the storing
+	FieldManager string // the owner of the applied fields; required
+	Force        bool   // take over fields that other managers own; controllers set it
+	DryRun       bool   // run the request without storing the result
 
-	// SendZeroValues sends the fields of a typed object whose value is zero and whose JSON tag has no omitempty. By default
-	// such a field is an error beside fields that are set, since the object can't tell whether its author means the zero
-	// value or did not set the field, and the apply would overwrite what is stored.
+	// SendZeroValues sends the fields of a typed object whose value is zero and whose JSON tag has no omitempty. By
+	// default such a field is an error beside fields that are set, since the object can't tell whether its author means
+	// the zero value or did not set the field, and the apply would overwrite what is stored.
 	SendZeroValues bool
 }
 
-// Create builds the request that creates an object. For a subresource, the target has the name of the object that it is
-// of; what is created is of the target's Kind, or else of the kind that obj itself says.
+// Create builds the request that creates an object. For a subresource, the target has the name of the parent object,
+// and the created object has the Kind of the target, or that of obj if the target has none.
 func Create(t Target, obj core.Object, o *CreateOptions) (*Request, error) {
 	n := needParent
 	if t.Subresource != "" {
@@ -85,12 +85,12 @@ func Update(t Target, obj core.Object, o *UpdateOptions) (*Request, error) {
 	return withObject(t, needObject, "update", "PUT", q, obj)
 }
 
-// Apply builds the request that applies an object by server-side apply: the fields that obj sets become the field
-// manager's, see https://kubernetes.io/docs/reference/using-api/server-side-apply/. [wire.MarshalApply] says which fields
-// of a typed object count as set; see [ApplyOptions.SendZeroValues] for those that are ambiguous.
+// Apply builds the request that applies an object by server-side apply: the field manager becomes the owner of the
+// fields that obj sets, see https://kubernetes.io/docs/reference/using-api/server-side-apply/. See [wire.MarshalApply]
+// for the fields of a typed object that count as set, and [ApplyOptions.SendZeroValues] for those that are ambiguous.
 func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	if o == nil || o.FieldManager == "" {
-		return nil, invalid("ApplyOptions.FieldManager", "is empty; say who owns the applied fields")
+		return nil, invalid("ApplyOptions.FieldManager", "is empty; name the owner of the applied fields")
 	}
 	if len(obj.GetManagedFields()) > 0 {
 		return nil, invalid("metadata.managedFields", "must be empty in an apply; build the object anew, with only the fields you own")
@@ -137,7 +137,7 @@ func withObject(t Target, n need, verb, method string, q url.Values, obj core.Ob
 		return nil, err
 	}
 	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		return nil, invalid("object", "has nothing but metadata, and would be stored so; use a patch or an apply")
+		return nil, invalid("object", "has only metadata, so the update would remove all other fields; use a patch or an apply")
 	}
 	if err := matchObject(t, obj); err != nil {
 		return nil, err
@@ -153,8 +153,8 @@ func withObject(t Target, n need, verb, method string, q url.Values, obj core.Ob
 	}, nil
 }
 
-// bodyResource returns what the object in a body is called: the target's kind, but for subresources with a kind of their
-// own, such as scale, what the object says itself.
+// bodyResource returns the resource of the object in a body: that of the target, or of the object itself for
+// subresources with a kind of their own, such as scale.
 func bodyResource(t Target, obj core.Object) core.Resource {
 	res := t.Resource
 	if t.Kind.Kind != "" {
@@ -168,7 +168,8 @@ func bodyResource(t Target, obj core.Object) core.Resource {
 	return res
 }
 
-// matchObject refuses an object that says it lives elsewhere than the target. The body of a subresource need not say it.
+// matchObject refuses an object that says it lives elsewhere than the target. The body of a subresource need not say
+// it.
 func matchObject(t Target, obj core.Object) error {
 	if ns := obj.GetNamespace(); ns != "" && ns != t.Namespace {
 		return invalid("metadata.namespace", "is %q, but the request goes to namespace %q", ns, t.Namespace)
@@ -193,5 +194,5 @@ func encodeWrite(q url.Values, prefix string, dryRun bool, manager string, valid
 		set(q, "fieldValidation", string(validation))
 		return nil
 	}
-	return invalid(prefix+"FieldValidation", "%q is none of Strict, Warn, Ignore", validation)
+	return invalid(prefix+"FieldValidation", "%q is not valid; use Strict, Warn or Ignore", validation)
 }

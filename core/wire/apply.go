@@ -21,11 +21,11 @@ import (
 //
 // A zero number, string or bool whose tag has neither omitempty nor omitzero is ambiguous: its author may mean the zero
 // value, or may not have set the field. Sent, it would overwrite the stored value. MarshalApply returns a
-// [*ZeroValueError] that names all such fields, or sends them if zeroValues is true. The items of lists and the values of
-// maps are exempt: their author writes each of them as a whole, so their zero values are sent.
+// [*ZeroValueError] that names all such fields, or sends them if zeroValues is true. The items of lists and the values
+// of maps are exempt: their author writes each of them as a whole, so their zero values are sent.
 //
-// An unstructured object is sent unchanged except for an empty status and null creationTimestamps, which generators leave
-// in their output.
+// An unstructured object is sent unchanged except for an empty status and null creationTimestamps, which generators
+// leave in their output.
 func MarshalApply(obj core.Object, res core.Resource, zeroValues bool) ([]byte, error) {
 	body, err := Marshal(obj, res, JSON)
 	if err != nil {
@@ -42,7 +42,8 @@ func MarshalApply(obj core.Object, res core.Resource, zeroValues bool) ([]byte, 
 	return out, nil
 }
 
-// ZeroValueError reports fields with a zero value that an apply would write although their author may not have set them.
+// ZeroValueError reports fields with a zero value that an apply would write although their author may not have set
+// them.
 type ZeroValueError struct {
 	Fields []string // paths, such as spec.schedule
 }
@@ -173,8 +174,8 @@ func (p *pruner) lookUp(v reflect.Value, name []byte) (reflect.Value, bool) {
 	return of, f.omits
 }
 
-// settle follows pointers to a value that is encoded by its fields. It returns the zero Value for a type with an encoder of its
-// own.
+// settle follows pointers to a value that is encoded by its fields. It returns the zero Value for a type with an
+// encoder of its own.
 func settle(v reflect.Value) reflect.Value {
 	for v.IsValid() && !writesItself(v.Type()) {
 		if v.Kind() != reflect.Pointer {

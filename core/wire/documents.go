@@ -90,12 +90,13 @@ const documentBytes = 16 << 20
 // maxListDepth bounds the nesting of lists in lists.
 const maxListDepth = 8
 
-// Documents reads the objects of a stream of YAML or JSON documents, such as a file for kubectl apply. It skips empty documents,
-// and yields the items of lists (of kind List or any other) one by one. The sequence can be ranged over once; an error ends
-// it. Limits bound one document, by default to 16 MiB.
+// Documents reads the objects of a stream of YAML or JSON documents, such as a file for kubectl apply. It skips empty
+// documents, and yields the items of lists (of kind List or any other) one by one. The sequence can be ranged over
+// once; an error ends it. Limits bound one document, by default to 16 MiB.
 //
-// YAML is read as Kubernetes reads it: y, yes, on and their opposites are booleans, 0777 is octal, and a date is a string.
-// Unlike Kubernetes, Documents returns an error for a duplicate name and for a number that JSON can't represent.
+// YAML is read as Kubernetes reads it: y, yes, on and their opposites are booleans, 0777 is octal, and a date is a
+// string. Unlike Kubernetes, Documents returns an error for a duplicate name and for a number that JSON can't
+// represent.
 //
 // Errors: [*DocumentError], which wraps a [*TooLargeError] if a document is too large.
 func Documents(r io.Reader, limits *Limits) iter.Seq2[Document, error] {
@@ -118,8 +119,8 @@ type RawDocument struct {
 	Line int
 }
 
-// RawDocuments reads a stream as [Documents] does, but the values need not be Kubernetes objects, such as a kubeconfig, and
-// lists stay whole.
+// RawDocuments reads a stream as [Documents] does, but the values need not be Kubernetes objects, such as a kubeconfig,
+// and lists stay whole.
 //
 // Errors: [*DocumentError], which wraps a [*TooLargeError] if a document is too large. The errors quote no values.
 func RawDocuments(r io.Reader, limits *Limits) iter.Seq2[RawDocument, error] {
@@ -153,8 +154,8 @@ func newDocuments(r io.Reader, limits *Limits, each func(text []byte, line int) 
 	return &documents{meter: newMeter(r, "document", &bounds), each: each, index: 1}
 }
 
-// read reads JSON documents, and the rest of the stream as YAML from the first document that is not JSON. The YAML parser
-// does not accept all JSON.
+// read reads JSON documents, and the rest of the stream as YAML from the first document that is not JSON. The YAML
+// parser does not accept all JSON.
 func (s *documents) read() error {
 	dec := jsontext.NewDecoder(s.meter, jsonOptions, jsontext.AllowDuplicateNames(false))
 	for {

@@ -11,8 +11,8 @@ const (
 	chunkBytes = 512
 )
 
-// interner converts bytes to strings, and returns the same string for the same bytes where possible. The bytes must be short
-// and not empty.
+// interner converts bytes to strings, and returns the same string for the same bytes where possible. The bytes must be
+// short and not empty.
 type interner struct {
 	names  [256]string // by hash
 	values [64]any     // strings by hash

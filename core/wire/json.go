@@ -73,8 +73,8 @@ func MarshalJSON(v any) ([]byte, error) {
 }
 
 // UnmarshalJSON decodes data into v by the rules of encoding/json, with two differences that the API server makes too:
-// field names match by exact case, and a number in an empty interface becomes an int64 if it is an integer in that range, and
-// a float64 otherwise. Unknown fields are ignored.
+// field names match by exact case, and a number in an empty interface becomes an int64 if it is an integer in that
+// range, and a float64 otherwise. Unknown fields are ignored.
 func UnmarshalJSON(data []byte, v any) error {
 	if m, ok := v.(*map[string]any); ok {
 		return unmarshalMap(data, m)

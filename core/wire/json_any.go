@@ -18,9 +18,9 @@ import (
 // maxDepth bounds the nesting of values. It is the limit of jsontext.
 const maxDepth = 10000
 
-// parseAny parses JSON into the types of unstructured objects: nil, bool, string, int64, float64, []any and map[string]any.
-// It accepts the same input as jsontext by the rules of encoding/json. It allocates less memory, which is most of the time
-// of a general parser.
+// parseAny parses JSON into the types of unstructured objects: nil, bool, string, int64, float64, []any and
+// map[string]any. It accepts the same input as jsontext by the rules of encoding/json. It allocates less memory, which
+// is most of the time of a general parser.
 func parseAny(data []byte) (any, error) {
 	p := anyParsers.Get().(*anyParser)
 	defer p.release()
@@ -39,8 +39,8 @@ func parseAny(data []byte) (any, error) {
 	return nil, errors.New("json: malformed value")
 }
 
-// anyParser allocates little memory: it shares names and short values, which recur in an object, and makes containers when
-// their size is known. Its methods return false for a syntax error at pos.
+// anyParser allocates little memory: it shares names and short values, which recur in an object, and makes containers
+// when their size is known. Its methods return false for a syntax error at pos.
 type anyParser struct {
 	data    []byte
 	pos     int
@@ -254,7 +254,8 @@ func (p *anyParser) number() (any, bool) {
 	return f, err == nil
 }
 
-// isNumber refuses numbers that strconv accepts and JSON does not: with a plus, leading zeros, or a point without digits.
+// isNumber refuses numbers that strconv accepts and JSON does not: with a plus, leading zeros, or a point without
+// digits.
 func isNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	if s == "" || !isDigit(s[0]) || s[0] == '0' && len(s) > 1 && isDigit(s[1]) {

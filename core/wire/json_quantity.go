@@ -13,7 +13,8 @@ import (
 )
 
 // The bounds of a quantity. The largest meaningful one has twenty digits before the point and nine after it. Rounding
-// 1e-99999999 takes minutes, comparing 1e999999999 takes a gigabyte, and the time to parse digits grows with their square.
+// 1e-99999999 takes minutes, comparing 1e999999999 takes a gigabyte, and the time to parse digits grows with their
+// square.
 const (
 	maxQuantityBytes  = 102 // with quotes
 	maxExponentDigits = 3

@@ -71,8 +71,8 @@ func (l *listKind) setKind(kind string) error {
 	return nil
 }
 
-// check refuses a list of another kind. It is called before the items and at the end of the list, since API servers send
-// some lists with the kind or apiVersion after the items.
+// check refuses a list of another kind. It is called before the items and at the end of the list, since API servers
+// send some lists with the kind or apiVersion after the items.
 func (l *listKind) check() error {
 	want := l.want.GroupVersion().WithKind(l.want.Kind + "List")
 	got := schema.FromAPIVersionAndKind(l.apiVersion, l.kind)
@@ -86,8 +86,8 @@ func (l *listKind) check() error {
 	return nil
 }
 
-// custom reports whether the kind may be that of a CustomResourceDefinition, whose lists can have any kind. The items must
-// have a kind then.
+// custom reports whether the kind may be that of a CustomResourceDefinition, whose lists can have any kind. The items
+// must have a kind then.
 func (l *listKind) custom() bool {
 	return strings.Contains(l.want.Group, ".") && !strings.HasSuffix(l.want.Group, ".k8s.io")
 }

@@ -93,8 +93,8 @@ func (l *listReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkValues refuses an object that would take much more memory than its bytes. A value takes at least one byte, and two
-// in JSON.
+// checkValues refuses an object that would take much more memory than its bytes. A value takes at least one byte, and
+// two in JSON.
 func (p Packed) checkValues(obj any) error {
 	if len(p.data) <= maxValues {
 		return nil

@@ -16,9 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReadList reads the body of a list response and calls each with every item as it arrives. The item's bytes are valid until
-// each returns. ReadList returns the metadata of the list, which is complete only if the error is nil. If each returns an
-// error, ReadList stops and returns it unchanged. The error for a body that ends early matches io.ErrUnexpectedEOF.
+// ReadList reads the body of a list response and calls each with every item as it arrives. The item's bytes are valid
+// until each returns. ReadList returns the metadata of the list, which is complete only if the error is nil. If each
+// returns an error, ReadList stops and returns it unchanged. The error for a body that ends early matches
+// io.ErrUnexpectedEOF.
 //
 // Errors: [*TooLargeError]; [*KindError] for a list of another kind than ReadOptions.Kind, sometimes only after the items.
 func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed) error) (metav1.ListMeta, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Marshal encodes an object as a request body. The kind and apiVersion come from res; Marshal sets the TypeMeta of obj to
-// match, and changes nothing else.
+// Marshal encodes an object as a request body. The kind and apiVersion come from res; Marshal sets the TypeMeta of obj
+// to match, and changes nothing else.
 func Marshal(obj core.Object, res core.Resource, encoding Encoding) ([]byte, error) {
 	if kind := obj.GetObjectKind(); kind.GroupVersionKind() != res.GroupVersionKind() {
 		kind.SetGroupVersionKind(res.GroupVersionKind())

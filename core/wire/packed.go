@@ -14,14 +14,16 @@ import (
 )
 
 // Packed is one encoded object. It is immutable, and safe for concurrent use while its bytes are valid. The bytes of an
-// object that was read from a stream are valid until the next item is read; [Packed.Compact] returns a copy that owns its bytes.
+// object that was read from a stream are valid until the next item is read; [Packed.Compact] returns a copy that owns
+// its bytes.
 type Packed struct {
 	encoding Encoding
 	data     []byte
 }
 
-// NewPacked returns the packed form of an object's bytes: a JSON object, or a protobuf message without its envelope. The
-// bytes are kept, not copied. They must be valid: methods may return a wrong result instead of an error for invalid bytes.
+// NewPacked returns the packed form of an object's bytes: a JSON object, or a protobuf message without its envelope.
+// The bytes are kept, not copied. They must be valid: methods may return a wrong result instead of an error for invalid
+// bytes.
 func NewPacked(encoding Encoding, data []byte) Packed {
 	return Packed{encoding: encoding, data: data}
 }
@@ -50,9 +52,9 @@ func (p Packed) Bytes() []byte { return p.data }
 // Len returns the number of bytes.
 func (p Packed) Len() int { return len(p.data) }
 
-// Decode decodes the object into obj, which should be a new value, and shares no memory with it. Protobuf needs a type for
-// which [SupportsProtobuf] is true. If the bytes have no kind or apiVersion, as those of list items, a struct keeps its own,
-// while an unstructured object has exactly the content of the bytes.
+// Decode decodes the object into obj, which should be a new value, and shares no memory with it. Protobuf needs a type
+// for which [SupportsProtobuf] is true. If the bytes have no kind or apiVersion, as those of list items, a struct keeps
+// its own, while an unstructured object has exactly the content of the bytes.
 func (p Packed) Decode(obj core.Object) error {
 	if p.encoding == Protobuf {
 		err := p.decodeAny(obj)

@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The functions of this file expect an object in valid JSON, which was read from a stream or written by this package. They
-// check no more of it than they need, so they are several times faster than a decoder. For invalid JSON, they return an
-// error or a wrong result, but do not panic.
+// The functions of this file expect an object in valid JSON, which was read from a stream or written by this package.
+// They check no more of it than they need, so they are several times faster than a decoder. For invalid JSON, they
+// return an error or a wrong result, but do not panic.
 
 // errStop ends a walk over members or fields early.
 var errStop = errors.New("stop")

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
-// SupportsProtobuf reports whether obj, a pointer to a struct, can be encoded as protobuf: each of its JSON fields has a
-// protobuf tag. The kinds of k8s.io/api can, with few exceptions.
+// SupportsProtobuf reports whether obj, a pointer to a struct, can be encoded as protobuf: each of its JSON fields has
+// a protobuf tag. The kinds of k8s.io/api can, with few exceptions.
 func SupportsProtobuf(obj any) bool {
 	return obj != nil && protobuf.Supports(reflect.TypeOf(obj))
 }
@@ -114,8 +114,8 @@ func parseTypeMeta(data []byte) (tm typeMeta, err error) {
 	return tm, err
 }
 
-// eachRawField calls visit with the bytes of each field of a message, including its tag. The value is nil unless the field is
-// length-delimited.
+// eachRawField calls visit with the bytes of each field of a message, including its tag. The value is nil unless the
+// field is length-delimited.
 func eachRawField(data []byte, visit func(num protowire.Number, field, value []byte) error) error {
 	for len(data) > 0 {
 		num, typ, n := protowire.ConsumeTag(data)

@@ -23,8 +23,8 @@ type messageReader struct {
 // keepBytes is the largest size of a buffer that is reused.
 const keepBytes = 1 << 20
 
-// fields reads the fields of a message of size bytes, or up to the end of the stream if size is negative. It calls visit for
-// the length-delimited ones, which must consume the bytes of the field, and ignores the others.
+// fields reads the fields of a message of size bytes, or up to the end of the stream if size is negative. It calls
+// visit for the length-delimited ones, which must consume the bytes of the field, and ignores the others.
 func (m *messageReader) fields(size int64, visit func(num protowire.Number, size uint64) error) error {
 	for left := size; left != 0; {
 		tag, n, err := m.varint()
@@ -103,8 +103,8 @@ func (m *messageReader) varint() (v uint64, n int, err error) {
 	return 0, n, errors.New("protobuf: number too long")
 }
 
-// take returns the next bytes of the stream, which are valid until the next call. The buffer grows as bytes arrive, so a
-// false length costs no memory.
+// take returns the next bytes of the stream, which are valid until the next call. The buffer grows as bytes arrive, so
+// a false length costs no memory.
 func (m *messageReader) take(size uint64) ([]byte, error) {
 	if size > uint64(m.limit) {
 		return nil, &TooLargeError{What: m.what, LimitBytes: m.limit}

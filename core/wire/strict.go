@@ -19,8 +19,8 @@ import (
 // maxProblems is how many problems a StrictError lists.
 const maxProblems = 100
 
-// StrictError reports fields of an object that were not decoded, since its type does not have them or they are duplicates.
-// The rest of the object is decoded.
+// StrictError reports fields of an object that were not decoded, since its type does not have them or they are
+// duplicates. The rest of the object is decoded.
 type StrictError struct {
 	// Problems are in the order of the object.
 	Problems []Problem
@@ -76,8 +76,8 @@ const (
 	MiscasedField  ProblemKind = "miscased field"
 )
 
-// UnmarshalStrict is [Unmarshal] for objects that people write: it returns an error for fields that Unmarshal ignores, all of
-// them at once. An unstructured object has no unknown fields.
+// UnmarshalStrict is [Unmarshal] for objects that people write: it returns an error for fields that Unmarshal ignores,
+// all of them at once. An unstructured object has no unknown fields.
 //
 // Errors: [*StrictError] if the body is valid otherwise.
 func UnmarshalStrict(body []byte, contentType string, obj core.Object) error {
@@ -88,8 +88,9 @@ func UnmarshalStrict(body []byte, contentType string, obj core.Object) error {
 	return Packed{encoding, body}.DecodeStrict(obj)
 }
 
-// DecodeStrict is [Packed.Decode] for objects that people write: it returns an error for fields that Decode ignores, all of
-// them at once. An unstructured object has no unknown fields. Protobuf has no field names, so it can't be decoded strictly.
+// DecodeStrict is [Packed.Decode] for objects that people write: it returns an error for fields that Decode ignores,
+// all of them at once. An unstructured object has no unknown fields. Protobuf has no field names, so it can't be
+// decoded strictly.
 //
 // Errors: [*StrictError] if the object is valid otherwise.
 func (p Packed) DecodeStrict(obj core.Object) error {

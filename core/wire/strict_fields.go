@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// declared returns the type that declares the members of a value of type t. It returns nil if the type has a decoder of its
-// own or accepts any value.
+// declared returns the type that declares the members of a value of type t. It returns nil if the type has a decoder of
+// its own or accepts any value.
 func declared(t reflect.Type) reflect.Type {
 	for t != nil {
 		if decodesItself(t) || decodesItself(reflect.PointerTo(t)) {
@@ -45,8 +45,8 @@ type jsonField struct {
 	omits  bool // if it is empty: the tag has omitempty or omitzero
 }
 
-// fieldsOf returns the fields of a struct by JSON name, by the rules of encoding/json: of several fields with one name, the
-// least deep counts; of several that are equally deep, the one with a tag, or none.
+// fieldsOf returns the fields of a struct by JSON name, by the rules of encoding/json: of several fields with one name,
+// the least deep counts; of several that are equally deep, the one with a tag, or none.
 func fieldsOf(t reflect.Type) map[string]jsonField {
 	fields := map[string]jsonField{}
 	level := []jsonField{{Type: t}}

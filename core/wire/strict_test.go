@@ -197,8 +197,8 @@ func pathWithDots(path string) string {
 	return strings.TrimPrefix(regexp.MustCompile(`\[(\d+)\]`).ReplaceAllString(path, ".$1"), ".")
 }
 
-// inTheirWords returns what a strict decoding finds, as apimachinery says it: that does not look into unknown fields, and
-// knows no spellings.
+// inTheirWords returns what a strict decoding finds, as apimachinery says it: that does not look into unknown fields,
+// and knows no spellings.
 func inTheirWords(strict *wire.StrictError) []string {
 	var found, unknown []string
 	for _, p := range strict.Problems {

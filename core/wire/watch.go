@@ -31,10 +31,10 @@ type Event struct {
 // errorEvent is the type of the event that carries a Status instead of an object.
 const errorEvent core.EventType = "ERROR"
 
-// Events reads the body of a watch response. The bytes of an event are valid until the next one is read. An ERROR event ends
-// the sequence with a [*core.StatusError]. The sequence ends without an error if the body ends between two events, as it does
-// at the timeout of the watch; the error for a body that ends within an event matches io.ErrUnexpectedEOF. The sequence can
-// be ranged over once.
+// Events reads the body of a watch response. The bytes of an event are valid until the next one is read. An ERROR event
+// ends the sequence with a [*core.StatusError]. The sequence ends without an error if the body ends between two events,
+// as it does at the timeout of the watch; the error for a body that ends within an event matches io.ErrUnexpectedEOF.
+// The sequence can be ranged over once.
 //
 // Errors: [*core.StatusError], [*TooLargeError]; [*KindError] for an event of another kind than ReadOptions.Kind.
 func Events(r io.Reader, contentType string, o *ReadOptions) iter.Seq2[Event, error] {
@@ -102,8 +102,8 @@ func eventError(p Packed) error {
 	return &core.StatusError{Status: *status}
 }
 
-// jsonEvents reads a stream of JSON objects {"type": …, "object": …}. It returns an event as soon as its object is complete,
-// without waiting for the bytes after it.
+// jsonEvents reads a stream of JSON objects {"type": …, "object": …}. It returns an event as soon as its object is
+// complete, without waiting for the bytes after it.
 func jsonEvents(r io.Reader, limits *Limits) func() (Event, error) {
 	m := newMeter(r, "watch event", limits)
 	dec := jsontext.NewDecoder(m, jsonOptions)

@@ -19,12 +19,13 @@ import (
 const (
 	// maxYAMLDepth bounds the nesting of YAML, with aliases followed.
 	maxYAMLDepth = 1000
-	// maxAliased bounds the values that a document has through aliases, so that a small document can't expand to a huge one.
+	// maxAliased bounds the values that a document has through aliases, so that a small document can't expand to a huge
+	// one.
 	maxAliased = 1 << 20
 )
 
-// yamlError returns the error of the YAML decoder and its line, 0 if the line is unknown. The decoder quotes names of anchors,
-// which may be secret: an unquoted value that begins with * looks like one.
+// yamlError returns the error of the YAML decoder and its line, 0 if the line is unknown. The decoder quotes names of
+// anchors, which may be secret: an unquoted value that begins with * looks like one.
 func yamlError(err error) (int, error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1 // which the decoder does not print
@@ -67,8 +68,8 @@ func content(document *yaml.Node) *yaml.Node {
 	return root
 }
 
-// yamlToJSON returns a value as JSON, with line breaks such that values keep their lines where possible. If it returns an
-// error, it also returns the line of the error.
+// yamlToJSON returns a value as JSON, with line breaks such that values keep their lines where possible. If it returns
+// an error, it also returns the line of the error.
 func yamlToJSON(root *yaml.Node, limit int64) (text []byte, line int, err error) {
 	w := yamlWriter{limit: limit, line: root.Line}
 	err = w.value(root, maxYAMLDepth)

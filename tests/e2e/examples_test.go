@@ -70,7 +70,7 @@ func TestExamples(t *testing.T) {
 			name:    "list-pods says what is wrong with a selector",
 			program: "list-pods", args: []string{"-n", ns, "-l", "app in web"},
 			code:   1,
-			stderr: `list-pods: list pods in ` + ns + `: request not sent: ListOptions.LabelSelector: "app in web" is no label selector.*\n`,
+			stderr: `list-pods: list pods in ` + ns + `: request not sent: ListOptions.LabelSelector: "app in web" is not a valid label selector.*\n`,
 		},
 		{
 			name:    "dynamic-get prints names",

@@ -143,8 +143,8 @@ func (f *filler) fields(v reflect.Value, s *schema, depth int) error {
 	return nil
 }
 
-// leaveOut decides whether a field that may be absent has no value: at random, when values have become too deep, and when
-// a pattern asks for what a random text is not. What has a default is never absent on a server.
+// leaveOut decides whether a field that may be absent has no value: at random, when values have become too deep, and
+// when a pattern asks for what a random text is not. What has a default is never absent on a server.
 func (f *filler) leaveOut(v reflect.Value, s *schema, omits bool, depth int) bool {
 	switch {
 	case s != nil && s.Default != nil:
@@ -279,8 +279,8 @@ func (f *filler) number(s *schema, least, most float64) float64 {
 	return (first + math.Floor(f.rand.Float64()*(max(last-first, 0)+1))) * step
 }
 
-// minOf and maxOf bound numbers without a schema: small ones, which every type of integer that the other version may have
-// can say.
+// minOf and maxOf bound numbers without a schema: small ones, which every type of integer that the other version may
+// have can say.
 func minOf(v reflect.Value) float64 { return max(-1000, -math.Exp2(float64(v.Type().Bits()-1))) }
 func maxOf(v reflect.Value) float64 { return min(1000, math.Exp2(float64(v.Type().Bits()-1))-1) }
 

@@ -163,8 +163,8 @@ func (p pair) convert(obj wire.Packed, version string) (wire.Packed, error) {
 	return wire.Pack(out, wire.JSON)
 }
 
-// difference compares two objects as they are on the wire. What the other version keeps of its own in the annotations is
-// none.
+// difference compares two objects as they are on the wire. What the other version keeps of its own in the annotations
+// is none.
 func (p pair) difference(before, after wire.Packed) (string, error) {
 	var objects [2]map[string]any
 	for i, packed := range []wire.Packed{before, after} {

@@ -14,8 +14,9 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// ApplyJSON returns the JSON value that a JSON patch makes of a document, by RFC 6902. It knows the operations that diffs
-// have: add, remove and replace. The document and the values are encoded first, so the result shares no memory with them.
+// ApplyJSON returns the JSON value that a JSON patch makes of a document, by RFC 6902. It knows the operations that
+// diffs have: add, remove and replace. The document and the values are encoded first, so the result shares no memory
+// with them.
 func ApplyJSON(doc any, ops []request.Op) (any, error) {
 	root, err := tree.Of(doc)
 	if err != nil {

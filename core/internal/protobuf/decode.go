@@ -32,8 +32,9 @@ var (
 	errQuantity  = fmt.Errorf("quantity of more than %d characters", maxQuantity)
 )
 
-// Unmarshal decodes a message into obj, a pointer to a struct of a supported type. Obj should be fresh: as generated code
-// does, Unmarshal leaves alone what the message does not mention, and adds to the slices and maps that it does mention.
+// Unmarshal decodes a message into obj, a pointer to a struct of a supported type. Obj should be fresh: as generated
+// code does, Unmarshal leaves alone what the message does not mention, and adds to the slices and maps that it does
+// mention.
 func Unmarshal(data []byte, obj any) error {
 	v := reflect.ValueOf(obj)
 	p, err := planOfValue(v)
@@ -297,7 +298,8 @@ func eachPart(data []byte, last uint64, visit func(num uint64, part []byte) erro
 	return nil
 }
 
-// maxQuantity is how long a quantity may be. The largest that counts has twenty digits before the point, and nine after it.
+// maxQuantity is how long a quantity may be. The largest that counts has twenty digits before the point, and nine after
+// it.
 const maxQuantity = 100
 
 // decodeQuantity does what the quantity's own method does, save for three traps: that panics at a length close to the

@@ -17,7 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxNumber is the largest field number supported, what a tag of two bytes can hold. Those of Kubernetes stay below 100.
+// maxNumber is the largest field number supported, what a tag of two bytes can hold. Those of Kubernetes stay below
+// 100.
 const maxNumber = 1<<11 - 1
 
 // A plan says how the values of a type are laid out as a message, and in memory.

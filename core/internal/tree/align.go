@@ -94,7 +94,8 @@ func same(a, b any) bool {
 	return Equal(a, b)
 }
 
-// identity returns what tells an element of a list from the others by the habits of Kubernetes, empty when nothing does.
+// identity returns what tells an element of a list from the others by the habits of Kubernetes, empty when nothing
+// does.
 func identity(v any) string {
 	object, ok := v.(map[string]any)
 	if !ok {

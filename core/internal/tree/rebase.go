@@ -3,8 +3,8 @@
 
 package tree
 
-// Rebase returns what becomes of onto when the changes are made to it that make to of from. What from says too of onto is
-// changed as to says; what only onto says stays. The result may share memory with onto and to.
+// Rebase returns what becomes of onto when the changes are made to it that make to of from. What from says too of onto
+// is changed as to says; what only onto says stays. The result may share memory with onto and to.
 func Rebase(onto, from, to any) any {
 	if Equal(from, to) {
 		return onto

@@ -9,8 +9,8 @@
 // What a kind is called comes from two places. The sources of k8s.io/api say which kinds there are, to which group they
 // belong, and by their markers how they are served. A snapshot of what a real API server with every API enabled says of
 // itself, discovery.json, corrects that and adds the names that only servers know, such as short names. The kinds that
-// this server does not serve, since they are too old or too new for it, come from the sources alone, with the short names
-// that the server has for the same kind in another version.
+// this server does not serve, since they are too old or too new for it, come from the sources alone, with the short
+// names that the server has for the same kind in another version.
 //
 // To renew the snapshot, start an API server with --runtime-config=api/all=true and
 // --feature-gates=AllAlpha=true,AllBeta=true, and fetch its aggregated discovery documents:

@@ -32,7 +32,8 @@ type kind struct {
 	hasClient    bool     // marked +genclient
 }
 
-// noCollection says of every type that looks like a kind, but is none that one could get or create by its own name, why.
+// noCollection says of every type that looks like a kind, but is none that one could get or create by its own name,
+// why.
 //
 //nolint:gochecknoglobals // a table that is never written
 var noCollection = map[string]string{
