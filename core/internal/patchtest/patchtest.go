@@ -44,7 +44,7 @@ func apply(target any, path []string, op string, value any) (any, error) {
 	case map[string]any:
 		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(path[0])
 		member, ok := target[name]
-		if !ok && !(last && op == "add") {
+		if !ok && (!last || op != "add") {
 			return nil, fmt.Errorf("there is no member %q", name)
 		}
 		if last && op == "remove" {
@@ -57,7 +57,7 @@ func apply(target any, path []string, op string, value any) (any, error) {
 	case []any:
 		i, err := strconv.Atoi(path[0])
 		switch {
-		case err != nil || i < 0 || i > len(target) || i == len(target) && !(last && op == "add"):
+		case err != nil || i < 0 || i > len(target) || i == len(target) && (!last || op != "add"):
 			return nil, fmt.Errorf("%q is not an index of a list of %d", path[0], len(target))
 		case last && op == "add":
 			return slices.Insert(target, i, value), nil
