@@ -88,25 +88,15 @@ func ExampleObjectRef() {
 
 func ExampleControllerRef() {
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "0b1c"}}
-	res, err := core.ResourceOf[appsv1.Deployment]()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ref, err := core.ControllerRef(owner, res)
+	ref, err := core.ControllerRef(owner)
 	fmt.Println(ref.APIVersion, ref.Kind, ref.Name, ref.UID, *ref.Controller, err)
 	// Output: apps/v1 Deployment web 0b1c true <nil>
 }
 
 func ExampleSetController() {
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "0b1c"}}
-	res, err := core.ResourceOf[appsv1.Deployment]()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web-settings"}}
-	if err := core.SetController(settings, owner, res); err != nil {
+	if err := core.SetController(settings, owner); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -13,8 +13,11 @@ import (
 // ControllerRef returns the owner reference that makes owner the controller of an object: garbage collection deletes
 // the object with its owner, and the owner's controller reconciles the owner when the object changes. Owner must come
 // from the server, since the reference has its UID.
-func ControllerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
-	ref, err := OwnerRef(owner, res)
+//
+// Errors: an owner without a name or a UID; an [*UnknownKindError] for an owner whose kind is neither set in the object nor
+// known for its type.
+func ControllerRef(owner Object) (metav1.OwnerReference, error) {
+	ref, err := OwnerRef(owner)
 	if err != nil {
 		return metav1.OwnerReference{}, err
 	}
@@ -23,37 +26,40 @@ func ControllerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
 }
 
 // OwnerRef returns an owner reference to owner for garbage collection only.
-func OwnerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
-	if err := res.Validate(); err != nil {
-		return metav1.OwnerReference{}, fmt.Errorf("owner reference: %w", err)
+//
+// Errors: as [ControllerRef].
+func OwnerRef(owner Object) (metav1.OwnerReference, error) {
+	gvk := owner.GetObjectKind().GroupVersionKind()
+	if gvk.Version == "" || gvk.Kind == "" {
+		res, err := ResourceOfObject(owner)
+		if err != nil {
+			return metav1.OwnerReference{}, fmt.Errorf("owner reference: %w", err)
+		}
+		gvk = res.GroupVersionKind()
 	}
 	if owner.GetName() == "" || owner.GetUID() == "" {
 		return metav1.OwnerReference{}, fmt.Errorf(
 			"owner reference to %s %q: metadata.name and metadata.uid must be set; use an object that the server returned",
-			res.Kind, RefOf(owner))
+			gvk.Kind, RefOf(owner))
 	}
-	return metav1.OwnerReference{
-		APIVersion: res.APIVersion(),
-		Kind:       res.Kind,
-		Name:       owner.GetName(),
-		UID:        owner.GetUID(),
-	}, nil
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID()}, nil
 }
 
 // SetController makes owner the controller of obj, before obj is created or applied: it adds the [ControllerRef], or
 // updates the existing one. An object has at most one controller.
-func SetController(obj metav1.Object, owner Object, res Resource) error {
-	ref, err := ControllerRef(owner, res)
+func SetController(obj metav1.Object, owner Object) error {
+	ref, err := ControllerRef(owner)
 	if err != nil {
 		return err
 	}
-	if ns := obj.GetNamespace(); res.Namespaced && ns != "" && ns != owner.GetNamespace() {
+	if in, ns := owner.GetNamespace(), obj.GetNamespace(); in != "" && ns != "" && ns != in {
 		return fmt.Errorf("owner reference to %s %q: the object lives in namespace %q; an owner in a namespace owns only what lives in the same",
-			res.Kind, RefOf(owner), ns)
+			ref.Kind, RefOf(owner), ns)
 	}
 	if other := metav1.GetControllerOf(obj); other != nil && other.UID != ref.UID {
 		return fmt.Errorf("owner reference to %s %q: the object is controlled by %s %q already; let that one go first",
-			res.Kind, RefOf(owner), other.Kind, other.Name)
+			ref.Kind, RefOf(owner), other.Kind, other.Name)
 	}
 	refs := slices.Clone(obj.GetOwnerReferences())
 	i := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID })

@@ -12,33 +12,43 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core"
 )
 
 func TestOwnerReferences(t *testing.T) {
-	res := core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "u"}}
 	want := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "u"}
-	if got, err := core.OwnerRef(owner, res); err != nil || !cmp.Equal(got, want) {
+	if got, err := core.OwnerRef(owner); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("OwnerRef = %v, %v; want %v", got, err, want)
 	}
 	want.Controller, want.BlockOwnerDeletion = new(true), new(true)
-	if got, err := core.ControllerRef(owner, res); err != nil || !cmp.Equal(got, want) {
+	if got, err := core.ControllerRef(owner); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("ControllerRef = %v, %v; want %v", got, err, want)
+	}
+	named := &unstructured.Unstructured{}
+	named.SetAPIVersion("apps/v1")
+	named.SetKind("Deployment")
+	named.SetName("web")
+	named.SetUID("u")
+	if got, err := core.ControllerRef(named); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("ControllerRef of an unstructured object = %v, %v; want %v", got, err, want)
 	}
 	for _, tt := range []struct {
 		name  string
-		owner metav1.ObjectMeta
-		res   core.Resource
+		owner core.Object
 		want  string
 	}{
-		{"an owner that was never stored", metav1.ObjectMeta{Namespace: "prod", Name: "web"}, res, `"prod/web": metadata.name and metadata.uid must be set`},
-		{"an owner without a name", metav1.ObjectMeta{UID: "u"}, res, "must be set"},
-		{"a resource without names", metav1.ObjectMeta{Name: "web", UID: "u"}, core.Resource{}, "Kind is empty"},
+		{
+			"an owner that was never stored", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}},
+			`"prod/web": metadata.name and metadata.uid must be set`,
+		},
+		{"an owner without a name", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, "must be set"},
+		{"an owner of an unknown kind", &unstructured.Unstructured{}, "it can be of any kind"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := core.ControllerRef(&appsv1.Deployment{ObjectMeta: tt.owner}, tt.res)
+			got, err := core.ControllerRef(tt.owner)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !cmp.Equal(got, metav1.OwnerReference{}) {
 				t.Errorf("ControllerRef = %v, %v; want an error with %q", got, err, tt.want)
 			}
@@ -47,7 +57,6 @@ func TestOwnerReferences(t *testing.T) {
 }
 
 func TestSetController(t *testing.T) {
-	res := core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "u"}}
 	ref := metav1.OwnerReference{
 		APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "u", Controller: new(true), BlockOwnerDeletion: new(true),
@@ -78,7 +87,7 @@ func TestSetController(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			obj := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "a", OwnerReferences: slices.Clone(tt.in)}}
-			err := core.SetController(obj, owner, res)
+			err := core.SetController(obj, owner)
 			if tt.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.wantErr) || !cmp.Equal(obj.OwnerReferences, tt.in) {
 					t.Errorf("SetController = %v with owners %v; want an error with %q", err, obj.OwnerReferences, tt.wantErr)
@@ -93,7 +102,7 @@ func TestSetController(t *testing.T) {
 			}
 		})
 	}
-	if err := core.SetController(&corev1.Pod{}, &appsv1.Deployment{}, res); err == nil {
+	if err := core.SetController(&corev1.Pod{}, &appsv1.Deployment{}); err == nil {
 		t.Error("SetController of an owner that was never stored = nil")
 	}
 }

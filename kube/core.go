@@ -105,11 +105,7 @@ func ParseShard(selector string) (*Shard, error) { return core.ParseShard(select
 func RefOf(obj metav1.Object) ObjectRef { return core.RefOf(obj) }
 
 // ControllerRef returns the owner reference that makes owner the controller of an object, see [core.ControllerRef].
-func ControllerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
-	return core.ControllerRef(owner, res)
-}
+func ControllerRef(owner Object) (metav1.OwnerReference, error) { return core.ControllerRef(owner) }
 
 // OwnerRef returns an owner reference to owner, see [core.OwnerRef].
-func OwnerRef(owner Object, res Resource) (metav1.OwnerReference, error) {
-	return core.OwnerRef(owner, res)
-}
+func OwnerRef(owner Object) (metav1.OwnerReference, error) { return core.OwnerRef(owner) }

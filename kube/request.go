@@ -42,9 +42,7 @@ const (
 )
 
 // SetController makes owner the controller of an object that is about to be written, see [core.SetController].
-func SetController(obj metav1.Object, owner Object, res Resource) error {
-	return core.SetController(obj, owner, res)
-}
+func SetController(obj metav1.Object, owner Object) error { return core.SetController(obj, owner) }
 
 // CauseOf returns the first cause of a type that the server gives for saying no, see [core.CauseOf].
 func CauseOf(err error, t metav1.CauseType) (metav1.StatusCause, bool) { return core.CauseOf(err, t) }

@@ -6,6 +6,7 @@ package kube
 import (
 	"context"
 	"iter"
+	"log/slog"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,7 +51,7 @@ func ViewOfResource[K any, P core.ObjectPtr[K]](c *Cache, res Resource, s *Selec
 	return cache.OfResource[K, P](c, res, s)
 }
 
-// ErrNotReady says that a store is not in step with the server yet.
+// ErrNotReady is the error of a store that is not synced yet.
 var ErrNotReady = reflector.ErrNotReady
 
 // Watch yields the existing objects of an API and then their changes until the context ends; it recovers from failures, see
@@ -81,6 +82,9 @@ type (
 func NewController[K any](p Primary[K], o *ControllerOptions) *Controller[K] {
 	return controller.New(p, o)
 }
+
+// Logger returns the logger of a reconcile's run, for its context, see [controller.Logger].
+func Logger(ctx context.Context) *slog.Logger { return controller.Logger(ctx) }
 
 // For returns the kind that a controller reconciles, see [controller.For].
 func For[K any, P core.ObjectPtr[K]](c *Cache) Primary[K] { return controller.For[K, P](c) }

@@ -12,9 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/kube-go/sdk/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kube-go/sdk/core/wire"
 )
 
 // object is an object of a file.
@@ -106,7 +105,7 @@ func readFile(path string) ([]object, error) {
 
 func readDocuments(r io.Reader, source string) ([]object, error) {
 	var objects []object
-	for doc, err := range wire.Documents(r, nil) {
+	for doc, err := range kube.Documents(r, nil) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", source, err)
 		}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/kube-go/sdk/examples/document-controller/documents"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/controller"
 )
 
 func main() {
@@ -50,7 +49,7 @@ func run(ctx context.Context, args []string) error {
 	return documents.Run(ctx, c, &documents.Options{
 		Dir:    *dir,
 		Logger: logger,
-		OnResult: func(r controller.Result) {
+		OnResult: func(r kube.Result) {
 			logger.Info("reconciled", "document", r.Ref.String(), "next", r.Action.String(), "took", r.Took, "err", r.Err)
 		},
 	})

@@ -16,7 +16,7 @@ import (
 func (p *printer) documents(ctx context.Context, resources []kube.Resource) error {
 	items := []any{} // an empty list, if there are none
 	for _, res := range resources {
-		objects := kube.Dynamic(p.client, res).In(p.namespace(res))
+		objects := p.objects(res)
 		for _, name := range p.options.names {
 			obj, err := objects.Get(ctx, name, nil)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/kube"
 )
@@ -25,6 +26,15 @@ type printer struct {
 	out     io.Writer
 	notes   io.Writer
 	several bool // resources, which the names of objects then say
+}
+
+// objects returns the API of a resource in the namespace, or in the whole cluster.
+func (p *printer) objects(res kube.Resource) *kube.API[unstructured.Unstructured] {
+	objects := kube.Dynamic(p.client, res)
+	if namespace := p.namespace(res); namespace != "" {
+		return objects.In(namespace)
+	}
+	return objects
 }
 
 // namespace returns where the objects of a resource are looked for; empty for everywhere.
@@ -95,7 +105,7 @@ func (p *printer) selections() []kube.ListOptions {
 
 // pages fetches all pages of a table.
 func (p *printer) pages(ctx context.Context, res kube.Resource, o kube.ListOptions) (*metav1.Table, error) {
-	objects := kube.Dynamic(p.client, res).In(p.namespace(res))
+	objects := p.objects(res)
 	all, err := objects.Table(ctx, &o)
 	for err == nil && all.Continue != "" {
 		var page *metav1.Table

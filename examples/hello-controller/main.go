@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/controller"
 )
 
 func main() {
@@ -34,15 +33,15 @@ func run(ctx context.Context) error {
 	}
 	maps := kube.ClusterWide[corev1.ConfigMap](c)
 	cache := kube.NewCache(c, nil)
-	ctl := controller.New(controller.For[corev1.ConfigMap](cache), &controller.Options{Logger: slog.Default()})
-	return ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (controller.Action, error) {
+	ctl := kube.NewController(kube.For[corev1.ConfigMap](cache), nil)
+	return ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 		if cm.Labels["hello"] != "please" {
-			return controller.AwaitChange(), nil
+			return kube.AwaitChange(), nil
 		}
 		_, err := maps.Apply(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: cm.Name, Namespace: cm.Namespace},
 			Data:       map[string]string{"greeting": "hello, " + cm.Name},
 		}, &kube.ApplyOptions{FieldManager: "hello-controller"})
-		return controller.AwaitChange(), err
+		return kube.AwaitChange(), err
 	})
 }

@@ -80,7 +80,11 @@ func (s *survey) collect(ctx context.Context, disc *kube.Discovery, namespace st
 
 // list notes the owners of a resource's objects.
 func (s *survey) list(ctx context.Context, res kube.Resource, namespace string) error {
-	for obj, err := range kube.Dynamic(s.client, res).In(namespace).Metadata().All(ctx, nil) {
+	objects := kube.Dynamic(s.client, res)
+	if namespace != "" {
+		objects = objects.In(namespace)
+	}
+	for obj, err := range objects.Metadata().All(ctx, nil) {
 		switch {
 		case errors.Is(err, kube.ErrNotFound), errors.Is(err, kube.ErrMethodNotAllowed): // it went meanwhile, or lists nothing
 			return nil

@@ -16,7 +16,7 @@ import (
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// Logger logs the errors of watches, which recover automatically. Default: no log.
+	// Logger logs the errors of watches, which recover automatically. Default: [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -45,7 +45,7 @@ func New(c *client.Client, o *Options) *Cache {
 	}
 	logger := o.Logger
 	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
+		logger = slog.Default()
 	}
 	return &Cache{client: c, logger: logger, views: make(map[key]any)}
 }

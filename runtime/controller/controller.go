@@ -4,9 +4,11 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,8 +40,11 @@ type Options struct {
 	// observed the writes. Default: 5 s. If it is negative, objects are not held back.
 	HoldTimeout time.Duration
 
+	// Name names the controller in each log record. Default: the kind in lower case, as in controller-runtime.
+	Name string
+
 	// Logger logs failed runs and panics as errors, and late sources and caches as warnings. A panic of its handler is
-	// not recovered. Default: no log.
+	// not recovered. Default: [slog.Default]. To log nothing, use slog.New(slog.DiscardHandler).
 	Logger *slog.Logger
 
 	// OnResult is called after each run, in the goroutine of the run. A panic of OnResult is logged with its stack, and
@@ -65,7 +70,7 @@ func (o *Options) withDefaults() Options {
 		d.HoldTimeout = 5 * time.Second
 	}
 	if d.Logger == nil {
-		d.Logger = slog.New(slog.DiscardHandler)
+		d.Logger = slog.Default()
 	}
 	return d
 }
@@ -82,11 +87,10 @@ type Controller[K any] struct {
 
 // New returns a controller of the objects of p. It does nothing until Run is called.
 func New[K any](p Primary[K], o *Options) *Controller[K] {
-	return &Controller[K]{
-		view:    p.view,
-		sources: []source{{feed: p.view, refs: itself}},
-		opts:    o.withDefaults(),
-	}
+	opts := o.withDefaults()
+	name := cmp.Or(opts.Name, strings.ToLower(p.view.Resource().Kind))
+	opts.Logger = opts.Logger.With("controller", name)
+	return &Controller[K]{view: p.view, sources: []source{{feed: p.view, refs: itself}}, opts: opts}
 }
 
 // Owns reconciles an object when an object changes whose controlling owner it is, see core.ControllerRef.

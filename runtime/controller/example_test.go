@@ -43,11 +43,7 @@ func ExampleNew() {
 
 	ctx, stop := context.WithCancelCause(context.Background())
 	err := ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (controller.Action, error) {
-		configMaps, err := core.ResourceOf[corev1.ConfigMap]()
-		if err != nil {
-			return controller.Action{}, controller.Terminal(err)
-		}
-		owner, err := core.ControllerRef(cm, configMaps)
+		owner, err := core.ControllerRef(cm)
 		if err != nil {
 			return controller.Action{}, err
 		}

@@ -89,6 +89,8 @@ func (c *Controller[K]) work(take context.Context, q *queue.Queue[core.ObjectRef
 			queue:     q,
 			get:       c.view.Store().Get,
 			reconcile: reconcile,
+			logger:    c.opts.Logger,
+			kind:      c.view.Resource().Kind,
 			report:    c.report,
 			restart:   wg.Go,
 			hold: func(key core.ObjectRef, list []write) { // in its own goroutine, at most one for each key

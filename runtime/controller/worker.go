@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/kube-go/sdk/client"
@@ -36,6 +37,8 @@ type worker[K any] struct {
 	queue     *queue.Queue[core.ObjectRef]
 	get       func(core.ObjectRef) (*K, error)
 	reconcile Reconcile[K]
+	logger    *slog.Logger
+	kind      string
 	report    func(context.Context, Result)
 	writes    writes
 	restart   func(func())                  // continues in another goroutine
@@ -82,7 +85,8 @@ func (w *worker[K]) one(ctx context.Context, item queue.Item[core.ObjectRef]) {
 	case r.Err != nil:
 		r.Err = Terminal(r.Err)
 	default:
-		try(&r.Err, func() { r.Action, r.Err = w.reconcile(ctx, obj) })
+		run := &runContext{Context: ctx, logger: w.logger, kind: w.kind, ref: item.Key}
+		try(&r.Err, func() { r.Action, r.Err = w.reconcile(run, obj) })
 	}
 }
 

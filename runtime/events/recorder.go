@@ -38,7 +38,7 @@ type Options struct {
 	// FlushTimeout is the maximum time that Run continues to write after its context has ended. Default: 5 seconds.
 	FlushTimeout time.Duration
 
-	// Logger logs dropped events and omitted related objects as warnings. Default: no log.
+	// Logger logs dropped events and omitted related objects as warnings. Default: [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -88,7 +88,7 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 		o.FlushTimeout = defaultFlush
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	if problems := validation.IsQualifiedName(o.Controller); len(problems) > 0 {
 		r.invalid = fmt.Errorf("event recorder: Options.Controller %q is not a qualified name, such as document-controller "+

@@ -23,7 +23,7 @@ import (
 
 // Options are the options of [Await] and [Gone]. The zero value of a field is its default.
 type Options struct {
-	// Logger gets a warning for each failure that is overcome. Default: none.
+	// Logger logs each failure after which the wait continues, as a warning. Default: [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -84,7 +84,7 @@ type waiter[K any, P core.ObjectPtr[K]] struct {
 }
 
 func newWaiter[K any, P core.ObjectPtr[K]](api *client.API[K], name string, o *Options) *waiter[K, P] {
-	w := &waiter[K, P]{api: api, name: name, logger: slog.New(slog.DiscardHandler)}
+	w := &waiter[K, P]{api: api, name: name, logger: slog.Default()}
 	if o != nil && o.Logger != nil {
 		w.logger = o.Logger
 	}

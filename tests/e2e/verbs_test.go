@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -117,19 +118,9 @@ func TestDeleteAndWait(t *testing.T) {
 	if err := kube.DeleteAndWait(limit(t), maps, "free", nil); err != nil {
 		t.Error(err)
 	}
-	// The context ends when the wait has begun: the object was listed, and is watched now.
-	ctx, cancel := context.WithCancelCause(limit(t))
-	waits := func(next http.RoundTripper) http.RoundTripper {
-		return kube.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Query().Has("watch") {
-				cancel(errors.New("that was long enough"))
-			}
-			return next.RoundTrip(r)
-		})
-	}
-	watched := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{waits}})
-	impatient := kube.Namespaced[corev1.ConfigMap](watched, maps.Namespace())
-	err := kube.DeleteAndWait(ctx, impatient, "held", nil)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, errors.New("that was long enough"))
+	defer cancel()
+	err := kube.DeleteAndWait(ctx, maps, "held", nil)
 	if err == nil || !strings.HasSuffix(err.Error(), "that was long enough; last seen: it is being deleted and waits for example.com/guard") {
 		t.Errorf("error = %v, want the finalizer in it", err)
 	}

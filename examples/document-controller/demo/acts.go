@@ -16,7 +16,6 @@ import (
 
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/wait"
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
@@ -63,10 +62,10 @@ func (st *stage) deleteConfigMap(ctx context.Context, s *screen) error {
 		return err
 	}
 	s.say("configmap    %-8s deleted, uid %s", old.Name, old.UID)
-	if err := wait.Gone(ctx, st.maps, "notes", old.UID, nil); err != nil {
+	if err := kube.AwaitGone(ctx, st.maps, "notes", old.UID, nil); err != nil {
 		return err
 	}
-	again, err := wait.Await(ctx, st.maps, "notes", wait.Exists[corev1.ConfigMap](), nil)
+	again, err := kube.Await(ctx, st.maps, "notes", kube.Exists[corev1.ConfigMap](), nil)
 	if err != nil {
 		return err
 	}
@@ -129,7 +128,7 @@ func (st *stage) deleteDocument(ctx context.Context, s *screen) error {
 	if err := st.docs.Delete(ctx, "page", nil); err != nil {
 		return err
 	}
-	if err := wait.Gone(ctx, st.docs, "page", doc.UID, nil); err != nil {
+	if err := kube.AwaitGone(ctx, st.docs, "page", doc.UID, nil); err != nil {
 		return err
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
@@ -159,7 +158,7 @@ func (st *stage) deleteAll(ctx context.Context) error {
 		return err
 	}
 	for _, name := range []string{"readme", "notes"} {
-		if err := wait.Gone(ctx, st.docs, name, "", nil); err != nil {
+		if err := kube.AwaitGone(ctx, st.docs, name, "", nil); err != nil {
 			return err
 		}
 	}
@@ -168,7 +167,7 @@ func (st *stage) deleteAll(ctx context.Context) error {
 
 // awaitReady waits until the condition Ready has a status that is about the document as it is now.
 func (st *stage) awaitReady(ctx context.Context, name string, want metav1.ConditionStatus) error {
-	_, err := wait.Await(ctx, st.docs, name, func(doc *v1.Document) error {
+	_, err := kube.Await(ctx, st.docs, name, func(doc *v1.Document) error {
 		cond := meta.FindStatusCondition(doc.Status.Conditions, v1.ConditionReady)
 		switch {
 		case cond == nil:

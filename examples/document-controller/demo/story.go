@@ -20,7 +20,6 @@ import (
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/examples/document-controller/documents"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/wait"
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
@@ -90,7 +89,7 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 			if err := crds.Delete(ctx, crd.GetName(), nil); err != nil {
 				return err
 			}
-			return wait.Gone(ctx, crds, crd.GetName(), "", nil)
+			return kube.AwaitGone(ctx, crds, crd.GetName(), "", nil)
 		})
 	}
 	if err := documents.Install(ctx, st.client); err != nil {
@@ -107,7 +106,7 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 		if err := namespaces.Delete(ctx, ns.Name, nil); err != nil {
 			return err
 		}
-		return wait.Gone(ctx, namespaces, ns.Name, ns.UID, nil)
+		return kube.AwaitGone(ctx, namespaces, ns.Name, ns.UID, nil)
 	})
 	st.namespace = ns.Name
 	st.docs = kube.Namespaced[v1.Document](st.client, ns.Name)

@@ -18,9 +18,6 @@ import (
 
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/controller"
-	"github.com/kube-go/sdk/runtime/events"
-	"github.com/kube-go/sdk/runtime/finalizer"
 )
 
 const (
@@ -40,7 +37,7 @@ type Options struct {
 	// Logger gets what goes wrong. Default: none.
 	Logger *slog.Logger
 	// OnResult is called after each run of the reconcile.
-	OnResult func(controller.Result)
+	OnResult func(kube.Result)
 }
 
 // Run runs the controller until the context ends.
@@ -52,7 +49,7 @@ func Run(ctx context.Context, c *kube.Client, o *Options) error {
 	if dir == "" {
 		dir = "documents"
 	}
-	recorder := events.NewRecorder(c, &events.Options{Controller: "docs.example.com/" + Manager, Logger: o.Logger})
+	recorder := kube.NewRecorder(c, &kube.RecorderOptions{Controller: "docs.example.com/" + Manager, Logger: o.Logger})
 	r := &reconciler{
 		docs:     kube.ClusterWide[v1.Document](c),
 		maps:     kube.ClusterWide[corev1.ConfigMap](c),
@@ -60,8 +57,8 @@ func Run(ctx context.Context, c *kube.Client, o *Options) error {
 		dir:      dir,
 	}
 	cache := kube.NewCache(c, &kube.CacheOptions{Logger: o.Logger})
-	ctl := controller.New(controller.For[v1.Document](cache), &controller.Options{Logger: o.Logger, OnResult: o.OnResult}).
-		Owns(controller.Source[corev1.ConfigMap](cache))
+	ctl := kube.NewController(kube.For[v1.Document](cache), &kube.ControllerOptions{Logger: o.Logger, OnResult: o.OnResult}).
+		Owns(kube.Source[corev1.ConfigMap](cache))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return recorder.Run(ctx) })
 	group.Go(func() error { return ctl.Run(ctx, r.reconcile) })
@@ -71,48 +68,48 @@ func Run(ctx context.Context, c *kube.Client, o *Options) error {
 type reconciler struct {
 	docs     *kube.API[v1.Document]
 	maps     *kube.API[corev1.ConfigMap]
-	recorder *events.Recorder
+	recorder *kube.Recorder
 	dir      string
 }
 
-func (r *reconciler) reconcile(ctx context.Context, doc *v1.Document) (controller.Action, error) {
-	return finalizer.Reconcile(ctx, r.docs, Finalizer, doc, finalizer.Funcs[v1.Document]{
+func (r *reconciler) reconcile(ctx context.Context, doc *v1.Document) (kube.Action, error) {
+	return kube.Finalize(ctx, r.docs, Finalizer, doc, kube.FinalizerFuncs[v1.Document]{
 		Apply:   r.apply,
 		Cleanup: r.cleanup,
 	})
 }
 
 // apply renders the document into its ConfigMap and its file, and says so in the status.
-func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (controller.Action, error) {
+func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (kube.Action, error) {
 	fresh := doc.Status.ObservedGeneration != doc.Generation // nobody was told of this text yet
 	page, err := render(doc.Spec)
 	if err != nil {
 		if fresh {
-			r.recorder.Event(doc, events.Event{Type: events.Warning, Reason: "Invalid", Action: "Render", Note: err.Error()})
+			r.recorder.Event(doc, kube.Event{Type: kube.EventWarning, Reason: "Invalid", Action: "Render", Note: err.Error()})
 		}
-		return controller.AwaitChange(), r.report(ctx, doc, page, metav1.Condition{
+		return kube.AwaitChange(), r.report(ctx, doc, page, metav1.Condition{
 			Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Invalid", Message: err.Error(),
 		})
 	}
 	if err := r.applyConfigMap(ctx, doc, page); err != nil {
-		return controller.Action{}, err
+		return kube.Action{}, err
 	}
 	if err := r.writeFile(doc, page); err != nil {
-		return controller.Action{}, err
+		return kube.Action{}, err
 	}
 	if fresh {
-		r.recorder.Event(doc, events.Event{
+		r.recorder.Event(doc, kube.Event{
 			Reason: "Rendered", Action: "Render", Note: "rendered into configmap " + doc.Name,
 		})
 	}
-	return controller.RequeueAfter(resync), r.report(ctx, doc, page, metav1.Condition{
+	return kube.RequeueAfter(resync), r.report(ctx, doc, page, metav1.Condition{
 		Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Rendered",
 		Message: fmt.Sprintf("%d words in configmap %s", page.words, doc.Name),
 	})
 }
 
 func (r *reconciler) applyConfigMap(ctx context.Context, doc *v1.Document, page rendered) error {
-	owner, err := kube.ControllerRef(doc, r.docs.Resource())
+	owner, err := kube.ControllerRef(doc)
 	if err != nil {
 		return err
 	}
@@ -145,12 +142,12 @@ func (r *reconciler) report(ctx context.Context, doc *v1.Document, page rendered
 }
 
 // cleanup removes what the cluster does not remove by itself: the file. The ConfigMap goes with its owner.
-func (r *reconciler) cleanup(_ context.Context, doc *v1.Document) (controller.Action, error) {
+func (r *reconciler) cleanup(_ context.Context, doc *v1.Document) (kube.Action, error) {
 	if err := os.RemoveAll(r.folder(doc)); err != nil {
-		return controller.Action{}, err
+		return kube.Action{}, err
 	}
-	r.recorder.Event(doc, events.Event{Reason: "Removed", Action: "Cleanup", Note: "removed the document's file"})
-	return controller.AwaitChange(), nil
+	r.recorder.Event(doc, kube.Event{Reason: "Removed", Action: "Cleanup", Note: "removed the document's file"})
+	return kube.AwaitChange(), nil
 }
 
 // folder is where a document's file is. Names of objects are safe in paths.

@@ -104,7 +104,7 @@ func (c *Controller) reconcile(ctx context.Context, obj *v1.Widget) (kube.Action
 
 // apply makes the world as the object asks, and says so in its status.
 func (c *Controller) apply(ctx context.Context, obj *v1.Widget) (kube.Action, error) {
-	owner, err := kube.ControllerRef(obj, c.objects.Resource())
+	owner, err := kube.ControllerRef(obj)
 	if err != nil {
 		return kube.Action{}, err
 	}

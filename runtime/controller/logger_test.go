@@ -1,0 +1,55 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+func TestLogRecordsNameTheControllerTheKindAndTheObject(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		want string
+	}{{"", "controller=document"}, {"renderer", "controller=renderer"}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.Put(documents, doc("prod/a", "1"))
+			o := &controller.Options{Name: tt.name, Logger: w.log.logger()}
+			start(t, controller.New(controller.For[document](w.cache), o), func(ctx context.Context, _ *document) (controller.Action, error) {
+				controller.Logger(ctx).Info("hello")
+				return controller.Action{}, controller.Terminal(errNo)
+			})
+			for _, msg := range []string{"msg=hello ", "msg=reconcile "} {
+				if lines := w.log.with(msg + tt.want + " kind=Document object=prod/a"); len(lines) != 1 {
+					t.Errorf("the log has %d records %q of %s:\n%s", len(lines), msg, tt.want, w.log)
+				}
+			}
+		})
+	}
+}
+
+func TestLoggerIsTheDefaultOneUnlessAnotherIsGiven(t *testing.T) {
+	log := &lines{}
+	before := slog.Default()
+	slog.SetDefault(log.logger())
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		start(t, controller.New(controller.For[document](w.cache), nil), func(context.Context, *document) (controller.Action, error) {
+			return controller.Action{}, controller.Terminal(errNo)
+		})
+	})
+	if lines := log.with("msg=reconcile "); len(lines) != 1 {
+		t.Errorf("the failure of a run is not logged:\n%s", log)
+	}
+	if controller.Logger(t.Context()) != slog.Default() {
+		t.Error("outside of a run, Logger is not the default logger")
+	}
+}
