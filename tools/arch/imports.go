@@ -422,6 +422,7 @@ func allowed() map[string]map[string]string {
 			"./core/...":                           "the types and functions behind its names",
 			"./client/...":                         "the types and functions behind its names",
 			"./runtime/...":                        "the types and functions behind its names",
+			"log/slog":                             "the type of loggers",
 			"k8s.io/api/core/v1":                   "the type of pods",
 			"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's vocabulary: ObjectMeta",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects of any kind",
