@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"testing"
 
-	nodeverbs "github.com/kube-go/sdk/client/node"
-
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/csr"
+	nodeverbs "github.com/kube-go/sdk/client/node"
 	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/client/rollout"
 	"github.com/kube-go/sdk/core/request"

@@ -9,11 +9,12 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core/request"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 func ExampleAPI_Evict() {

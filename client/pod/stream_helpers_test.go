@@ -12,10 +12,11 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
-	"github.com/kube-go/sdk/client/internal/testserver"
-	"github.com/kube-go/sdk/client/pod"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-go/sdk/client/internal/testserver"
+	"github.com/kube-go/sdk/client/pod"
 )
 
 // The sub-protocols of streams.

@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kube-go/sdk/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/kube"
 )
 
 // object is an object of a file.

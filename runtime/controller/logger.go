@@ -24,10 +24,10 @@ type runKey struct{}
 
 // runContext is the context of a run. It makes the logger of the run only on demand, since most runs log nothing.
 type runContext struct {
-	context.Context
-	logger *slog.Logger
-	kind   string
-	ref    core.ObjectRef
+	context.Context //nolint:containedctx // it is a context
+	logger          *slog.Logger
+	kind            string
+	ref             core.ObjectRef
 }
 
 // Value returns the context itself for runKey.
