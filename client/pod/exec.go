@@ -12,41 +12,41 @@ import (
 
 // ExecOptions are the options of [API.Exec].
 type ExecOptions struct {
-	// Command is the program with its arguments. No shell comes between.
+	// Command is the program and its arguments. It is not run by a shell.
 	Command []string
 
-	// Container is where it runs. Default: the pod's container, if it has just one.
+	// Container is the container to run it in. Default: the only container of the pod.
 	Container string
 
-	// Stdin gives the process an input: [Process.Stdin].
+	// Stdin requests an input, which is [Process.Stdin].
 	Stdin bool
 
-	// TTY gives the process a terminal, which has one output for both: [Process.Stderr] is nil then. The end of the input
-	// means nothing to a terminal; "\x04", which is Ctrl-D, does.
+	// TTY runs the process in a terminal. A terminal has one output, so [Process.Stderr] is nil. It does not notice the end
+	// of the input; send "\x04", which is Ctrl-D, instead.
 	TTY bool
 
-	// NoStdout and NoStderr decline an output.
+	// NoStdout and NoStderr omit an output.
 	NoStdout, NoStderr bool
 
-	// BufferBytes is how much of each output is kept while nobody reads it. Default 4 MiB.
+	// BufferBytes is the number of bytes of each output that are buffered while nothing reads them. Default: 4 MiB.
 	BufferBytes int
 
-	// StallTimeout is how long a full buffer holds up the rest of the stream. When nobody has read that output until then,
-	// it ends with [ErrStalled], and the rest goes on without it. Default 30 seconds; negative: for ever.
+	// StallTimeout is the maximum time that a full buffer blocks the stream. If the output is not read in this time, it ends
+	// with [ErrStalled], and the stream continues without it. Default: 30 s. If it is negative, there is no limit.
 	StallTimeout time.Duration
 }
 
-// Exec runs a command in a container of a pod.
+// Exec runs a command in a container of a pod, and returns the process with its streams.
 //
-// The context is the process's: when it ends, so does the stream. The process itself is not killed by that, unless it has
-// a terminal; one that should end with its stream reads its input until it ends.
+// The stream ends when the context ends. This does not kill the process, unless it has a terminal. To end a process with its
+// stream, let it read its input to the end.
 //
-// Of a process without an input and a terminal all that it writes comes, and its exit status, however slow the reader; else
-// there is an error. So ask for them only when they are needed: then two things go wrong on the servers' side. What the process
-// writes last may be lost when it ends while megabytes are still on their way to a slow reader: nothing says that the end is
-// missing, and an exit status that is lost with it looks like 0. A process whose last output matters waits for the end of
-// its input, which is closed when all has come. And containerd does not tell that a process has ended which has left more
-// than some 100 KiB of its input unread: the stream then ends with its context, so give that a deadline.
+// Without Stdin and TTY, all output and the exit status arrive, however slowly they are read; otherwise there is an error.
+// Request an input or a terminal only if you need it, because servers then have two faults. If the process ends while
+// megabytes of output are in transit to a slow reader, the end of the output may be lost without an error, and an exit status
+// that is lost with it looks like 0; let the process wait for the end of its input if its last output matters. And containerd
+// does not report the end of a process that left more than about 100 KiB of its input unread, so the stream lasts until its
+// context ends; give the context a deadline.
 //
 // Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that does not exist. [Process.Wait] returns the error
 // of a command that can't be started.
@@ -68,33 +68,34 @@ func (a *API) Exec(ctx context.Context, name string, o *ExecOptions) (*Process, 
 
 // AttachOptions are the options of [API.Attach].
 type AttachOptions struct {
-	// Container is whose process it is. Default: the pod's container, if it has just one.
+	// Container is the container of the process. Default: the only container of the pod.
 	Container string
 
-	// Stdin asks for the input of the process: [Process.Stdin]. The container must have been made with one.
+	// Stdin requests the input of the process, which is [Process.Stdin]. The container must have been created with stdin.
 	Stdin bool
 
-	// TTY says that the container was made with a terminal, which has one output for both: [Process.Stderr] is nil then.
+	// TTY states that the container was created with a terminal. A terminal has one output, so [Process.Stderr] is nil.
 	TTY bool
 
-	// NoStdout and NoStderr decline an output.
+	// NoStdout and NoStderr omit an output.
 	NoStdout, NoStderr bool
 
-	// BufferBytes is how much of each output is kept while nobody reads it. Default 4 MiB.
+	// BufferBytes is the number of bytes of each output that are buffered while nothing reads them. Default: 4 MiB.
 	BufferBytes int
 
-	// StallTimeout is how long a full buffer holds up the rest of the stream. When nobody has read that output until then,
-	// it ends with [ErrStalled], and the rest goes on without it. Default 30 seconds; negative: for ever.
+	// StallTimeout is the maximum time that a full buffer blocks the stream. If the output is not read in this time, it ends
+	// with [ErrStalled], and the stream continues without it. Default: 30 s. If it is negative, there is no limit.
 	StallTimeout time.Duration
 }
 
-// Attach connects with the main process of a container, from now on: for what it has written before, see [API.Logs].
+// Attach connects to the main process of a container, and returns it with its streams. Its earlier output is in the log, see
+// [API.Logs].
 //
-// The context is the stream's. The process goes on when the stream ends; so [Process.Wait] returns nil whether the
-// process has ended well or not. How it has ended is in the pod's status.
+// The stream ends when the context ends; the process continues. Therefore [Process.Wait] returns nil even if the process
+// failed; its exit status is in the status of the pod.
 //
-// What the process writes last may be lost, and nothing says so: when it ends while megabytes are still on their way to a slow
-// reader, as with an [API.Exec] that has an input. All of it is in the log of the container.
+// If the process ends while megabytes of output are in transit to a slow reader, the end of the output may be lost without an
+// error, as in an [API.Exec] with an input. The log of the container has all of it.
 //
 // Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that does not exist, does not run or has no terminal.
 func (a *API) Attach(ctx context.Context, name string, o *AttachOptions) (*Process, error) {

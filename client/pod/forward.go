@@ -33,14 +33,14 @@ type PortForwarder struct {
 	cached *choice
 }
 
-// choice is a pod that was ready not long ago.
+// choice is a pod that was ready recently.
 type choice struct {
 	set *podSet
 	pod *podFacts
 	at  time.Time
 }
 
-// choiceLifetime is how long a ready pod is taken to be ready.
+// choiceLifetime is the time for which a ready pod is assumed to stay ready.
 const choiceLifetime = time.Second
 
 // PortForward returns a connector to the ports of a pod.
@@ -55,9 +55,9 @@ func (a *API) PortForward(name string, o *PortForwardOptions) (*PortForwarder, e
 	return f, nil
 }
 
-// PortForwardTo returns a connector to the ports of the pods that an object selects, such as a Service or a Deployment; a
-// pod stands for itself. It looks for a ready pod when a connection is made, so that new connections reach a ready pod after the previous one was
-// deleted.
+// PortForwardTo returns a connector to the ports of the pods that an object selects, such as a Service or a Deployment; a pod
+// selects itself. It looks for a ready pod when a connection is made, so that new connections reach a ready pod after the
+// previous one was deleted.
 //
 // Errors: [core.ErrNotFound] for an object that does not exist; a [*request.InvalidError] for one without a selector.
 func PortForwardTo[K any](ctx context.Context, api *client.API[K], name string, o *PortForwardOptions) (*PortForwarder, error) {
@@ -103,8 +103,7 @@ func newForwarder(pods *API, t request.Target, o *PortForwardOptions) (*PortForw
 	return f, nil
 }
 
-// DialContext makes a connection to the port of an address, whatever its host, as http.Transport wants it. The host is not
-// looked up.
+// DialContext makes a connection to the port of an address, and ignores its host. It is for http.Transport.
 func (f *PortForwarder) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -113,13 +112,13 @@ func (f *PortForwarder) DialContext(ctx context.Context, _, address string) (net
 	return f.Dial(ctx, port)
 }
 
-// Dial makes a connection to a port: a number, or the name of a port of the pod's containers. For a Service it is a port
-// of the service. The context is for the dialling alone.
+// Dial makes a connection to a port, which is a number or the name of a port of the pod's containers. For a Service, it is a
+// port of the service. The context applies to the dialling only.
 //
-// The connection has no half-close: it ends when either side closes it. That nothing listens on the port is not known
-// before the first Read, which says so.
+// The connection has no half-close: it ends when either side closes it. If nothing listens on the port, the first Read returns
+// the error.
 //
-// Errors: [core.ErrNotFound] for a pod that is not there; [core.ErrBadRequest] for one that does not run.
+// Errors: [core.ErrNotFound] for a pod that does not exist; [core.ErrBadRequest] for a pod that does not run.
 func (f *PortForwarder) Dial(ctx context.Context, port string) (net.Conn, error) {
 	conn, err := f.dial(ctx, port)
 	if err != nil {
@@ -137,7 +136,7 @@ func (f *PortForwarder) dial(ctx context.Context, port string) (*portConn, error
 	if err == nil || fresh || ctx.Err() != nil {
 		return conn, err
 	}
-	if err := f.forget(ctx, pod); err != nil { // it may have gone since it was chosen
+	if err := f.forget(ctx, pod); err != nil { // it may have been deleted since it was chosen
 		return nil, err
 	}
 	if pod, number, _, err = f.resolve(ctx, port); err != nil {
@@ -146,7 +145,7 @@ func (f *PortForwarder) dial(ctx context.Context, port string) (*portConn, error
 	return f.connect(ctx, pod, number)
 }
 
-// resolve returns the pod to connect with and its port, and whether that is certainly the newest state.
+// resolve returns the pod to connect to, its port, and whether the pod was looked up just now.
 func (f *PortForwarder) resolve(ctx context.Context, port string) (pod string, number uint16, fresh bool, err error) {
 	if port == "" {
 		return "", 0, false, &request.InvalidError{Field: "port", Detail: "is empty; give a number or a name"}
@@ -174,7 +173,7 @@ func (f *PortForwarder) portOfPod(ctx context.Context, port string) (uint16, err
 	return pod.port(port)
 }
 
-// choose returns a ready pod, and whether it was looked for just now.
+// choose returns a ready pod, and whether it was looked up just now.
 func (f *PortForwarder) choose(ctx context.Context) (*choice, bool, error) {
 	if err := f.lock(ctx); err != nil {
 		return nil, false, err
@@ -222,7 +221,7 @@ func (f *PortForwarder) lock(ctx context.Context) error {
 
 func (f *PortForwarder) unlock() { f.turn <- struct{}{} }
 
-// portNumber parses a port that is no name.
+// portNumber parses a port that is a number.
 func portNumber(port string) (uint16, bool) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return uint16(n), err == nil && n > 0

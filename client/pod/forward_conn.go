@@ -28,17 +28,16 @@ const (
 	portProblem = 1
 )
 
-// portConn is a connection to a port of a pod: a WebSocket of its own, so that a connection that is not read holds up no
-// other.
+// portConn is a connection to a port of a pod. Each has its own WebSocket, so that an unread connection does not block others.
 type portConn struct {
 	conn    *channels.Conn
 	remote  portAddr
 	redact  func(error) error // removes sent credentials from the server's messages
 	wrap    func(error) error
 	reading sync.WaitGroup // of the problem
-	problem error          // what the server says is wrong; set when reading is done
+	problem error          // the server's error; set when reading is done
 
-	writing sync.Mutex // held while one Write sends, so that its bytes stay together
+	writing sync.Mutex // held during a Write, so that its bytes stay together
 }
 
 // portAddr is the address of a port of a pod.
@@ -98,7 +97,7 @@ func expectPort(channel io.Reader, port uint16) error {
 	return nil
 }
 
-// awaitProblem ends the connection when the server says that something is wrong with it.
+// awaitProblem ends the connection when the server reports an error.
 func (c *portConn) awaitProblem() {
 	text := make([]byte, messageBytes)
 	n, _ := io.ReadAtLeast(c.conn.Incoming(portProblem), text, 1) // nothing, when the connection ends
@@ -111,11 +110,11 @@ func (c *portConn) awaitProblem() {
 	c.conn.Abort(c.problem)
 }
 
-// Read reads what has come.
+// Read reads the received data.
 func (c *portConn) Read(p []byte) (int, error) {
 	n, err := c.conn.Incoming(portData).Read(p)
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		if c.reading.Wait(); c.problem != nil { // which is why
+		if c.reading.Wait(); c.problem != nil { // the reason
 			err = c.problem
 		}
 	}
@@ -125,7 +124,7 @@ func (c *portConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write sends data; it waits while the pod takes none.
+// Write sends data. It blocks while the pod does not read.
 func (c *portConn) Write(p []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -140,7 +139,7 @@ func (c *portConn) Close() error {
 	return nil
 }
 
-// LocalAddr returns an address without a port: there is none on this side.
+// LocalAddr returns an address without a port, since the connection has no local port.
 func (c *portConn) LocalAddr() net.Addr { return portAddr{} }
 
 // RemoteAddr returns the pod and its port.
@@ -153,13 +152,13 @@ func (c *portConn) SetDeadline(t time.Time) error {
 	return nil
 }
 
-// SetReadDeadline sets when a Read that waits fails with os.ErrDeadlineExceeded.
+// SetReadDeadline sets the time at which a blocked Read fails with os.ErrDeadlineExceeded.
 func (c *portConn) SetReadDeadline(t time.Time) error {
 	c.conn.Incoming(portData).SetReadDeadline(t)
 	return nil
 }
 
-// SetWriteDeadline sets when a Write that waits fails with os.ErrDeadlineExceeded.
+// SetWriteDeadline sets the time at which a blocked Write fails with os.ErrDeadlineExceeded.
 func (c *portConn) SetWriteDeadline(t time.Time) error {
 	c.conn.Outbox().SetWriteDeadline(t)
 	return nil

@@ -20,22 +20,22 @@ import (
 
 // ListenOptions are the options of [PortForwarder.Listen].
 type ListenOptions struct {
-	// Addresses are the local addresses: IP addresses, all of which must be free, or localhost, which is 127.0.0.1 and
-	// ::1, one of which must be. Default: localhost.
+	// Addresses are the local IP addresses to listen on; the port must be free on all of them. The name localhost means
+	// 127.0.0.1 and ::1, of which one must be free. Default: localhost.
 	Addresses []string
 
-	// LocalPort is the port on them. Default: any that is free.
+	// LocalPort is the local port. Default: a free port.
 	LocalPort uint16
 
-	// OnConnect is told of each connection that was made, by the connection's goroutine. Default: nobody.
+	// OnConnect is called for each connection, in the goroutine of the connection. Default: none.
 	OnConnect func(local, remote net.Addr)
 
-	// OnError is told why a connection could not be made or has broken, by the connection's goroutine; the others go on.
-	// Default: nobody.
+	// OnError is called when a connection can't be made or breaks, in the goroutine of the connection; the others continue.
+	// Default: none.
 	OnError func(error)
 }
 
-// PortListener accepts connections on this machine, and connects each with a pod.
+// PortListener accepts local connections, and connects each to a pod.
 type PortListener struct {
 	forwarder *PortForwarder
 	port      string
@@ -44,8 +44,8 @@ type PortListener struct {
 	onError   func(error)
 }
 
-// Listen opens a local port for connections to a port of the pod, which is a number or a name as for
-// [PortForwarder.Dial]. Connections are served by [PortListener.Run], or refused by [PortListener.Close].
+// Listen opens a local port for connections to a port of the pod, which is a number or a name as for [PortForwarder.Dial].
+// [PortListener.Run] serves the connections, and [PortListener.Close] refuses them.
 func (f *PortForwarder) Listen(ctx context.Context, port string, o *ListenOptions) (*PortListener, error) {
 	if o == nil {
 		o = &ListenOptions{}
@@ -73,21 +73,21 @@ func (f *PortForwarder) Listen(ctx context.Context, port string, o *ListenOption
 	return l, nil
 }
 
-// portTries is how often another free port is tried for several addresses.
+// portTries is the number of free ports to try if there are several addresses.
 const portTries = 10
 
 // open listens on one port of all addresses.
 func (l *PortListener) open(ctx context.Context, addresses []string, port uint16) error {
 	tries := 1
 	if port == 0 {
-		tries = portTries // what is free on one address may be taken on the next
+		tries = portTries // a port that is free on one address may be in use on the next
 	}
 	var err error
 	for range tries {
 		if err = l.openAll(ctx, addresses, port); err == nil {
 			return nil
 		}
-		_ = l.Close() // they were of no use
+		_ = l.Close() // of the addresses that succeeded
 		l.listeners = nil
 	}
 	return err
@@ -132,7 +132,7 @@ func (l *PortListener) Addrs() []net.Addr {
 	return addrs
 }
 
-// Close closes the local port. Connections that there are go on.
+// Close closes the local port. Existing connections continue.
 func (l *PortListener) Close() error {
 	var errs []error
 	for _, listener := range l.listeners {
@@ -143,8 +143,8 @@ func (l *PortListener) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run serves connections until the context ends, whose cause it then returns, or until the listener is closed, which is
-// net.ErrClosed. All connections have ended then, and the port is closed. It may be called once.
+// Run serves connections until the context ends and returns its cause, or until the listener is closed and returns
+// net.ErrClosed. When it returns, all connections have ended, and the port is closed. It may be called once.
 func (l *PortListener) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -170,7 +170,7 @@ func (l *PortListener) accept(ctx context.Context, listener net.Listener, runnin
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // too many open files, say
+		case err != nil: // for example, too many open files
 			l.onError(l.forwarder.wrap(err))
 			select {
 			case <-time.After(100 * time.Millisecond):
@@ -220,36 +220,36 @@ func (l *PortListener) forward(ctx context.Context, local net.Conn) error {
 	return err
 }
 
-// reset makes the closing of a connection look like the failure that it is.
+// reset makes closing the connection a reset, because it failed.
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // it looks like an end, then
+		_ = tcp.SetLinger(0) // without a reset, the other side sees a normal end
 	}
 }
 
-// afterEnd is how long a pod may be silent after the local side has ended what it sends. The pod can't be told of that,
-// so it would wait for more, and many do so for ever.
+// afterEnd is the maximum silence of a pod after the local side has ended its direction. The pod can't be notified of that
+// end, so it may wait for more data forever.
 const afterEnd = 10 * time.Second
 
-// uplink is the direction to the pod of a connection.
+// uplink is the direction of a connection to the pod.
 type uplink struct {
 	local, remote net.Conn
 	done          chan struct{}
 	mu            sync.Mutex // guards ended
-	ended         bool       // the local side sends no more
+	ended         bool       // the local side has ended its direction
 }
 
 // run copies to the pod until the local side ends.
 func (u *uplink) run() {
 	defer close(u.done)
-	_, _ = io.Copy(u.remote, u.local) // when the pod is the reason, the other direction knows more
+	_, _ = io.Copy(u.remote, u.local) // if the pod fails, the other direction returns the error
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.ended = true
 	_ = u.remote.SetReadDeadline(time.Now().Add(afterEnd)) // never fails
 }
 
-// heard gives the pod more time.
+// heard extends the deadline of the pod.
 func (u *uplink) heard() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -258,7 +258,7 @@ func (u *uplink) heard() {
 	}
 }
 
-// down copies from the pod until either side ends, and returns what is wrong with the pod's.
+// down copies from the pod until either side ends, and returns the error of the pod's side.
 func (u *uplink) down() error {
 	buf := make([]byte, 32<<10)
 	for {
@@ -266,7 +266,7 @@ func (u *uplink) down() error {
 		if n > 0 {
 			u.heard()
 			if _, err := u.local.Write(buf[:n]); err != nil {
-				return nil //nolint:nilerr // the local side has gone, and has its reasons
+				return nil //nolint:nilerr // the local side has closed the connection
 			}
 		}
 		switch {

@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// podFacts is what streams need to know of a pod.
+// podFacts has the fields of a pod that streams need.
 type podFacts struct {
 	metav1.TypeMeta   `json:""`
 	metav1.ObjectMeta `json:"metadata"`
@@ -45,12 +45,12 @@ type containerFacts struct {
 	} `json:"ports"`
 }
 
-// facts returns the API of the pods as what streams need to know of them.
+// facts returns the API of the pods with the fields that streams need.
 func (a *API) facts() *client.API[podFacts] {
 	return client.Of[podFacts](a.client, resource()).In(a.namespace)
 }
 
-// usable reports whether a pod may be connected with.
+// usable reports whether the pod is ready.
 func (p *podFacts) usable() bool {
 	if p.DeletionTimestamp != nil || p.Status.Phase != "Running" {
 		return false
@@ -63,7 +63,7 @@ func (p *podFacts) usable() bool {
 	return false
 }
 
-// port returns the number of a port that has a name.
+// port returns the number of a named port.
 func (p *podFacts) port(name string) (uint16, error) {
 	var names []string
 	for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
@@ -87,7 +87,7 @@ func unknownPort(of, port string, names []string) error {
 	return &request.InvalidError{Field: "port", Detail: fmt.Sprintf("%s has no port %s; %s", of, port, has)}
 }
 
-// podSet is the pods that an object selects, and the ports that it gives other names.
+// podSet is the pods that an object selects, and the ports of a service.
 type podSet struct {
 	name     string // of the object, for errors
 	selector string
@@ -101,7 +101,7 @@ type servicePort struct {
 	TargetPort intstr.IntOrString `json:"targetPort"`
 }
 
-// selecting is what streams need to know of an object that selects pods.
+// selecting has the fields that streams need of an object that selects pods.
 type selecting struct {
 	metav1.TypeMeta   `json:""`
 	metav1.ObjectMeta `json:"metadata"`
@@ -111,7 +111,7 @@ type selecting struct {
 	} `json:"spec"`
 }
 
-// podSetOf reads which pods an object selects.
+// podSetOf reads the selector of an object.
 func podSetOf(ctx context.Context, c *client.Client, t request.Target) (*podSet, error) {
 	res, name := t.Resource, t.Name
 	obj, err := client.Of[selecting](c, res).In(t.Namespace).Get(ctx, name, nil)
@@ -128,7 +128,7 @@ func podSetOf(ctx context.Context, c *client.Client, t request.Target) (*podSet,
 	return set, nil
 }
 
-// selectorOf returns a selector as text. The oldest kinds have just labels.
+// selectorOf returns a selector as a string. The oldest kinds have only labels.
 func selectorOf(raw json.RawMessage, labelsOnly bool) (string, error) {
 	if len(raw) == 0 {
 		return "", errors.New("has no selector")
@@ -139,7 +139,7 @@ func selectorOf(raw json.RawMessage, labelsOnly bool) (string, error) {
 		into = &selector.MatchLabels
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return "", errors.New("has a selector that is none of pods")
+		return "", errors.New("has a selector that does not select pods")
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(&selector)
 	if err != nil {
@@ -151,7 +151,7 @@ func selectorOf(raw json.RawMessage, labelsOnly bool) (string, error) {
 	return parsed.String(), nil
 }
 
-// ready returns a pod of the set that is ready: the one before if it still is, else the oldest.
+// ready returns a ready pod of the set: the previous one if it is still ready, otherwise the oldest.
 func (s *podSet) ready(ctx context.Context, pods *client.API[podFacts], before string) (*podFacts, error) {
 	var found []*podFacts
 	n := 0
@@ -205,7 +205,7 @@ func (s *podSet) port(port string, pod *podFacts) (uint16, error) {
 	return 0, unknownPort(s.name, port, names)
 }
 
-// target returns the pod's port behind a service's.
+// target returns the port of the pod for a port of a service.
 func (p servicePort) target(pod *podFacts) (uint16, error) {
 	switch {
 	case p.TargetPort.Type == intstr.String:
@@ -216,13 +216,13 @@ func (p servicePort) target(pod *podFacts) (uint16, error) {
 	return p.Port, nil
 }
 
-// NoReadyPodError says that a Service or its like has no pod to connect with now. Later it may have one.
+// NoReadyPodError is the error of connecting to an object, such as a Service, that selects no ready pod at the moment.
 type NoReadyPodError struct {
 	Selector string
-	Pods     int // how many pods are selected
+	Pods     int // the number of selected pods
 }
 
-// Error says how many pods there are.
+// Error says how many pods are selected.
 func (e *NoReadyPodError) Error() string {
 	switch e.Pods {
 	case 0:
@@ -233,7 +233,7 @@ func (e *NoReadyPodError) Error() string {
 	return fmt.Sprintf("none of the %d pods with the labels %s is ready", e.Pods, e.Selector)
 }
 
-// unwrapped returns what an operation of ours has failed of, when another is told of it.
+// unwrapped returns the cause of an inner operation's error, so that the outer operation is named instead.
 func unwrapped(err error) error {
 	if op, ok := err.(*client.OpError); ok { //nolint:errorlint // straight from a verb
 		return op.Err

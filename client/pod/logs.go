@@ -17,15 +17,15 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Logs reads what a container has written, and with LogOptions.Follow what it goes on to write, as bytes. The caller
-// closes it. It ends with io.EOF when there is no more: with Follow, when the container has ended.
+// Logs returns the log of a container as a stream of bytes; the caller closes it. The stream ends with io.EOF at the end of
+// the log, and with LogOptions.Follow when the container ends.
 //
-// Nodes rotate logs, every 10 MiB by default, and read from the newest file only: what is older does not come. A reader that
-// follows is taken along to the next file.
+// Nodes rotate logs, every 10 MiB by default, and send only the newest file. A reader that follows continues with the next
+// file.
 //
-// The context is that of the whole reading. [API.LogLines] reads the same line by line.
+// The context applies until the stream ends. [API.LogLines] returns the lines of the same log.
 //
-// Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that is not there or has not started; when the
+// Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that does not exist or has not started. When the
 // connection breaks, Read returns an error that matches io.ErrUnexpectedEOF.
 func (a *API) Logs(ctx context.Context, name string, o *request.LogOptions) (io.ReadCloser, error) {
 	body, err := a.logs(ctx, name, o)
@@ -62,8 +62,8 @@ func (b *logBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// LogLines yields what a container has written line by line. With LogOptions.Timestamps each line has its time. Ranging
-// over the sequence again asks again.
+// LogLines yields the lines of the log of a container. With LogOptions.Timestamps each line has its time. Ranging over the
+// sequence again sends the request again.
 //
 // Errors: as [API.Logs].
 func (a *API) LogLines(ctx context.Context, name string, o *request.LogOptions) iter.Seq2[LogLine, error] {
@@ -97,37 +97,37 @@ func (a *API) LogLines(ctx context.Context, name string, o *request.LogOptions) 
 	}
 }
 
-// LogLine is one line that a container has written.
+// LogLine is one line of the log of a container.
 type LogLine struct {
 	Pod       core.ObjectRef
-	Container string // empty when none was asked for by name
+	Container string // empty if the options name no container
 
-	// Time is when the line was written, as the node has noted it; zero when no timestamps were asked for. A line that the
-	// node itself has added, such as a complaint, has none either.
+	// Time is the time at which the node received the line. It is zero without LogOptions.Timestamps, and for messages of the
+	// node itself.
 	Time time.Time
 
 	Text string // without the end of the line
 
-	// Partial says that the line is longer than 64 KiB, and goes on in the next one.
+	// Partial is true if the line is longer than 64 KiB and continues in the next LogLine.
 	Partial bool
 }
 
-// lineBytes bounds a [LogLine].
+// lineBytes is the maximum size of a [LogLine].
 const lineBytes = 64 << 10
 
 // logReader cuts a log into lines.
 type logReader struct {
 	buf     *bufio.Reader
 	stamped bool      // each line starts with a time
-	goesOn  bool      // the line before was partial
-	time    time.Time // of the line before
+	goesOn  bool      // the previous line was partial
+	time    time.Time // of the previous line
 }
 
 func newLogReader(r io.Reader, stamped bool) *logReader {
 	return &logReader{buf: bufio.NewReaderSize(r, lineBytes), stamped: stamped}
 }
 
-// next returns the next line. A last line without an end counts as one, unless the reading fails there.
+// next returns the next line. The last line may lack a line break, unless the read fails there.
 func (l *logReader) next() (LogLine, error) {
 	raw, err := l.buf.ReadSlice('\n')
 	partial := errors.Is(err, bufio.ErrBufferFull)
@@ -149,7 +149,7 @@ func (l *logReader) next() (LogLine, error) {
 	return line, nil
 }
 
-// cutTime parses the time at the start of a line. A line without one is returned as it is.
+// cutTime parses the time at the start of a line. It returns a line without a time unchanged.
 func cutTime(line []byte) (time.Time, []byte) {
 	stamp, rest, ok := bytes.Cut(line, []byte(" "))
 	if !ok {

@@ -36,22 +36,22 @@ const (
 	messageBytes        = 2 << 10
 )
 
-// ErrStalled ends an output of a [Process] that nobody has read for too long while it held up the others.
+// ErrStalled ends an output of a [Process] that was not read for too long and blocked the other output.
 var ErrStalled = channels.ErrStalled
 
-// ErrNoHalfClose is returned when the input of a [Process] is closed, and the server is too old to be told.
+// ErrNoHalfClose is the error of closing the input of a [Process] if the server is too old to transmit the end of an input.
 var ErrNoHalfClose = channels.ErrNoHalfClose
 
-// Process is a process in a container, and the streams that connect us with it. Each stream may be used by a goroutine of
-// its own; the methods are safe for concurrent use.
+// Process is a process in a container with its streams. Each stream may be used by its own goroutine; the methods are safe for
+// concurrent use.
 //
-// [Process.Run] and [Process.Output] do all that there is to do. Who uses the streams by themselves reads those that were
-// asked for until they end, and then calls [Process.Wait]; [Process.Close] gives up earlier.
+// Most callers use [Process.Run] or [Process.Output]. A caller that uses the streams directly reads each output to its end and
+// then calls [Process.Wait], or calls [Process.Close] to stop earlier.
 type Process struct {
-	// Stdin is the input. Close ends it, or returns [ErrNoHalfClose]. Nil unless it was asked for.
+	// Stdin is the input, or nil if it was not requested. Close ends it, or returns [ErrNoHalfClose].
 	Stdin io.WriteCloser
 
-	// Stdout and Stderr are the outputs. They end with io.EOF when the process does. Nil when they were declined.
+	// Stdout and Stderr are the outputs, or nil if they were omitted. They end with io.EOF when the process ends.
 	Stdout, Stderr io.Reader
 
 	conn    *channels.Conn
@@ -63,7 +63,7 @@ type Process struct {
 	cut     error // the context's cause, if the context ended the stream after the exit status had arrived
 }
 
-// streams says which streams a process shall have.
+// streams are the streams that are requested of a process.
 type streams struct {
 	stdin, stdout, stderr, tty bool
 	untranslated               bool // see connect
@@ -146,14 +146,14 @@ func (a *API) connect(
 	return conn, redact, err
 }
 
-// refusedProtocol recognises what servers say that know none of the protocols they were offered: next to nothing. No
-// command has begun then.
+// refusedProtocol recognises the response of a server that knows none of the offered protocols: 403 without a message. The
+// command has not started.
 func refusedProtocol(err error) bool {
 	said, ok := errors.AsType[*core.StatusError](err)
 	return ok && said.Status.Code == http.StatusForbidden && said.Status.Status == "" && said.Status.Message == ""
 }
 
-// farewell is how long a server may be silent after it has said how a process has ended, before the stream is ended here.
+// farewell is the maximum time between the exit status and the end of the stream. After that, the client ends the stream.
 const farewell = 5 * time.Second
 
 // conclude waits until the process or the stream ends, and sets the outcome. When the context ends, it ends the stream.
@@ -172,24 +172,24 @@ func (p *Process) conclude(ctx context.Context) {
 	p.outcome = p.wrap(p.redact(outcomeOf(said, p.conn.Err())))
 }
 
-// Wait waits until the stream has ended. It returns nil when the exit status is 0, an [*ExitError] when it is another
-// number, and an error that says why the exit status is unknown otherwise: the context's cause, or a connection that
-// broke. Output that has arrived can still be read.
+// Wait waits until the stream ends. It returns nil if the exit status is 0, an [*ExitError] for another exit status, and
+// otherwise the reason why the exit status is unknown: the context's cause, or a broken connection. Output that has arrived
+// can still be read.
 //
-// The stream does not end while unread output holds it up. When the context ends then, Wait returns the exit status
-// if it has arrived, and the outputs end with the context's cause.
+// Unread output can block the stream. If the context ends meanwhile, Wait returns the exit status if it has arrived, and the
+// outputs end with the context's cause.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.outcome
 }
 
-// Close ends the stream and frees what it took. The process may go on. Output that was not read is dropped.
+// Close ends the stream and frees its resources. The process may continue. Unread output is lost.
 func (p *Process) Close() {
 	p.conn.Close()
 	<-p.done
 }
 
-// Resize tells the process how large its terminal is, in characters.
+// Resize sets the size of the terminal, in characters.
 func (p *Process) Resize(width, height uint16) error {
 	switch {
 	case !p.tty:
@@ -210,7 +210,7 @@ type input struct {
 	closed  atomic.Bool
 }
 
-// Write sends data; it waits while the process takes none.
+// Write sends data. It blocks while the process does not read.
 func (i *input) Write(b []byte) (int, error) {
 	if i.closed.Load() {
 		return 0, i.process.wrap(os.ErrClosed)
@@ -219,19 +219,19 @@ func (i *input) Write(b []byte) (int, error) {
 	return n, i.process.wrap(closedPipe(err))
 }
 
-// Close says that the input has ended.
+// Close ends the input.
 func (i *input) Close() error {
 	if i.closed.Swap(true) {
 		return nil
 	}
 	err := i.process.conn.End(channels.Stdin)
 	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
-		return nil // the process has ended, and needs none
+		return nil // the process has ended and needs no input
 	}
 	return i.process.wrap(err)
 }
 
-// closedPipe makes what a stream of the standard library says of what a connection says.
+// closedPipe replaces the error of a closed connection by that of a closed pipe.
 func closedPipe(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("the stream was closed: %w", io.ErrClosedPipe)
@@ -245,7 +245,7 @@ type output struct {
 	wrap func(error) error
 }
 
-// Read reads what has come.
+// Read reads the received data.
 func (o *output) Read(p []byte) (int, error) {
 	n, err := o.Buffer.Read(p)
 	if err != nil && err != io.EOF {
@@ -254,19 +254,19 @@ func (o *output) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Bounds of what [Process.Output] keeps.
+// The number of bytes that [Process.Output] keeps of each output.
 const (
 	stdoutBytes = 64 << 20
 	stderrBytes = 16 << 10
 )
 
-// Run connects the streams with a reader and two writers, and waits for the end of the process, as [Process.Wait]
-// does. The input ends when in does. A nil writer discards the output; a nil reader is an empty input. When a writer
-// fails, Run closes the stream and returns the writer's error. When the context ends before all output has arrived,
-// Run returns the context's cause, even if the exit status is 0.
+// Run copies in to the input and the outputs to out and errors, and waits for the end of the process like [Process.Wait]. The
+// input ends when in ends. A nil writer discards the output; a nil reader is an empty input. If a writer fails, Run closes the
+// stream and returns the error of the writer. If the context ends before all output has arrived, Run returns the context's
+// cause, even if the exit status is 0.
 //
-// Run does not wait for a Read of in that waits when the process ends, unless in has a SetReadDeadline that works: nothing
-// else can stop it. It ends by itself when in has something to read, which is lost.
+// When the process ends, a blocked Read of in is interrupted by its SetReadDeadline, if in has one. Otherwise Run returns
+// without waiting for it, and the data that it reads later is lost.
 func (p *Process) Run(in io.Reader, out, errors io.Writer) error {
 	if err := p.checkStreams(in, out, errors); err != nil {
 		return err
@@ -301,7 +301,7 @@ func (p *Process) Run(in io.Reader, out, errors io.Writer) error {
 		outcome = p.wrap(err)
 	default:
 	}
-	stopInput() // what the reader says to that is of no interest
+	stopInput() // the error of the interrupted Read does not matter
 	return outcome
 }
 
@@ -322,8 +322,8 @@ func (p *Process) checkStreams(in io.Reader, out, errors io.Writer) error {
 	return nil
 }
 
-// copyOutput copies until the output ends. An error is what the writer does wrong, its slowness included; why the output
-// has ended is said by the outcome of the process.
+// copyOutput copies until the output ends. It returns the error of a writer that fails or is too slow; the outcome of the
+// process has the reason why the output ended.
 func copyOutput(w io.Writer, r io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {
@@ -342,7 +342,7 @@ func copyOutput(w io.Writer, r io.Reader) error {
 	}
 }
 
-// feed copies in to the process. The function it returns stops that.
+// feed copies in to the process until the returned function is called.
 func (p *Process) feed(in io.Reader, broken chan<- error) (stop func()) {
 	if p.Stdin == nil {
 		return func() {}
@@ -371,15 +371,14 @@ func (p *Process) feed(in io.Reader, broken chan<- error) (stop func()) {
 	}
 }
 
-// feedInput copies until the input ends, or the process does. Only what the reader does wrong, and an end that can't be
-// told, is an error.
+// feedInput copies until the input or the process ends. It returns the error of the reader, and [ErrNoHalfClose].
 func feedInput(w io.WriteCloser, r io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
 			if _, err := w.Write(buf[:n]); err != nil {
-				return nil //nolint:nilerr // the process has ended, or the stream: the outcome says why
+				return nil //nolint:nilerr // the process or the stream has ended: the outcome has the reason
 			}
 		}
 		switch {
@@ -391,8 +390,8 @@ func feedInput(w io.WriteCloser, r io.Reader) error {
 	}
 }
 
-// Output waits for the end of the process, with an input that is empty, and returns what it has written to its first
-// output, 64 MiB at most. An [*ExitError] has the start of what it has written to the second.
+// Output waits for the end of the process with an empty input, and returns its standard output, of at most 64 MiB. An
+// [*ExitError] has the start of its standard error.
 func (p *Process) Output() ([]byte, error) {
 	out, errs := &bounded{left: stdoutBytes}, &bounded{left: stderrBytes, cut: true}
 	var stderr, stdout io.Writer
@@ -409,11 +408,11 @@ func (p *Process) Output() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// bounded is a buffer that takes so many bytes.
+// bounded is a buffer of limited size.
 type bounded struct {
 	bytes.Buffer
 	left int
-	cut  bool // drop what is more; else that is an error
+	cut  bool // drop excess bytes; otherwise they are an error
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -426,18 +425,18 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ExitError is a process that has ended with another exit status than 0.
+// ExitError is the error of a process that ended with an exit status other than 0.
 type ExitError struct {
 	Code int
 
-	// Stderr is what the process has written to its second output, cut after 16 KiB. Only [Process.Output] sets it.
+	// Stderr is the start of the standard error, of at most 16 KiB. Only [Process.Output] sets it.
 	Stderr []byte
 }
 
 // Error returns, for example, "exit status 2".
 func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
 
-// noOutcome is a stream that ended in good order, but without an outcome.
+// noOutcome is the error of a stream that ended normally but without an outcome.
 type noOutcome struct{}
 
 func (noOutcome) Error() string {
@@ -447,7 +446,7 @@ func (noOutcome) Error() string {
 // Unwrap makes the error match io.ErrUnexpectedEOF.
 func (noOutcome) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// readOutcome reads what a server says of the end of a process: one status, or whatever it says until the stream ends.
+// readOutcome reads the outcome of a process: one Status, or everything up to the end of the stream.
 func readOutcome(r io.Reader) []byte {
 	var said []byte
 	for buf := make([]byte, messageBytes); ; {
@@ -461,9 +460,9 @@ func readOutcome(r io.Reader) []byte {
 	}
 }
 
-// outcomeOf says how a process has ended, from what the server has said of it and from why the stream has ended.
+// outcomeOf returns the outcome of a process from the message of the server and from the reason why the stream ended.
 func outcomeOf(said []byte, ended error) error {
-	var status metav1.Status // its kind is left out
+	var status metav1.Status // servers omit its kind
 	switch err := wire.UnmarshalJSON(said, &status); {
 	case err == nil && status.Status == metav1.StatusSuccess:
 		return nil
@@ -482,7 +481,7 @@ func outcomeOf(said []byte, ended error) error {
 	return noOutcome{}
 }
 
-// failureOf returns an [*ExitError] when a status says what the exit status is. See
+// failureOf returns an [*ExitError] if the Status contains the exit status. See
 // https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apimachinery/pkg/util/remotecommand/constants.go.
 func failureOf(status metav1.Status) error {
 	if status.Reason == "NonZeroExitCode" && status.Details != nil {

@@ -1,36 +1,33 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drain moves the pods of a node away, so that the node can be maintained or removed. It follows the rules of
-// kubectl drain, but for these: it refuses before it cordons, not after; a pod that is ending already is waited for whatever
-// made it, and not asked again unless there is a GracePeriod; a budget is asked again after half a second at first, then after up
-// to five, or when the server says; and an error names all pods that stay.
+// Package drain moves the pods of a node to other nodes, so that the node can be maintained or removed. It follows the rules of
+// kubectl drain, with these differences: it refuses before it cordons the node, not afterwards; it waits for a terminating pod
+// whatever created it, and does not delete it again unless there is a GracePeriod; it repeats an eviction that a budget forbids
+// after half a second at first, then after up to five, or when the server asks; and an error names all remaining pods.
 //
 //	report, err := drain.Node(ctx, c, "node-1", &drain.Options{
 //		IgnoreDaemonSets: true,
 //		Progress:         func(p drain.Pod) { fmt.Println(p) },
 //	})
 //	…
-//	_, err = client.ClusterWide[corev1.Node](c).Uncordon(ctx, "node-1", nil)
+//	_, err = node.New(c).Uncordon(ctx, "node-1", nil)
 //
-// The node is cordoned first, and stays so. Its pods are then evicted all at once, each as soon as the disruption budgets
-// allow it, and waited for until they are gone. Mirror pods, which the node itself keeps, are passed over. So are the
-// pods of daemon sets, with IgnoreDaemonSets. Pods that would be lost, because no controller makes others of them or
-// because they have an emptyDir volume, are a reason to refuse: before anything is changed, and all of them are named.
+// [Node] first cordons the node, which stays cordoned. It then evicts all pods at the same time, each as soon as the disruption
+// budgets allow it, and waits until they are deleted. It skips mirror pods, which the node itself runs, and with
+// IgnoreDaemonSets the pods of daemon sets. It refuses to start, and names the pods, if pods would be lost because no controller
+// recreates them, or would lose the data of an emptyDir volume.
 //
 // # Errors
 //
-// What keeps the node from being empty is an [*Error], which names every such pod with the reason. The report says the
-// same of all pods, also beside an error.
+// An [*Error] names every pod that remains and the reason. The [Report] has the state of all pods, even if there is an error.
 //
 // # Retries and timeouts
 //
-// A drain goes on until the node is empty or ctx ends; give ctx a deadline. The pods of a node that is dead never end by
-// themselves. An eviction that a disruption budget does not allow yet is asked for again after a while, and so is one that
-// failed because of a busy server or a broken connection.
+// A drain continues until the node is empty or ctx ends, so give ctx a deadline: the pods of a dead node never terminate. It
+// repeats evictions that a disruption budget forbids or that fail because of a busy server or a broken connection.
 //
 // # Concurrency
 //
-// Node may be called for several nodes at once; the disruption budgets see to the rest. All goroutines that it starts
-// have ended when it returns.
+// Node may be called for several nodes at the same time. When it returns, all its goroutines have ended.
 package drain

@@ -20,33 +20,33 @@ import (
 
 // Options are the options of [Node]. The zero value of a field is its default.
 type Options struct {
-	// IgnoreDaemonSets leaves the pods of daemon sets where they are; their controller does not heed that the node is
-	// cordoned and would make them again. Default: such pods are a reason to refuse.
+	// IgnoreDaemonSets skips the pods of daemon sets, whose controller ignores that the node is cordoned and would recreate
+	// them. Default: Node refuses to drain such pods.
 	IgnoreDaemonSets bool
 
-	// DeleteEmptyDirData lets go of pods with emptyDir volumes, whose data is then lost. Default: such pods are a reason
-	// to refuse.
+	// DeleteEmptyDirData also evicts pods with emptyDir volumes, whose data is lost. Default: Node refuses to drain such
+	// pods.
 	DeleteEmptyDirData bool
 
-	// Force lets go of pods without a controller, or whose daemon set is gone: nobody makes them again. Default: such pods
-	// are a reason to refuse.
+	// Force also evicts pods without a controller and pods of a deleted daemon set, which nothing recreates. Default: Node
+	// refuses to drain such pods.
 	Force bool
 
-	// DisableEviction deletes pods instead of evicting them, whatever the disruption budgets say.
+	// DisableEviction deletes pods instead of evicting them, which ignores disruption budgets.
 	DisableEviction bool
 
-	// GracePeriod is how long each pod may take to end, in whole seconds, also one that is ending already;
-	// new(time.Duration(0)) means at once. Default: the pod's own.
+	// GracePeriod is the time that each pod has to terminate, in whole seconds, even if it is terminating already;
+	// new(time.Duration(0)) kills it immediately. Default: that of the pod.
 	GracePeriod *time.Duration
 
-	// PodSelector is a label selector of the pods that are moved. Default: all.
+	// PodSelector is a label selector of the pods to move. Default: all pods.
 	PodSelector string
 
-	// Progress is told of each pod whenever its state changes, one call at a time. Default: nobody is.
+	// Progress is called for each pod when its state changes, one call at a time. Default: none.
 	Progress func(Pod)
 }
 
-// Report is what became of the pods of a node.
+// Report has the final states of the pods of a node.
 type Report struct {
 	Node string
 	Pods []Pod // by namespace and name
@@ -57,19 +57,19 @@ type drain struct {
 	client  *client.Client
 	node    string
 	options Options
-	calls   chan struct{} // holds as many as there may be requests under way
+	calls   chan struct{} // has a slot for each concurrent request
 
 	mu   sync.Mutex // guards pods and orders calls of Progress
 	pods []*Pod
 }
 
-// maxCalls is how many requests a drain has under way at most, besides its watch.
+// maxCalls is the maximum number of concurrent requests of a drain, besides its watch.
 const maxCalls = 16
 
-// Node cordons a node and moves its pods away, and returns when they are gone. The report tells what became of each pod,
-// and is there also when there is an error, unless the pods could not be listed.
+// Node cordons a node, evicts its pods, and returns when they are deleted. The report has the state of each pod. It is not nil
+// if there is an error, unless the pods could not be listed.
 //
-// Errors: [*Error] when there are pods that stay; [core.ErrNotFound] when there is no such node.
+// Errors: [*Error] if pods remain; [core.ErrNotFound] if the node does not exist.
 func Node(ctx context.Context, c *client.Client, name string, o *Options) (*Report, error) {
 	d := &drain{client: c, node: name, calls: make(chan struct{}, maxCalls)}
 	if o != nil {
@@ -82,13 +82,13 @@ func Node(ctx context.Context, c *client.Client, name string, o *Options) (*Repo
 	if _, err := nodes.Get(ctx, name, nil); err != nil {
 		return nil, err
 	}
-	if err := d.plan(ctx); err != nil { // and change nothing if it is refused
+	if err := d.plan(ctx); err != nil { // and change nothing if it refuses
 		return d.report(), err
 	}
 	if _, err := node.New(c).Cordon(ctx, name, nil); err != nil {
 		return d.report(), err
 	}
-	if err := d.plan(ctx); err != nil { // with the pods that came before the node was cordoned
+	if err := d.plan(ctx); err != nil { // with the pods that were created before the node was cordoned
 		return d.report(), err
 	}
 	for _, p := range d.pods {
@@ -98,7 +98,7 @@ func Node(ctx context.Context, c *client.Client, name string, o *Options) (*Repo
 	return d.report(), err
 }
 
-// plan lists the pods of the node and decides what becomes of each.
+// plan lists the pods of the node and sets the first state of each.
 func (d *drain) plan(ctx context.Context) error {
 	d.pods = nil
 	judge := judge{client: d.client, options: d.options, daemonSets: map[core.ObjectRef]bool{}}
@@ -115,7 +115,7 @@ func (d *drain) plan(ctx context.Context) error {
 	return d.failure(nil)
 }
 
-// selection selects the pods of the node that are to be moved.
+// selection selects the pods to move.
 func (d *drain) selection() *request.ListOptions {
 	return &request.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.node).String(),
@@ -123,7 +123,7 @@ func (d *drain) selection() *request.ListOptions {
 	}
 }
 
-// empty moves the pods away, and waits until they are gone.
+// empty evicts the pods, and waits until they are deleted.
 func (d *drain) empty(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -151,7 +151,7 @@ func (d *drain) empty(ctx context.Context) error {
 	return d.failure(cause)
 }
 
-// set notes and tells what became of a pod.
+// set stores and reports the state of a pod.
 func (d *drain) set(p *Pod, state State, reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

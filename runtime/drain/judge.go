@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// pod is what decides over a pod.
+// pod has the fields of a pod that decide its state.
 type pod struct {
 	metav1.TypeMeta   `json:""`
 	metav1.ObjectMeta `json:"metadata"`
@@ -34,7 +34,7 @@ type metadata struct {
 // KubeResource returns the resource of pods.
 func (*metadata) KubeResource() core.Resource { return new(pod).KubeResource() }
 
-// volume is what matters of a volume.
+// volume has the fields of a volume that matter.
 type volume struct {
 	EmptyDir *struct{} `json:"emptyDir"`
 }
@@ -54,17 +54,17 @@ func daemonSetResource() core.Resource {
 	return core.Resource{Group: "apps", Version: "v1", Kind: "DaemonSet", Plural: "daemonsets", Namespaced: true}
 }
 
-// mirrorAnnotation marks the pods that a node runs of its own accord; they can be seen, but not moved.
+// mirrorAnnotation marks the static pods of a node, which can be read but not evicted.
 const mirrorAnnotation = "kubernetes.io/config.mirror"
 
-// judge decides what becomes of pods.
+// judge decides the first state of pods.
 type judge struct {
 	client     *client.Client
 	options    Options
-	daemonSets map[core.ObjectRef]bool // whether those looked for are there
+	daemonSets map[core.ObjectRef]bool // whether each exists
 }
 
-// decide returns the state that a pod begins with, and why.
+// decide returns the first state of a pod, and the reason.
 func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string, err error) {
 	if _, ok := p.Annotations[mirrorAnnotation]; ok {
 		return Skipped, "the node itself runs it", nil
@@ -80,7 +80,7 @@ func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string,
 	switch {
 	case ending && j.options.GracePeriod == nil:
 		return Evicted, "it is being deleted already", nil
-	case ending, finished: // it may have less time now, or nothing is lost with it
+	case ending, finished: // the grace period may be shorter now, or the pod has nothing to lose
 		return Pending, "", nil
 	case owner == nil && !j.options.Force:
 		return Refused, "no controller makes it again; set Force to lose it", nil
@@ -90,7 +90,7 @@ func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string,
 	return Pending, "", nil
 }
 
-// decideDaemon is decide for the pod of a daemon set, which may be ending.
+// decideDaemon is decide for a pod of a daemon set, which may be terminating.
 func (j *judge) decideDaemon(ctx context.Context, ref core.ObjectRef, ending bool) (state State, reason string, err error) {
 	there, asked := j.daemonSets[ref]
 	if !asked {

@@ -16,16 +16,16 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// leaving knows of each pod whether it is gone. It is safe for concurrent use.
+// leaving tracks which pods are deleted. It is safe for concurrent use.
 type leaving struct {
 	mu   sync.Mutex // guards pods
 	pods map[types.UID]*leaver
 }
 
-// leaver is a pod that is to go.
+// leaver is a pod that is not deleted yet.
 type leaver struct {
-	gone       chan struct{} // closed when it is gone
-	finalizers []string      // that it was seen with last
+	gone       chan struct{} // closed when the pod is deleted
+	finalizers []string      // the last known ones
 }
 
 func newLeaving(pods []*Pod) *leaving {
@@ -36,14 +36,14 @@ func newLeaving(pods []*Pod) *leaving {
 	return l
 }
 
-// of returns a channel that is closed when the pod is gone.
+// of returns a channel that is closed when the pod is deleted.
 func (l *leaving) of(uid types.UID) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pods[uid].gone
 }
 
-// why returns why a pod that was asked to go is still there.
+// why returns the reason why an evicted pod still exists.
 func (l *leaving) why(uid types.UID) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *leaving) why(uid types.UID) string {
 	return "it has been asked to go, and has not ended yet"
 }
 
-// seen notes that a pod is there.
+// seen stores the finalizers of an existing pod.
 func (l *leaving) seen(m *metav1.ObjectMeta) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *leaving) seen(m *metav1.ObjectMeta) {
 	}
 }
 
-// goneWhere notes which pods are gone.
+// goneWhere marks pods as deleted.
 func (l *leaving) goneWhere(isGone func(types.UID) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -58,7 +58,7 @@ func (d *drain) move(ctx context.Context, p *Pod, gone <-chan struct{}) {
 	}
 }
 
-// ask sends the eviction, or the deletion, of a pod.
+// ask sends the eviction or the deletion of a pod.
 func (d *drain) ask(ctx context.Context, p *Pod) error {
 	select {
 	case d.calls <- struct{}{}:
@@ -73,7 +73,7 @@ func (d *drain) ask(ctx context.Context, p *Pod) error {
 	return podverbs.In(d.client, p.Ref.Namespace).Evict(ctx, p.Ref.Name, &request.EvictOptions{GracePeriod: d.options.GracePeriod, UID: p.UID})
 }
 
-// mayPass reports whether asking again later may help.
+// mayPass reports whether a later eviction may succeed.
 func mayPass(err error) bool {
 	if errors.Is(err, core.ErrConflict) {
 		return true
@@ -81,13 +81,13 @@ func mayPass(err error) bool {
 	if _, ok := errors.AsType[*podverbs.BudgetError](err); ok {
 		return true
 	}
-	if _, ok := core.CauseOf(err, "NamespaceTerminating"); ok { // an eviction creates something, which such a namespace refuses
+	if _, ok := core.CauseOf(err, "NamespaceTerminating"); ok { // such a namespace refuses to create an eviction
 		return true
 	}
 	return core.IsRetryable(err)
 }
 
-// reason returns an error without what the report says anyway.
+// reason returns the text of an error without the operation, which the report names.
 func reason(err error) string {
 	if op, ok := errors.AsType[*client.OpError](err); ok {
 		return op.Err.Error()
@@ -95,8 +95,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// backoff returns how long to wait after the nth failure: twice as long each time up to a maximum, of which a random half
-// is taken.
+// backoff returns the delay after the nth failure. It doubles up to a maximum, and half of it is random.
 func backoff(n int, first, most time.Duration) time.Duration {
 	d := most
 	if n < 30 {

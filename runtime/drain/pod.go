@@ -12,12 +12,12 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Pod is one pod of a node, and what became of it.
+// Pod is the state of one pod of a node.
 type Pod struct {
 	Ref    core.ObjectRef
 	UID    types.UID
 	State  State
-	Reason string // why it is in this state; empty when the state says it all
+	Reason string // the reason for the state, or empty
 }
 
 // String returns, for example, "prod/web-0: evicted".
@@ -28,33 +28,33 @@ func (p Pod) String() string {
 	return fmt.Sprintf("%s: %s: %s", p.Ref, p.State, p.Reason)
 }
 
-// State is what became of a pod.
+// State is the state of a pod during a drain.
 type State string
 
 // The states of a pod.
 const (
-	Skipped State = "skipped" // it stays, as it should
-	Refused State = "refused" // it would be lost; nothing was done to any pod
-	Pending State = "pending" // it will be asked to go
-	Blocked State = "blocked" // it may not go yet, or could not be asked; that is tried again
-	Evicted State = "evicted" // it was asked to go, and is about to end
-	Gone    State = "gone"    // it is not there any more
-	Failed  State = "failed"  // it could not be asked to go, and trying again would not help
+	Skipped State = "skipped" // the pod is not evicted, according to the options
+	Refused State = "refused" // the pod would be lost; no pod was evicted
+	Pending State = "pending" // the pod is not evicted yet
+	Blocked State = "blocked" // a budget forbids the eviction, or it failed; it is repeated
+	Evicted State = "evicted" // the eviction succeeded, and the pod is terminating
+	Gone    State = "gone"    // the pod is deleted
+	Failed  State = "failed"  // the eviction failed, and repeating it does not help
 )
 
-// final reports whether nothing more will be done.
+// final reports whether the state does not change any more.
 func (s State) final() bool {
 	return s == Skipped || s == Refused || s == Gone || s == Failed
 }
 
-// Error says what keeps a node from being empty.
+// Error is the error of a drain after which pods remain.
 type Error struct {
 	Node string
-	Pods []Pod // those that are still there and should not be
-	Err  error // what ended the drain before its time; nil when it was refused or came to its end
+	Pods []Pod // the pods that remain
+	Err  error // the reason why the drain ended early; nil if it refused or completed
 }
 
-// Error names every pod with the reason.
+// Error names every remaining pod and the reason.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "drain node %s: ", e.Node)
@@ -77,7 +77,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure returns the error that the pods which are still there are, nil when there is none.
+// failure returns an error for the remaining pods, or nil.
 func (d *drain) failure(cause error) error {
 	var stay []Pod
 	for _, p := range d.pods {

@@ -116,9 +116,9 @@ type logCollector struct {
 	opts    Options
 	merge   *logMerge
 	running sync.WaitGroup
-	reading atomic.Int64 // how many logs
+	reading atomic.Int64 // the number of logs
 
-	started map[logKey]bool // by the goroutine that finds pods
+	started map[logKey]bool // used only by the goroutine that finds pods
 }
 
 // logKey is one run of one container.
@@ -162,7 +162,7 @@ func (c *logCollector) find(ctx context.Context) error {
 	return nil
 }
 
-// join starts reading the containers of a pod that have started and are not read yet.
+// join starts reading the logs of the containers that have started since the last call.
 func (c *logCollector) join(ctx context.Context, pod *corev1.Pod, first bool) {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
 		if status.ContainerID == "" || c.opts.Log.Container != "" && c.opts.Log.Container != status.Name {
@@ -185,7 +185,7 @@ func (c *logCollector) join(ctx context.Context, pod *corev1.Pod, first bool) {
 		source := c.merge.add()
 		c.reading.Add(1)
 		c.running.Go(func() {
-			if o.Follow { // else it depended on how fast they are whether there are too many
+			if o.Follow { // otherwise the limit would depend on the speed of the reads
 				defer c.reading.Add(-1)
 			}
 			defer source.close()
@@ -196,12 +196,12 @@ func (c *logCollector) join(ctx context.Context, pod *corev1.Pod, first bool) {
 	}
 }
 
-// forget forgets the containers of a pod that has gone.
+// forget removes the containers of a deleted pod.
 func (c *logCollector) forget(pod *corev1.Pod) {
 	maps.DeleteFunc(c.started, func(key logKey, _ bool) bool { return key.uid == string(pod.UID) })
 }
 
-// problem tells of a log that can't be read.
+// problem reports a log that can't be read.
 func (c *logCollector) problem(key logKey, err error) {
 	if c.opts.OnError != nil {
 		c.opts.OnError(key.pod, key.container, err)
@@ -210,7 +210,7 @@ func (c *logCollector) problem(key logKey, err error) {
 	c.merge.fail(fmt.Errorf("container %s of pod %s: %w", key.container, key.pod, err))
 }
 
-// resumeTries is how often in a row a log that is followed is taken up again without a new line.
+// resumeTries is the maximum number of consecutive times that a followed log is resumed without a new line.
 const resumeTries = 10
 
 // read reads one log to its end.

@@ -11,34 +11,33 @@ import (
 	"github.com/kube-go/sdk/client/pod"
 )
 
-// Of each log of many, so many lines may wait to be merged; and a line waits so long for lines of other logs that may be
-// older.
+// The maximum number of lines of each log that wait to be merged, and the maximum time that a line waits for older lines of
+// other logs.
 const (
 	mergeLines = 256
 	mergeGrace = 250 * time.Millisecond
 )
 
-// logMerge puts the lines of many logs into one order: by time, as far as those who follow can know it. It is safe for
-// concurrent use.
+// logMerge merges the lines of many logs by time. It is safe for concurrent use.
 type logMerge struct {
-	grace time.Duration // negative: as long as it takes
+	grace time.Duration // the maximum wait for older lines; no limit if it is negative
 
-	mu      sync.Mutex // guards what follows, and the sources
-	changed sync.Cond  // of mu: anything below
+	mu      sync.Mutex // guards the fields below, and the sources
+	changed sync.Cond  // of mu: a field below has changed
 	sources map[*logSource]struct{}
-	open    bool  // more sources may come
-	ended   bool  // nobody takes any more
-	err     error // why it ends early
+	open    bool  // sources may be added
+	ended   bool  // the consumer has stopped
+	err     error // why the merge ends early
 }
 
 // logSource is one log of a [logMerge].
 type logSource struct {
 	merge  *logMerge
 	lines  []waitingLine // the oldest first
-	closed bool          // nothing more comes
+	closed bool          // there are no more lines
 }
 
-// waitingLine is a line with when it has come.
+// waitingLine is a line and the time at which it arrived.
 type waitingLine struct {
 	pod.LogLine
 	came time.Time
@@ -50,7 +49,7 @@ func newLogMerge(grace time.Duration) *logMerge {
 	return m
 }
 
-// setOpen says whether more sources may come. While they may, the merging does not end.
+// setOpen sets whether sources may be added. While they may, the merge does not end.
 func (m *logMerge) setOpen(open bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +57,7 @@ func (m *logMerge) setOpen(open bool) {
 	m.changed.Broadcast()
 }
 
-// add returns a new source. The merging does not end before it is closed.
+// add returns a new source. The merge does not end before the source is closed.
 func (m *logMerge) add() *logSource {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +66,7 @@ func (m *logMerge) add() *logSource {
 	return s
 }
 
-// fail ends the merging with an error after the lines that have come.
+// fail ends the merge with an error after the lines that have arrived.
 func (m *logMerge) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +76,7 @@ func (m *logMerge) fail(err error) {
 	m.changed.Broadcast()
 }
 
-// stop ends the merging at once.
+// stop ends the merge immediately.
 func (m *logMerge) stop(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +87,7 @@ func (m *logMerge) stop(err error) {
 	m.changed.Broadcast()
 }
 
-// push adds a line, and waits until there is room for it. It reports whether anybody wants more.
+// push waits for room and adds a line. It reports whether the consumer wants more.
 func (s *logSource) push(line pod.LogLine) bool {
 	m := s.merge
 	m.mu.Lock()
@@ -104,7 +103,7 @@ func (s *logSource) push(line pod.LogLine) bool {
 	return true
 }
 
-// close says that nothing more comes.
+// close ends the source.
 func (s *logSource) close() {
 	m := s.merge
 	m.mu.Lock()
@@ -112,12 +111,12 @@ func (s *logSource) close() {
 	if len(s.lines) == 0 {
 		delete(m.sources, s)
 	} else {
-		s.closed = true // what it still has comes out first
+		s.closed = true // its remaining lines are returned first
 	}
 	m.changed.Broadcast()
 }
 
-// next returns the next line; io.EOF when there is none left.
+// next returns the next line, or io.EOF at the end.
 func (m *logMerge) next() (pod.LogLine, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +136,7 @@ func (m *logMerge) next() (pod.LogLine, error) {
 	}
 }
 
-// oldest returns the source with the oldest line, nil when no line is there, and whether no other line can be older.
+// oldest returns the source with the oldest line, or nil without lines, and whether no other line can be older.
 func (m *logMerge) oldest() (oldest *logSource, complete bool) {
 	complete = true
 	for s := range m.sources {
@@ -151,7 +150,7 @@ func (m *logMerge) oldest() (oldest *logSource, complete bool) {
 	return oldest, complete
 }
 
-// before orders lines by time. One without a time goes first, since it belongs to those that went before it.
+// before orders lines by time. A line without a time is first, since it belongs to the previous line.
 func (l waitingLine) before(other waitingLine) bool {
 	if l.Time.Equal(other.Time) {
 		return l.came.Before(other.came)
@@ -163,7 +162,7 @@ func (m *logMerge) waited(s *logSource) bool {
 	return m.grace >= 0 && time.Since(s.lines[0].came) >= m.grace
 }
 
-// wait waits for a change, or until the oldest line has waited long enough.
+// wait waits for a change, or until the grace of the oldest line has passed.
 func (m *logMerge) wait(oldest *logSource) {
 	if oldest != nil && m.grace >= 0 {
 		timer := time.AfterFunc(m.grace-time.Since(oldest.lines[0].came), func() {

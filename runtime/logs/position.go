@@ -5,25 +5,25 @@ package logs
 
 import "time"
 
-// disorder is how much older a line may be than one before it: the outputs of a container are written to its log by two
-// goroutines of the node, each of which stamps its lines before it waits for its turn.
+// disorder is how much older a line may be than the previous one: two goroutines of the node write the outputs of a container to
+// its log, and each sets the time of a line before it waits for its turn.
 const disorder = time.Second
 
-// logMemory is of how many lines the times are remembered. Of a log that is faster than that, the disorder is forgotten.
+// logMemory is the number of lines whose times are stored. For a faster log, older lines count as read.
 const logMemory = 64 << 10
 
-// logPosition is how far a log was read, so that it can be taken up there. Servers know seconds only, so lines that were
-// read come again; which they are is told by their times, and by how many had each.
+// logPosition is the position at which the reading of a log can be resumed. The servers' resolution is a second, so lines are
+// sent again; their times, and the number of lines with each time, identify them.
 type logPosition struct {
 	newest time.Time
-	recent []time.Time // of the last lines, in their order
-	floor  time.Time   // what is older, and not among them, counts as read
+	recent []time.Time // of the last lines, in order
+	floor  time.Time   // older lines that are not in recent count as read
 }
 
-// add notes a line that was read.
+// add records a line that was read.
 func (p *logPosition) add(at time.Time) {
 	if p.newest.IsZero() {
-		p.floor = at // what is older was not asked for
+		p.floor = at // older lines were not requested
 	}
 	if at.After(p.newest) {
 		p.newest = at
@@ -34,7 +34,7 @@ func (p *logPosition) add(at time.Time) {
 	p.recent = append(p.recent, at)
 }
 
-// forget makes room: for what is too old to matter, or else for the older half.
+// forget removes the times that are too old to matter, or else the older half.
 func (p *logPosition) forget() {
 	kept := p.recent[:0]
 	for _, at := range p.recent {
@@ -49,7 +49,7 @@ func (p *logPosition) forget() {
 	p.recent = kept
 }
 
-// since returns from when on the log is to be read again; zero before the first line.
+// since returns the time from which the log is read again, or zero before the first line.
 func (p *logPosition) since() time.Time {
 	if p.newest.IsZero() {
 		return time.Time{}
@@ -57,7 +57,7 @@ func (p *logPosition) since() time.Time {
 	return p.newest.Add(-disorder).Truncate(time.Second)
 }
 
-// repeats returns a function that says of each line that comes again whether it was read before.
+// repeats returns a function that reports whether a line that is sent again was read before.
 func (p *logPosition) repeats() func(at time.Time) bool {
 	left, since := map[time.Time]int{}, p.since()
 	if p.floor.After(since) {
