@@ -36,8 +36,8 @@ func stuck(after time.Duration, body string) http.RoundTripper {
 	})
 }
 
-// TestAnswerTimeout promises that a server which takes a request and never answers is given up, unless what was asked for
-// may take long.
+// TestAnswerTimeout promises that a server which takes a request and never answers is given up, unless what was asked
+// for may take long.
 func TestAnswerTimeout(t *testing.T) {
 	const never = 24 * time.Hour
 	raw := func(path string) func(context.Context, *client.Client) error {

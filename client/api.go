@@ -21,10 +21,11 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// API is one kind of object on one server, in one namespace or in the whole cluster. It has a method for each verb.
+// API reads and writes the objects of one kind, in one namespace or in the whole cluster. It has a method for each
+// verb.
 //
-// K is a struct such as corev1.Pod; results are the caller's own. An API made of what can't work, such as a kind that
-// nothing describes, says so in the error of each verb.
+// K is a struct such as corev1.Pod. The caller owns the objects that the verbs return. If the API is invalid, for
+// example because the resource of K is unknown, each verb returns the error.
 type API[K any] struct {
 	client   *Client
 	target   request.Target
@@ -42,22 +43,22 @@ func Namespaced[K any, P core.ObjectPtr[K]](c *Client, namespace string) *API[K]
 }
 
 // ClusterWide returns the API of a kind in the whole cluster: of a cluster-scoped kind, or of a namespaced kind in all
-// namespaces. For a namespaced kind the verbs that mean one object take its namespace from the object they are given;
-// those that take only a name need [API.In].
+// namespaces. For a namespaced kind, the verbs that take an object use its namespace, and those that take only a name
+// need [API.In].
 func ClusterWide[K any, P core.ObjectPtr[K]](c *Client) *API[K] {
 	res, err := core.ResourceOf[K, P]()
 	return newAPI[K](c, res, err)
 }
 
-// Of returns the API of a resource in the whole cluster, as [ClusterWide] does; [API.In] narrows it to one namespace. It is
-// for types whose resource is not known, and for types that can hold objects of any kind. For
+// Of returns the API of a resource in the whole cluster, as [ClusterWide] does; [API.In] narrows it to one namespace.
+// It is for types whose resource is not known, and for types that can hold objects of any kind. For
 // metav1.PartialObjectMetadata it asks the server for metadata only, see [API.Metadata].
 func Of[K any, P core.ObjectPtr[K]](c *Client, res core.Resource) *API[K] {
 	return newAPI[K](c, res, res.Validate())
 }
 
-// Dynamic returns the API of a resource that is known only at run time, in the whole cluster; [API.In] narrows it to one
-// namespace.
+// Dynamic returns the API of a resource that is known only at run time, in the whole cluster; [API.In] narrows it to
+// one namespace.
 func Dynamic(c *Client, res core.Resource) *API[unstructured.Unstructured] {
 	return Of[unstructured.Unstructured](c, res)
 }
@@ -70,8 +71,8 @@ func newAPI[K any](c *Client, res core.Resource, setup error) *API[K] {
 	return &API[K]{client: c, target: t, setup: setup}
 }
 
-// encodingOf prefers protobuf for the kinds of k8s.io/api. A type that merely embeds one of them inherits its protobuf
-// methods, which would lose the type's own fields.
+// encodingOf returns protobuf for the kinds of k8s.io/api. A type of another package may embed one of them and inherit
+// its protobuf methods, which would lose the fields that the type adds.
 func encodingOf[K any]() wire.Encoding {
 	if strings.HasPrefix(reflect.TypeFor[K]().PkgPath(), "k8s.io/api/") && wire.SupportsProtobuf(new(K)) {
 		return wire.Protobuf
@@ -85,11 +86,11 @@ func (a *API[K]) Client() *Client { return a.client }
 // Resource returns the resource of the kind.
 func (a *API[K]) Resource() core.Resource { return a.target.Resource }
 
-// Namespace returns the namespace, empty for the whole cluster.
+// Namespace returns the namespace. It is empty for the whole cluster.
 func (a *API[K]) Namespace() string { return a.target.Namespace }
 
-// In returns the same API in one namespace. An empty namespace is an error of each verb if the kind is namespaced, so that
-// it never means all namespaces; for a cluster-scoped kind the namespace is always empty.
+// In returns the same API in one namespace. An empty namespace is an error of each verb if the kind is namespaced, so
+// that it never means all namespaces; for a cluster-scoped kind the namespace is always empty.
 func (a *API[K]) In(namespace string) *API[K] {
 	in := *a
 	in.target.Namespace = namespace
@@ -111,7 +112,7 @@ func (a *API[K]) PreferEncoding(e wire.Encoding) *API[K] {
 	return &other
 }
 
-// ready checks what the constructors could not report.
+// ready returns the error that the constructors could not return.
 func (a *API[K]) ready() error {
 	if a.setup != nil {
 		return a.setup
@@ -129,7 +130,7 @@ func (a *API[K]) named(name string) request.Target {
 	return t
 }
 
-// forObject returns the target of a given object, in whose namespace a cluster-wide API then works.
+// forObject returns the target of an object. A cluster-wide API uses the namespace of the object.
 func (a *API[K]) forObject(obj core.Object) request.Target {
 	t := a.named(obj.GetName())
 	if t.Namespace == "" && !a.oneSpace {
@@ -138,13 +139,13 @@ func (a *API[K]) forObject(obj core.Object) request.Target {
 	return t
 }
 
-// asObject returns the object that *K is; the constructors have seen to it.
+// asObject returns obj as an object. The constructors ensure that *K is one.
 func asObject[K any](obj *K) core.Object {
 	return any(obj).(core.Object)
 }
 
-// copyOf returns a copy to encode, so that the caller's object keeps its TypeMeta, which encoding sets. Nothing deeper
-// is changed, so nothing deeper is copied.
+// copyOf returns a shallow copy to encode, so that the TypeMeta of the caller's object, which encoding sets, is not
+// changed.
 func copyOf[K any](obj *K) (core.Object, error) {
 	if obj == nil {
 		return nil, &request.InvalidError{Field: "object", Detail: "is nil"}
@@ -158,8 +159,8 @@ func copyOf[K any](obj *K) (core.Object, error) {
 	return asObject(&c), nil
 }
 
-// complete checks the kind of an object that the server sent, and fills in the TypeMeta that servers leave out of
-// list items and protobuf messages. The metadata of an object gets the kind of the object.
+// complete checks the kind of an object that the server sent, and sets the TypeMeta that servers omit in list items and
+// protobuf messages. Metadata gets the kind of its object.
 func (a *API[K]) complete(obj *K, t request.Target) error {
 	kind := asObject(obj).GetObjectKind()
 	got := kind.GroupVersionKind()
@@ -172,7 +173,7 @@ func (a *API[K]) complete(obj *K, t request.Target) error {
 	return nil
 }
 
-// sentKind returns the kind that responses about a target name.
+// sentKind returns the kind in the responses for a target.
 func sentKind(t request.Target) schema.GroupVersionKind {
 	if t.View == request.ViewMetadata {
 		return partialMetadata()
@@ -188,15 +189,15 @@ func kindOf(t request.Target) schema.GroupVersionKind {
 	return t.Resource.GroupVersionKind()
 }
 
-// partialMetadata is the kind of what shows but the metadata of an object.
+// partialMetadata returns the kind of the metadata of objects.
 func partialMetadata() schema.GroupVersionKind {
 	return metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 }
 
-// build makes a request for an encoding.
+// build returns the request in an encoding.
 type build func(wire.Encoding) (*request.Request, error)
 
-// one sends a request whose answer is one object.
+// one sends a request and returns the object in the response.
 func (a *API[K]) one(ctx context.Context, verb string, t request.Target, b build) (*K, error) {
 	stored := false
 	obj, err := a.exchange(ctx, verb, t, func(e wire.Encoding) (*request.Request, error) {
@@ -231,7 +232,7 @@ func (a *API[K]) exchange(ctx context.Context, verb string, t request.Target, b 
 	}
 	contentType := resp.Header.Get("Content-Type")
 	if verb == "create" && t.Subresource != "" && wire.UnmarshalStatus(body, contentType) != nil {
-		return nil, nil // all went well, and there is nothing more to say
+		return nil, nil // the response is only a Status
 	}
 	obj := new(K)
 	if err := wire.Unmarshal(body, contentType, asObject(obj)); err != nil {
@@ -240,8 +241,8 @@ func (a *API[K]) exchange(ctx context.Context, verb string, t request.Target, b 
 	return obj, a.complete(obj, t)
 }
 
-// send sends a request in the encoding that suits its target. A server that refuses a body because of its encoding is
-// asked again with JSON, at once and from then on.
+// send sends a request in the encoding of its target. If the server refuses the encoding of the body, send repeats the
+// request in JSON, and uses JSON for all later bodies.
 func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Response, error) {
 	encoding := t.Encoding
 	refused := refusal{t.Resource.GroupVersionResource(), encoding}
@@ -264,7 +265,7 @@ func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Res
 	return c.Do(ctx, r)
 }
 
-// refusal is that a server takes no bodies about a resource in an encoding.
+// refusal records that the server accepts no bodies of a resource in an encoding.
 type refusal struct {
 	resource schema.GroupVersionResource
 	encoding wire.Encoding

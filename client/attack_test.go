@@ -41,9 +41,9 @@ func descriptors(t testing.TB) int {
 	return len(entries)
 }
 
-// eventuallyDescriptors makes the test fail unless no more than that many stay open when the clients have closed what is
-// idle. The peers, which are in this process, close theirs in their own time, and HTTP/2 takes a moment to see that a
-// connection is idle.
+// eventuallyDescriptors makes the test fail unless no more than that many stay open when the clients have closed what
+// is idle. The peers, which are in this process, close theirs in their own time, and HTTP/2 takes a moment to see that
+// a connection is idle.
 func eventuallyDescriptors(t testing.TB, most int, clients ...*client.Client) {
 	t.Helper()
 	deadline := time.After(5 * time.Second)
@@ -93,7 +93,8 @@ func rawServer(t testing.TB, talk func(conn net.Conn)) string {
 	return "http://" + listener.Addr().String()
 }
 
-// TestCutAnswer promises that an answer which is cut at any byte is an error that may be tried again, never half an object.
+// TestCutAnswer promises that an answer which is cut at any byte is an error that may be tried again, never half an
+// object.
 func TestCutAnswer(t *testing.T) {
 	answer := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + fmt.Sprint(len(node)) + "\r\n\r\n" + node
 	chunked := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -123,8 +124,8 @@ func TestCutAnswer(t *testing.T) {
 	}
 }
 
-// TestCutConnection promises that a read which is cut off at any point, from the TLS handshake to the end of the answer,
-// succeeds all the same.
+// TestCutConnection promises that a read which is cut off at any point, from the TLS handshake to the end of the
+// answer, succeeds all the same.
 func TestCutConnection(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	s := &testserver.Server{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -362,8 +363,8 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestGoAway promises that a server which sends its clients to new connections, as API servers do now and then, loses no
-// request by it.
+// TestGoAway promises that a server which sends its clients to new connections, as API servers do now and then, loses
+// no request by it.
 func TestGoAway(t *testing.T) {
 	var remotes sync.Map
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {

@@ -75,8 +75,8 @@ func noCertificate(plugin *auth.Plugin) middleware.Func {
 	}
 }
 
-// failure makes an error of a response that is not a success. To the answer that the server does not know us it adds what
-// may be the cause.
+// failure makes an error of a response that is not a success. To the answer that the server does not know us it adds
+// what may be the cause.
 func (c *Client) failure(resp *http.Response) error {
 	err := statusError(resp, c.sentFor(resp), c.limits)
 	if resp.Request == nil {

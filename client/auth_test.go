@@ -63,8 +63,8 @@ func (p *credentialPlugin) runs(t testing.TB) int {
 	return strings.Count(string(data), "\n")
 }
 
-// TestRefusedToken promises that a token which the server does not take any more is replaced within one call, whatever the
-// call, when it comes from a plugin or a file; and that one which never changes is an error at once.
+// TestRefusedToken promises that a token which the server does not take any more is replaced within one call, whatever
+// the call, when it comes from a plugin or a file; and that one which never changes is an error at once.
 func TestRefusedToken(t *testing.T) {
 	file := write(t, t.TempDir(), "token", []byte("one"))
 	plugin := newCredentialPlugin(t)
@@ -349,8 +349,8 @@ func TestExpiredCertificate(t *testing.T) {
 	}
 }
 
-// TestRedirectsLeakNothing promises that a server which sends us elsewhere is not obeyed, by no kind of request, so that
-// nobody else sees the credentials.
+// TestRedirectsLeakNothing promises that a server which sends us elsewhere is not obeyed, by no kind of request, so
+// that nobody else sees the credentials.
 func TestRedirectsLeakNothing(t *testing.T) {
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("somebody else was asked: %s %s with %q", r.Method, r.URL, r.Header.Get("Authorization"))

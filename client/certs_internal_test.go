@@ -17,8 +17,8 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// TestCertSource promises that a source of client certificates is asked before each request, that a new certificate takes
-// a new connection, and that its error is not taken for one of the server.
+// TestCertSource promises that a source of client certificates is asked before each request, that a new certificate
+// takes a new connection, and that its error is not taken for one of the server.
 func TestCertSource(t *testing.T) {
 	remotes := make(chan string, 10)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -35,13 +35,13 @@ type Options struct {
 	// kubeconfig, else in-cluster.
 	Config *config.Config
 
-	// Share is a client whose connections the new one uses too. The Config must ask for the same connection: server, TLS
-	// settings, client certificate, exec plugin and proxy. A token and whom to act as may differ, as may all other options.
-	// Default: connections of its own.
+	// Share is a client whose connections the new one uses too. The Config must ask for the same connection: server,
+	// TLS settings, client certificate, exec plugin and proxy. A token and whom to act as may differ, as may all other
+	// options. Default: connections of its own.
 	Share *Client
 
-	// Plugin says which exec plugin of a configuration may run, and how. It counts for nothing when the Config has none, or
-	// has another credential. Default: see [auth.PluginOptions].
+	// Plugin says which exec plugin of a configuration may run, and how. It counts for nothing when the Config has
+	// none, or has another credential. Default: see [auth.PluginOptions].
 	Plugin *auth.PluginOptions
 
 	// UserAgent names the program to the server. Default: the program's file name with the platform.
@@ -50,8 +50,8 @@ type Options struct {
 	// Middleware is wrapped around every request, the first outermost. See package middleware for the order.
 	Middleware []middleware.Func
 
-	// PerAttempt is wrapped around every HTTP request as it leaves, the first outermost: retries are below Middleware and
-	// above this. It is the place of [middleware.Observe].
+	// PerAttempt is wrapped around every HTTP request as it leaves, the first outermost: retries are below Middleware
+	// and above this. It is the place of [middleware.Observe].
 	PerAttempt []middleware.Func
 
 	// Retry says how requests that fail are sent again. Default: see [middleware.RetryOptions].
@@ -60,8 +60,8 @@ type Options struct {
 	// RateLimit lets requests wait so that not too many leave. Default: no limit.
 	RateLimit *middleware.RateLimitOptions
 
-	// OnWarning is told what the server warns of, such as deprecated APIs and unknown fields. It is called by the goroutine
-	// that sends the request. Default: the Logger gets each warning once.
+	// OnWarning is told what the server warns of, such as deprecated APIs and unknown fields. It is called by the
+	// goroutine that sends the request. Default: the Logger gets each warning once.
 	OnWarning func(context.Context, middleware.Warning)
 
 	// Transport replaces the connection to the server. Tokens, passwords and impersonation are still sent; TLS, a
@@ -69,12 +69,13 @@ type Options struct {
 	// Default: HTTP/2 with the Config's TLS settings, through its proxy or else the one of HTTPS_PROXY and NO_PROXY.
 	Transport http.RoundTripper
 
-	// AnswerTimeout is how long to wait for an answer to begin, each time a request is sent. Watches, logs, streams and what
-	// is proxied are waited for as long as their contexts allow. Default two minutes: API servers give up after one.
+	// AnswerTimeout is how long to wait for an answer to begin, each time a request is sent. Watches, logs, streams and
+	// what is proxied are waited for as long as their contexts allow. Default two minutes: API servers give up after
+	// one.
 	AnswerTimeout time.Duration
 
-	// Logger gets one line per HTTP request at debug level, per retry at info level, and for each new warning of the server.
-	// Default: none.
+	// Logger gets one line per HTTP request at debug level, per retry at info level, and for each new warning of the
+	// server. Default: none.
 	Logger *slog.Logger
 
 	// Limits bound what is read from the server. HeaderBytes is an error with Share and with Transport, which give the
@@ -198,14 +199,14 @@ func (c *Client) Config() *config.Config {
 	return &own
 }
 
-// CloseIdleConnections closes the connections that no request uses, also for the clients that share them. The client can
-// be used as before.
+// CloseIdleConnections closes the connections that no request uses, also for the clients that share them. The client
+// can be used as before.
 func (c *Client) CloseIdleConnections() { c.conns.closeIdle() }
 
 // Do sends a request and returns the response if its status is a success; the caller closes the body. It is the way to
-// send what [API] and the packages below this one have no verb for. Redirects are not followed: they are errors. Do reads
-// up to 8 MiB of the response to a read before it returns, so that it can repeat the request if the connection breaks. To
-// read a response as it arrives, such as a stream of events, call Do with [middleware.WithAttempts] of 1.
+// send what [API] and the packages below this one have no verb for. Redirects are not followed: they are errors. Do
+// reads up to 8 MiB of the response to a read before it returns, so that it can repeat the request if the connection
+// breaks. To read a response as it arrives, such as a stream of events, call Do with [middleware.WithAttempts] of 1.
 //
 // Errors: [*core.StatusError] for any other status, in a [*NotServedError] if the server does not serve the kind;
 // [*ConnectError] when the server can't be reached; the context's cause when the context ends. If the request was sent

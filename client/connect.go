@@ -87,8 +87,8 @@ func connectHint(err error) string {
 	return ""
 }
 
-// alertOf returns the alert by which a server has ended a TLS handshake. Package crypto/tls has two types for alerts: the one
-// that it exports is for QUIC.
+// alertOf returns the alert by which a server has ended a TLS handshake. Package crypto/tls has two types for alerts:
+// the one that it exports is for QUIC.
 func alertOf(err error) (tls.AlertError, bool) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if v := reflect.ValueOf(err); v.Kind() == reflect.Uint8 && v.Type().PkgPath() == "crypto/tls" {

@@ -20,7 +20,8 @@ import (
 )
 
 // TestCutBody promises that reads and repeatable writes whose answers are cut off, anywhere, succeed all the same, and
-// that an iteration gives each object once: in the last bytes of small answers at every byte, and throughout large ones.
+// that an iteration gives each object once: in the last bytes of small answers at every byte, and throughout large
+// ones.
 func TestCutBody(t *testing.T) {
 	const items = 100
 	large := strings.Repeat("x", 10<<10) // an item; a hundred are 1 MB

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Delete deletes an object. When it returns, the deletion has begun; an object with finalizers or a grace period is
-// still there for a while: package runtime/wait waits until it is deleted.
+// Delete deletes an object. When it returns, the deletion has begun. An object with finalizers or a grace period exists
+// for some time afterwards; package runtime/wait waits until it is deleted.
 //
 // Errors: [core.ErrNotFound]; [core.ErrConflict] when a precondition does not hold.
 func (a *API[K]) Delete(ctx context.Context, name string, o *request.DeleteOptions) error {
@@ -33,7 +33,7 @@ func (a *API[K]) DeleteCollection(ctx context.Context, o *request.DeleteOptions,
 	}))
 }
 
-// drop sends a request whose answer does not matter.
+// drop sends a request and discards the response.
 func (a *API[K]) drop(ctx context.Context, verb string, t request.Target, b build) error {
 	if err := a.ready(); err != nil {
 		return WrapError(verb, t, err)
@@ -43,7 +43,7 @@ func (a *API[K]) drop(ctx context.Context, verb string, t request.Target, b buil
 		return WrapError(verb, t, err)
 	}
 	defer resp.Body.Close()
-	// A body that was read to its end leaves an HTTP/1.1 connection usable; one that is too long for that is not worth it.
+	// An HTTP/1.1 connection can be reused if the body was read to its end, which is worth it for a short body.
 	_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
 	return nil
 }

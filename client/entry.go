@@ -17,8 +17,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Entry is the place of one object on the server, to look at, change and write back: what [API.Modify] and
-// [API.CreateOrUpdate] do in a loop, for those who decide step by step.
+// Entry reads, changes and writes one object, which may not exist, in single steps. [API.Modify] and
+// [API.CreateOrUpdate] do the same in a loop.
 //
 //	entry, err := settings.Entry(ctx, "web", nil)
 //	cm := entry.OrInsert(&corev1.ConfigMap{Data: defaults})
@@ -34,7 +34,7 @@ type Entry[K any] struct {
 	from    []byte // the server's, or a blank one's, to tell what was changed
 }
 
-// Entry reads the place of an object, which need not be there.
+// Entry reads an object, which may not exist.
 func (a *API[K]) Entry(ctx context.Context, name string, o *request.GetOptions) (*Entry[K], error) {
 	e := &Entry[K]{api: a, target: a.named(name)}
 	obj, err := a.Get(ctx, name, o)
@@ -50,21 +50,21 @@ func (a *API[K]) Entry(ctx context.Context, name string, o *request.GetOptions) 
 	return e, WrapError("get", e.target, err)
 }
 
-// hold takes an object as the server has it.
+// hold stores an object that the server sent.
 func (e *Entry[K]) hold(obj *K) (err error) {
 	e.obj, e.missing = obj, nil
 	e.from, err = toJSON(obj)
 	return err
 }
 
-// Exists reports whether the server had the object when it was asked last.
+// Exists reports whether the object existed at the last request.
 func (e *Entry[K]) Exists() bool { return e.missing == nil }
 
-// Object returns the object, which may be changed; nil when there is none.
+// Object returns the object for the caller to change, or nil if it does not exist.
 func (e *Entry[K]) Object() *K { return e.obj }
 
-// OrInsert returns the object that is there; when there is none, it puts obj, whose name and namespace are filled in, in
-// the place and returns that. It panics if obj is nil and needed.
+// OrInsert returns the existing object. If there is none, it sets the name and namespace of obj and returns obj, which
+// Commit then creates. It panics if obj is nil and there is no object.
 func (e *Entry[K]) OrInsert(obj *K) *K {
 	if e.obj == nil {
 		e.api.address(obj, e.target.Name)
@@ -73,13 +73,13 @@ func (e *Entry[K]) OrInsert(obj *K) *K {
 	return e.obj
 }
 
-// Commit writes what was changed: it creates an object that was not there, sends a merge patch of the difference to one
-// that was, and sends nothing when there is no difference. It returns the object as stored, which the entry then holds,
-// unless it was a dry run.
+// Commit writes the changes: it creates an object that did not exist, and otherwise sends the difference as a merge
+// patch, or nothing if there is no difference. It returns the object as stored, which the entry then holds unless it
+// was a dry run.
 //
-// Errors: [core.ErrConflict] when the object has changed since it was read; [core.ErrAlreadyExists] when it was created
-// since, [core.ErrNotFound] when it was deleted; [core.ErrInvalid]; a [*request.InvalidError] when something was
-// changed that can't be written this way.
+// Errors: [core.ErrConflict] if the object has changed since it was read; [core.ErrAlreadyExists] if it was created,
+// and [core.ErrNotFound] if it was deleted; [core.ErrInvalid]; a [*request.InvalidError] for a changed field that can't
+// be written this way.
 func (e *Entry[K]) Commit(ctx context.Context, o *request.PatchOptions) (*K, error) {
 	if o == nil {
 		o = &request.PatchOptions{}
@@ -114,7 +114,7 @@ func (e *Entry[K]) write(ctx context.Context, o *request.PatchOptions) (*K, erro
 	return e.api.Patch(ctx, e.target.Name, request.MergePatch(diff), o)
 }
 
-// check refuses changes that the server would not make.
+// check returns an error for changes that the server would ignore.
 func (e *Entry[K]) check(diff map[string]any) error {
 	invalid := func(field, detail string) error {
 		return &request.InvalidError{Field: field, Detail: detail}
@@ -145,14 +145,14 @@ func (e *Entry[K]) check(diff map[string]any) error {
 	return nil
 }
 
-// blank returns an object with nothing but what it is called.
+// blank returns an object that has only its identity.
 func (a *API[K]) blank(name string) *K {
 	obj := new(K)
 	a.address(obj, name)
 	return obj
 }
 
-// address fills in what an object is called.
+// address sets the kind, name and namespace of an object.
 func (a *API[K]) address(obj *K, name string) {
 	o := asObject(obj)
 	o.GetObjectKind().SetGroupVersionKind(a.target.Resource.GroupVersionKind())
@@ -162,7 +162,7 @@ func (a *API[K]) address(obj *K, name string) {
 	}
 }
 
-// isAbsent reports whether the server has the kind, but not the object.
+// isAbsent reports whether the server serves the kind but has no such object.
 func isAbsent(err error) bool {
 	_, unknown := errors.AsType[*NotServedError](err)
 	return errors.Is(err, core.ErrNotFound) && !unknown

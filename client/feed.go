@@ -16,8 +16,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Feed reads one kind of object in packed form, as caches and watchers want it. Each request is sent once: who reads a
-// feed gets over failures by himself, in his own time.
+// Feed reads the objects of one kind in packed form, for caches and watchers. It sends each request once, because
+// callers of a Feed have their own retries.
 type Feed struct {
 	client *Client
 	target request.Target
@@ -29,16 +29,16 @@ func (a *API[K]) Feed() *Feed {
 	return &Feed{client: a.client, target: a.target, setup: a.ready()}
 }
 
-// Resource returns what the kind is called on the wire.
+// Resource returns the resource of the kind.
 func (f *Feed) Resource() core.Resource { return f.target.Resource }
 
-// List reads one page and calls each with one object after the other while they arrive; the object's bytes live until
-// each returns. An error of each ends the reading and is returned in the [*OpError].
+// List reads one page and calls each for every object as it arrives. The bytes of the object are valid until each
+// returns. An error of each ends the list and is returned in the [*OpError].
 func (f *Feed) List(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
 	return f.page(middleware.WithAttempts(ctx, 1), o, each)
 }
 
-// page is List with the client's retries.
+// page is List with the retries of the client.
 func (f *Feed) page(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
 	meta, err := f.list(ctx, o, each)
 	return meta, WrapError("list", f.target, err)
@@ -68,12 +68,12 @@ func (f *Feed) reading() *wire.ReadOptions {
 	return &wire.ReadOptions{Kind: sentKind(f.target), Limits: f.client.limits}
 }
 
-// errNoShards is what becomes of a request for a shard when an object that is not in it is sent.
+// errNoShards is the error for an object that is not in the requested shard.
 var errNoShards = errors.New("the server does not know ShardSelector and sends objects of other shards, too: enable its " +
 	"feature gate ShardedListAndWatch, or leave the selector out")
 
-// within checks that what each is called with is in a shard. A server's word for it is not enough: for watches it gives
-// none, nor for lists of custom resources.
+// within returns a function that checks that each object is in a shard. Servers confirm the shard only in some
+// responses, not in watches or in lists of custom resources.
 func within(selector string, each func(wire.Packed) error) func(wire.Packed) error {
 	shard, err := core.ParseShard(selector)
 	return func(p wire.Packed) error {
@@ -91,13 +91,13 @@ func within(selector string, each func(wire.Packed) error) func(wire.Packed) err
 	}
 }
 
-// Watch sends one watch request and yields its events as they arrive; an event's bytes live until the next one is asked
-// for. The sequence ends without an error when the server ends the watch.
+// Watch sends one watch request and yields its events as they arrive. The bytes of an event are valid until the next
+// one is requested. The sequence ends without an error when the server ends the watch.
 func (f *Feed) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
 	return f.events(middleware.WithAttempts(ctx, 1), o)
 }
 
-// events is Watch with the client's retries.
+// events is Watch with the retries of the client.
 func (f *Feed) events(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
 	var opts request.WatchOptions
 	if o != nil {
@@ -110,7 +110,7 @@ func (f *Feed) events(ctx context.Context, o *request.WatchOptions) iter.Seq2[wi
 	}
 }
 
-// watch returns the error that ends the sequence, nil when the server or the consumer ended it.
+// watch returns the error that ends the sequence, or nil if the server or the consumer ends it.
 func (f *Feed) watch(ctx context.Context, o *request.WatchOptions, yield func(wire.Event, error) bool) error {
 	if f.setup != nil {
 		return f.setup

@@ -126,8 +126,8 @@ func TestVerbsOfSomeKinds(t *testing.T) {
 	}
 }
 
-// TestInvalidVerbsChangeNothing promises that a verb that does not exist for a kind, or is wrong for an object, changes nothing
-// and returns an error that says why.
+// TestInvalidVerbsChangeNothing promises that a verb that does not exist for a kind, or is wrong for an object, changes
+// nothing and returns an error that says why.
 func TestInvalidVerbsChangeNothing(t *testing.T) {
 	s := newShelf(t, workshop())
 	c, ctx := s.Client(t), t.Context()

@@ -138,8 +138,8 @@ func TestAllWithExpiredToken(t *testing.T) {
 	}
 }
 
-// TestAllGoesOn promises that an iteration whose state the server has forgotten goes on where it was, unless that is not
-// what was asked for.
+// TestAllGoesOn promises that an iteration whose state the server has forgotten goes on where it was, unless that is
+// not what was asked for.
 func TestAllGoesOn(t *testing.T) {
 	const path = "/api/v1/namespaces/prod/configmaps?"
 	tests := []struct {

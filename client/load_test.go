@@ -22,8 +22,8 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// TestManyClients promises that neither many clients nor many requests leave a descriptor or a goroutine behind, whether
-// the requests end well, badly or not at all.
+// TestManyClients promises that neither many clients nor many requests leave a descriptor or a goroutine behind,
+// whether the requests end well, badly or not at all.
 func TestManyClients(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,8 +84,8 @@ func TestManyClients(t *testing.T) {
 	eventuallyDescriptors(t, before, clients...)
 }
 
-// TestRotationUnderLoad promises that an authority and a client certificate which are replaced again and again, while many
-// requests are under way, disturb none of them, and that the connections made with the old ones do not pile up.
+// TestRotationUnderLoad promises that an authority and a client certificate which are replaced again and again, while
+// many requests are under way, disturb none of them, and that the connections made with the old ones do not pile up.
 func TestRotationUnderLoad(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	ca, other, dir := newAuthority(t), newAuthority(t), t.TempDir()

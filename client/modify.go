@@ -20,37 +20,37 @@ type ModifyOptions struct {
 	FieldManager    string                  // who is said to own the fields; default: from the user agent
 	FieldValidation request.FieldValidation // default: the server's
 
-	// Attempts is how often the object is read, changed and written at most when others change it at the same time.
-	// Default 10.
+	// Attempts is the maximum number of times that the object is read, changed and written if other clients change it
+	// at the same time. Default: 10.
 	Attempts int
 }
 
-// Modify reads an object, calls change with it, and writes the difference as a merge patch that the server accepts only at
-// the version that was read. If another client was faster, Modify starts over with the new version. It returns the object
-// as stored. If change changes nothing, nothing is sent.
+// Modify reads an object, calls change with it, and writes the difference as a merge patch that the server accepts only
+// at the version that was read. If another client was faster, Modify starts over with the new version. It returns the
+// object as stored. If change changes nothing, nothing is sent.
 //
-// Fields that K does not declare are left alone. An error of change ends Modify. Change may be called several times, so it
-// should have no other effects.
+// Fields that K does not declare are left alone. An error of change ends Modify. Change may be called several times, so
+// it should have no other effects.
 //
 // A write whose response is lost is not sent again, since it may have succeeded: Modify returns the error of the
 // connection. A caller that repeats Modify then must expect that the change has been made.
 //
 // Errors: [core.ErrNotFound]; [core.ErrConflict] after the last attempt; [core.ErrInvalid]; a [*request.InvalidError]
-// when change touches a field that can't be written this way, such as the status of a kind that has it as a subresource.
+// when change touches a field that can't be written this way, such as the status of a kind that has it as a
+// subresource.
 func (a *API[K]) Modify(ctx context.Context, name string, change func(*K) error, o *ModifyOptions) (*K, error) {
 	return a.modify(ctx, name, change, o, false)
 }
 
-// CreateOrUpdate makes an object what change wants it to be: it is [API.Modify] for an object that need not be there. If
-// it is not, change gets an object with nothing but its name, namespace and kind, whose resource version is empty, and the
-// result is created.
+// CreateOrUpdate is [API.Modify] for an object that may not exist. If it does not, CreateOrUpdate calls change with an
+// object that has only its name, namespace and kind, and creates the result.
 //
-// Errors: those of [API.Modify], but for [core.ErrNotFound].
+// Errors: those of [API.Modify] except [core.ErrNotFound].
 func (a *API[K]) CreateOrUpdate(ctx context.Context, name string, change func(*K) error, o *ModifyOptions) (*K, error) {
 	return a.modify(ctx, name, change, o, true)
 }
 
-// Modify is [API.Modify] for what is written through the subresource, such as the status.
+// Modify is [API.Modify] for the fields that the subresource writes, such as the status.
 //
 // Errors: those of [API.Modify].
 func (s *Subresource[K]) Modify(ctx context.Context, name string, change func(*K) error, o *ModifyOptions) (*K, error) {
@@ -83,7 +83,7 @@ func (a *API[K]) modify(ctx context.Context, name string, change func(*K) error,
 	}
 }
 
-// modifyOnce reads, changes and writes. It reports whether it failed because another one wrote in the meantime.
+// modifyOnce reads, changes and writes. It reports whether it failed because another client wrote meanwhile.
 func (a *API[K]) modifyOnce(
 	ctx context.Context, name string, change func(*K) error, o *request.PatchOptions, create bool,
 ) (_ *K, tooLate bool, err error) {
@@ -113,7 +113,7 @@ func (a *API[K]) modifyOnce(
 	return obj, tooLate, err
 }
 
-// afterAttempts says in the error of a verb how often it was tried.
+// afterAttempts adds the number of attempts to the error of a verb.
 func afterAttempts(err error, n int) error {
 	op, ok := errors.AsType[*OpError](err)
 	if !ok || n == 1 {
@@ -124,8 +124,8 @@ func afterAttempts(err error, n int) error {
 	return &again
 }
 
-// backoff returns how long to wait after the nth failure: twice as long each time up to a maximum, of which a random half
-// is taken, so that those who got in each other's way do not meet again.
+// backoff returns the delay after the nth failure. It doubles up to a maximum, and half of it is random, so that
+// clients that conflicted do not conflict again.
 func backoff(n int, first, most time.Duration) time.Duration {
 	d := most
 	if n < 30 {
@@ -134,7 +134,7 @@ func backoff(n int, first, most time.Duration) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// pause waits, or returns the context's cause when it ends.
+// pause waits, or returns the context's cause if the context ends first.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -261,8 +261,8 @@ func TestModifyEnds(t *testing.T) {
 	}
 }
 
-// TestCreateOrUpdate promises that an object becomes what is wanted whether it was there or not, also when others create
-// and delete it at the same time.
+// TestCreateOrUpdate promises that an object becomes what is wanted whether it was there or not, also when others
+// create and delete it at the same time.
 func TestCreateOrUpdate(t *testing.T) {
 	change := func(cm *leanConfigMap) error {
 		cm.Data = map[string]string{"color": "blue"}

@@ -25,8 +25,8 @@ func useProxy(t *http.Transport, cfg *config.Config, dialer *net.Dialer) error {
 		return err
 	}
 	if proxy.Scheme == "https" {
-		// The transport would verify the proxy by the settings that are meant for the server: its name, its authority and
-		// our certificate. So the connection to the proxy is secured here, and looks plain to the transport.
+		// The transport would verify the proxy by the settings that are meant for the server: its name, its authority
+		// and our certificate. So the connection to the proxy is secured here, and looks plain to the transport.
 		t.DialContext = dialTLS(dialer, proxyTLS(cfg, proxy.Hostname()))
 		if proxy.Port() == "" {
 			proxy.Host = net.JoinHostPort(proxy.Hostname(), "443")

@@ -72,8 +72,8 @@ type hijacked struct {
 
 func (h *hijacked) Read(p []byte) (int, error) { return h.buffered.Read(p) }
 
-// httpProxy starts a proxy that connects whoever knows the password. With a certificate it speaks TLS, and does not want
-// to see one of its clients.
+// httpProxy starts a proxy that connects whoever knows the password. With a certificate it speaks TLS, and does not
+// want to see one of its clients.
 func httpProxy(t *testing.T, cert *tls.Certificate) (*proxied, string) {
 	t.Helper()
 	asked := &proxied{}
@@ -329,8 +329,8 @@ func deadAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestProxyOfEnvironment promises that the proxy of the environment is used as curl and Go use it, exceptions included. Go
-// reads the environment once, so this test runs itself in another one.
+// TestProxyOfEnvironment promises that the proxy of the environment is used as curl and Go use it, exceptions included.
+// Go reads the environment once, so this test runs itself in another one.
 func TestProxyOfEnvironment(t *testing.T) {
 	const mark = "KUBE_TEST_PROXIES"
 	servers := []string{

@@ -28,8 +28,8 @@ func (a *API[K]) Get(ctx context.Context, name string, o *request.GetOptions) (*
 	}))
 }
 
-// GetOrNil reads one object from the server; without an error, nil means that there is none. A kind that the server does
-// not know at all is an error.
+// GetOrNil reads one object from the server, and returns nil without an error if the object does not exist. It returns
+// an error if the server does not serve the kind.
 func (a *API[K]) GetOrNil(ctx context.Context, name string, o *request.GetOptions) (*K, error) {
 	obj, err := a.Get(ctx, name, o)
 	if isAbsent(err) {
@@ -38,11 +38,11 @@ func (a *API[K]) GetOrNil(ctx context.Context, name string, o *request.GetOption
 	return obj, err
 }
 
-// defaultPage is how many objects a page holds when the caller does not say; client-go's pager uses the same.
+// defaultPage is the default number of objects in a page, the same as in client-go's pager.
 const defaultPage = 500
 
-// List reads one page of the collection. Without a limit, that is all of it, as far as ListBytes and ListItems of
-// [wire.Limits] allow; [API.All] reads page by page.
+// List reads one page of the collection. Without ListOptions.Limit, the page is the whole collection, within ListBytes
+// and ListItems of [wire.Limits]. [API.All] reads page by page.
 //
 // Errors: [core.ErrExpired] when the continue token is too old; [core.ErrTimeout] after ListOptions.Timeout.
 func (a *API[K]) List(ctx context.Context, o *request.ListOptions) (*core.List[K], error) {
@@ -61,18 +61,18 @@ func (a *API[K]) List(ctx context.Context, o *request.ListOptions) (*core.List[K
 	return list, nil
 }
 
-// errBreak tells a page's reader that the consumer has broken out of its loop.
+// errBreak ends the reading of a page after the consumer has left its loop.
 var errBreak = errors.New("break")
 
-// All iterates over the collection, page after page; each object is decoded when its turn comes, and no list is held.
-// ListOptions.Limit is the size of a page, 500 by default.
+// All iterates over the collection page by page. It decodes each object when it yields it, and holds no list.
+// ListOptions.Limit is the size of a page, by default 500.
 //
-// All pages show the state at which the first was read, as long as the server remembers it; that is five minutes, mostly.
-// An iteration that takes longer goes on, where it was, in the state of then: an object that is there all the time is
-// yielded exactly once, one that comes or goes in between perhaps. Who asks for one state by ResourceVersionMatch Exact
-// gets that or an error.
+// All pages show the state of the first page while the server keeps that state, usually for five minutes. A longer
+// iteration continues at the same position in the current state: it yields an object that exists all the time exactly
+// once, and may miss an object that is created or deleted meanwhile. With ResourceVersionMatch Exact, it returns an
+// error instead.
 //
-// Errors: [core.ErrExpired] when the server does not say how to go on, or may not, since one exact state was asked for.
+// Errors: [core.ErrExpired] if the state of the first page is lost and the iteration can't continue.
 func (a *API[K]) All(ctx context.Context, o *request.ListOptions) iter.Seq2[*K, error] {
 	var opts request.ListOptions
 	if o != nil {
@@ -116,8 +116,8 @@ func (a *API[K]) All(ctx context.Context, o *request.ListOptions) iter.Seq2[*K, 
 	}
 }
 
-// remainder returns the token by which the rest of a list can be read although the state it began with is forgotten; the
-// server sends it with the error. Lists are ordered by key, and the token holds the last one.
+// remainder returns the continue token, sent with the error, with which the rest of the list can be read in the current
+// state. Lists are ordered by key, and the token contains the last key.
 func remainder(err error) string {
 	se, ok := errors.AsType[*core.StatusError](err)
 	if !ok || !errors.Is(err, core.ErrExpired) {
@@ -126,22 +126,22 @@ func remainder(err error) string {
 	return se.Status.Continue
 }
 
-// timeoutError is the cause of a context that ended because ListOptions.Timeout had passed.
+// timeoutError is the cause of a context that ended after ListOptions.Timeout.
 type timeoutError struct{ after time.Duration }
 
-// Error names the bound.
+// Error names the limit.
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("no complete response within ListOptions.Timeout of %v; raise it, or list in smaller pages", e.after)
 }
 
-// Is makes the error match core.ErrTimeout, as the server's response after the same time does.
+// Is makes the error match core.ErrTimeout, like the server's response after the same time.
 func (*timeoutError) Is(target error) bool { return target == core.ErrTimeout }
 
-// Timeout and Temporary make the error a net.Error, which core.IsRetryable knows.
+// Timeout and Temporary make the error a net.Error, for core.IsRetryable.
 func (*timeoutError) Timeout() bool   { return true }
 func (*timeoutError) Temporary() bool { return true }
 
-// limited returns a context that ends after ListOptions.Timeout. Retries end with it.
+// limited returns a context that ends after ListOptions.Timeout, retries included.
 func limited(ctx context.Context, o *request.ListOptions) (context.Context, context.CancelFunc) {
 	if o == nil || o.Timeout <= 0 {
 		return ctx, func() {}
@@ -149,16 +149,15 @@ func limited(ctx context.Context, o *request.ListOptions) (context.Context, cont
 	return context.WithTimeoutCause(ctx, o.Timeout, &timeoutError{o.Timeout})
 }
 
-// OnItemError returns the same API, whose lists and watches go on without an object that can't be decoded, after telling
-// report of it, in the goroutine that reads. Without it, such an object is the error that ends the list or the watch.
+// OnItemError returns the same API with lists and watches that skip objects which can't be decoded. They call report
+// for each, in the goroutine that reads. By default, such an object ends the list or the watch with an error.
 func (a *API[K]) OnItemError(report func(*wire.ItemError)) *API[K] {
 	tolerant := *a
 	tolerant.onItemError = report
 	return &tolerant
 }
 
-// decode makes an object of its packed form. One that can't be decoded is an error that names it, or else is reported,
-// and nil.
+// decode decodes an object. If it can't, it returns an error that names the object, or reports it and returns nil.
 func (a *API[K]) decode(p wire.Packed) (*K, error) {
 	obj := new(K)
 	err := p.Decode(asObject(obj))
@@ -176,8 +175,8 @@ func (a *API[K]) decode(p wire.Packed) (*K, error) {
 }
 
 // WatchOnce sends one watch request and yields its events as they arrive. The sequence ends without an error when the
-// server ends the watch, which it does after WatchOptions.Timeout. To watch for longer, use package runtime/watcher, which
-// recovers from the end of a request. Ranging over the sequence again sends the request again.
+// server ends the watch, which it does after WatchOptions.Timeout. To watch for longer, use package runtime/watcher,
+// which recovers from the end of a request. Ranging over the sequence again sends the request again.
 //
 // Errors: [core.ErrExpired] when the resource version is too old: list again. Kubernetes before 1.18 and some
 // aggregated servers use the reason Gone for that, which is [core.ErrGone].
@@ -201,11 +200,11 @@ func (a *API[K]) WatchOnce(ctx context.Context, o *request.WatchOptions) iter.Se
 	}
 }
 
-// Metadata returns the same API for the metadata of objects: the server sends nothing else, for any kind. The TypeMeta of
-// the results is that of the objects. The API also patches, applies and deletes; a Create or Update would write objects
-// that have nothing but metadata, and is refused.
+// Metadata returns the same API for metadata: the server sends only the metadata of each object. The results have the
+// TypeMeta of the objects. Patch, Apply and Delete work as usual. Create and Update return an error, because they would
+// write objects that have only metadata.
 //
-// [Of] with metav1.PartialObjectMetadata, or with a struct that does nothing but embed it, returns the same.
+// [Of] with metav1.PartialObjectMetadata, or with a struct that only embeds it, returns the same.
 func (a *API[K]) Metadata() *API[metav1.PartialObjectMetadata] {
 	return &API[metav1.PartialObjectMetadata]{
 		client: a.client, target: metadataOf(a.target), oneSpace: a.oneSpace, setup: a.setup, onItemError: a.onItemError,
@@ -217,14 +216,14 @@ func (f *Feed) Metadata() *Feed {
 	return &Feed{client: f.client, target: metadataOf(f.target), setup: f.setup}
 }
 
-// metadataOf returns the target for nothing but the metadata of its objects.
+// metadataOf returns the target for the metadata of its objects.
 func metadataOf(t request.Target) request.Target {
 	t.View, t.Encoding = request.ViewMetadata, wire.Protobuf
 	return t
 }
 
-// isMetadata reports whether a type holds the metadata of objects of any kind: metav1.PartialObjectMetadata, or a struct
-// that does nothing but embed it, so that it can describe its kind.
+// isMetadata reports whether a type holds the metadata of objects: metav1.PartialObjectMetadata, or a struct that only
+// embeds it to describe its kind.
 func isMetadata(t reflect.Type) bool {
 	for t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous {
 		t = t.Field(0).Type
@@ -232,11 +231,11 @@ func isMetadata(t reflect.Type) bool {
 	return t == reflect.TypeFor[metav1.PartialObjectMetadata]()
 }
 
-// Table returns objects as the server would have people see them: columns with names, and a row of cells for each object,
-// with the object's metadata. It is one page, as [API.List] reads it; a field selector metadata.name=… selects one object.
-// The response as a whole is bounded by ObjectBytes of [wire.Limits].
+// Table returns objects as kubectl get prints them: named columns, and a row of cells for each object with its
+// metadata. Like [API.List], it returns one page; the field selector metadata.name=… selects one object. ObjectBytes of
+// [wire.Limits] limits the whole response.
 //
-// Errors: [core.ErrExpired] when the continue token is too old; [core.ErrNotAcceptable] of a server that makes no tables.
+// Errors: [core.ErrExpired] when the continue token is too old; [core.ErrNotAcceptable] from a server without tables.
 func (a *API[K]) Table(ctx context.Context, o *request.ListOptions) (*metav1.Table, error) {
 	t := a.target
 	t.View, t.Encoding = request.ViewTable, wire.JSON
@@ -276,7 +275,7 @@ func (a *API[K]) table(ctx context.Context, t request.Target, o *request.ListOpt
 	return table, checkRows(table, o)
 }
 
-// checkRows sees to it that a table of a shard has no other rows.
+// checkRows checks that all rows of a table belong to the shard.
 func checkRows(table *metav1.Table, o *request.ListOptions) error {
 	if o == nil || o.ShardSelector == "" {
 		return nil

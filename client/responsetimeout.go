@@ -26,8 +26,8 @@ func (e *silentError) Error() string { return fmt.Sprintf("no answer for %v", e.
 func (*silentError) Timeout() bool   { return true }
 func (*silentError) Temporary() bool { return true }
 
-// awaitAnswer returns the layer that gives up a request whose answer does not begin in time. It stands directly above the
-// connection, so that nothing counts but the server. Long-running requests are for their callers to give up.
+// awaitAnswer returns the layer that gives up a request whose answer does not begin in time. It stands directly above
+// the connection, so that nothing counts but the server. Long-running requests are for their callers to give up.
 func awaitAnswer(limit time.Duration) middleware.Func {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {

@@ -146,8 +146,8 @@ func TestClientCertificateData(t *testing.T) {
 	}
 }
 
-// TestClientCertificateIsSentWhateverAuthoritiesTheServerNames promises that a certificate is presented also to a server
-// that asks for those of other authorities, as with client-go: the server says why it refuses it, or takes it.
+// TestClientCertificateIsSentWhateverAuthoritiesTheServerNames promises that a certificate is presented also to a
+// server that asks for those of other authorities, as with client-go: the server says why it refuses it, or takes it.
 func TestClientCertificateIsSentWhateverAuthoritiesTheServerNames(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	ca, other, users := newAuthority(t), newAuthority(t), newAuthority(t)

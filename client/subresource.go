@@ -15,25 +15,24 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Subresource is a part of an object that is read and written by itself, such as its status. S is what it is read and
-// written as: for most the kind itself, for some a kind of their own, such as a Scale.
+// Subresource reads and writes a subresource, such as the status. S is the type of its objects: for most subresources
+// the kind itself, for some a different kind, such as Scale.
 type Subresource[S any] struct {
 	api API[S] // whose target has a subresource
 }
 
-// Status returns the status subresource of the API's kind. Its writes change the status only, whatever else the object
-// that is sent contains.
+// Status returns the status subresource. Its writes change only the status, and ignore the other fields of the object.
 func (a *API[K]) Status() *Subresource[K] { return a.Subresource("status") }
 
-// Subresource returns a subresource that is read and written as the kind itself, such as a pod's "resize" or a
-// namespace's "finalize". When it is known which ones the kind has, any other is refused without asking the server.
+// Subresource returns a subresource whose objects have the kind itself, such as "resize" of pods or "finalize" of
+// namespaces. If the subresources of the kind are known, each verb of any other returns an error without a request.
 func (a *API[K]) Subresource(name string) *Subresource[K] {
 	s := &Subresource[K]{api: *a}
 	s.api.target.Subresource, s.api.setup = name, a.having(name)
 	return s
 }
 
-// SubresourceOf returns a subresource that is read and written as a kind of its own.
+// SubresourceOf returns a subresource whose objects have a different kind.
 //
 //	bindings := client.SubresourceOf[corev1.Binding](pods, "binding", corev1.SchemeGroupVersion.WithKind("Binding"))
 func SubresourceOf[S, K any, P core.ObjectPtr[S]](a *API[K], name string, kind schema.GroupVersionKind) *Subresource[S] {
@@ -46,15 +45,15 @@ func SubresourceOf[S, K any, P core.ObjectPtr[S]](a *API[K], name string, kind s
 	return s
 }
 
-// Get reads an object through the subresource.
+// Get reads the subresource of an object.
 //
 // Errors: [core.ErrNotFound], also when the kind has no such subresource.
 func (s *Subresource[S]) Get(ctx context.Context, name string, o *request.GetOptions) (*S, error) {
 	return s.api.Get(ctx, name, o)
 }
 
-// Create sends an object to the subresource of another one, such as a binding to a pod's, and returns what the server
-// answers: nil when it only says that all went well.
+// Create sends an object to the subresource of another object, such as a binding of a pod. It returns the object in the
+// response, or nil if the response is only a success.
 //
 // Errors: [core.ErrNotFound], [core.ErrInvalid].
 func (s *Subresource[S]) Create(ctx context.Context, name string, obj *S, o *request.CreateOptions) (*S, error) {
@@ -90,7 +89,7 @@ func (s *Subresource[S]) Apply(ctx context.Context, obj *S, o *request.ApplyOpti
 	return s.api.Apply(ctx, obj, o)
 }
 
-// having returns why the kind can't have a subresource: what is known of the kind does not list it.
+// having returns an error if the kind is known not to have a subresource.
 func (a *API[K]) having(name string) error {
 	res := a.target.Resource
 	first, _, _ := strings.Cut(name, "/")
@@ -115,8 +114,8 @@ func (a *API[K]) having(name string) error {
 	}
 }
 
-// Scale returns the scale subresource, which tells and sets the number of replicas of any kind that has one. Kinds that
-// are known to have none are refused without asking the server.
+// Scale returns the scale subresource, which has the number of replicas. If the kind is known not to have one, each
+// verb returns an error without a request.
 //
 //	_, err := deployments.Scale().Modify(ctx, "web", func(s *core.Scale) error {
 //		s.Spec.Replicas = 3

@@ -34,8 +34,8 @@ const (
 	pingTimeout      = 10 * time.Second
 )
 
-// rereadTime is how long files are taken to be unchanged because their time and size are. Some tools replace files and keep
-// both, such as rsync with -t, OSTree and Nix, so after that time the contents are compared.
+// rereadTime is how long files are taken to be unchanged because their time and size are. Some tools replace files and
+// keep both, such as rsync with -t, OSTree and Nix, so after that time the contents are compared.
 const rereadTime = 10 * time.Second
 
 // fileBytes is how large a file of certificates may be.
@@ -67,8 +67,8 @@ type transport struct {
 	retired []retired        // the latest before the current one, oldest first
 }
 
-// retired is what was replaced while requests may have been under way on its connections, which close by themselves when
-// they have been idle for idleTimeout.
+// retired is what was replaced while requests may have been under way on its connections, which close by themselves
+// when they have been idle for idleTimeout.
 type retired struct {
 	*http.Transport
 	at time.Time
@@ -278,8 +278,8 @@ func newTLS(cfg *config.Config) (*tls.Config, error) {
 }
 
 // presents makes a client present a certificate to each server that asks for one, as client-go does. Package tls
-// withholds a certificate whose authority is not among those that the server names. The server would then refuse the client
-// as one without a certificate.
+// withholds a certificate whose authority is not among those that the server names. The server would then refuse the
+// client as one without a certificate.
 func presents(t *tls.Config, cert *tls.Certificate) {
 	t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
 }

@@ -25,14 +25,14 @@ type Upgraded struct {
 	sent *redact.Secrets
 }
 
-// Redact returns an error that the server caused without the credentials that were sent to open the connection, in case the
-// server repeats them.
+// Redact returns an error that the server caused without the credentials that were sent to open the connection, in case
+// the server repeats them.
 func (u *Upgraded) Redact(err error) error { return withoutSent(u.sent, err) }
 
-// Upgrade sends a request that asks the server to switch the connection to another protocol, and returns the connection.
-// The header is added to that of the request; it names the protocol and contains its handshake. The request uses HTTP/1.1
-// and passes through the same middleware as any other, but is never sent twice, since a command may have started. Package
-// client/pod is built on it.
+// Upgrade sends a request that asks the server to switch the connection to another protocol, and returns the
+// connection. The header is added to that of the request; it names the protocol and contains its handshake. The request
+// uses HTTP/1.1 and passes through the same middleware as any other, but is never sent twice, since a command may have
+// started. Package client/pod is built on it.
 //
 // Errors: as [Client.Do].
 func (c *Client) Upgrade(ctx context.Context, r *request.Request, header http.Header) (*Upgraded, error) {

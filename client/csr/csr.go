@@ -29,8 +29,8 @@ type API struct {
 // New returns the verbs of certificate signing requests.
 func New(c *client.Client) *API { return &API{client: c} }
 
-// Approve approves a request, so that its signer issues the certificate, and returns the request as stored. A request that
-// is already approved is left unchanged.
+// Approve approves a request, so that its signer issues the certificate, and returns the request as stored. A request
+// that is already approved is left unchanged.
 //
 // Errors: [core.ErrNotFound]; [core.ErrInvalid] when the request was denied before.
 func (a *API) Approve(ctx context.Context, name string, o *Options) (*certificatesv1.CertificateSigningRequest, error) {

@@ -44,10 +44,12 @@ func (a *API) setUnschedulable(ctx context.Context, name string, mark any, o *re
 	return client.ClusterWide[corev1.Node](a.client).Patch(ctx, name, patch, o)
 }
 
-// Proxy sends a request to a node's kubelet, or to a port of the node, through the API server, and returns the response if
-// it is a success; the caller closes its body. The request is sent once, because only the caller knows what a failure means.
+// Proxy sends a request to a node's kubelet, or to a port of the node, through the API server, and returns the response
+// if it is a success; the caller closes its body. The request is sent once, because only the caller knows what a
+// failure means.
 //
-// Errors: [*core.StatusError] with the Body for any other response; [core.ErrUnavailable] when nothing listens on the port.
+// Errors: [*core.StatusError] with the Body for any other response; [core.ErrUnavailable] when nothing listens on the
+// port.
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
 	t := request.Target{Resource: core.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}, Name: name}
 	r, err := request.Proxy(t, o)

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pod holds the verbs that only pods have: running commands, attaching, reading logs, forwarding ports, proxying,
-// evicting, binding, resizing, and adding ephemeral containers.
+// Package pod holds the verbs that only pods have: running commands, attaching, reading logs, forwarding ports,
+// proxying, evicting, binding, resizing, and adding ephemeral containers.
 //
 //	pods := pod.In(c, "prod")
 //	proc, err := pods.Exec(ctx, "web-0", &pod.ExecOptions{Command: []string{"cat", "/etc/hosts"}})
@@ -11,8 +11,8 @@
 //	}
 //	hosts, err := proc.Output()
 //
-// The verbs that every kind has, such as get and list, are those of [client.API]. Package client/podfiles copies files in
-// and out of containers, and package runtime/logs merges the logs of many pods.
+// The verbs that every kind has, such as get and list, are those of [client.API]. Package client/podfiles copies files
+// in and out of containers, and package runtime/logs merges the logs of many pods.
 //
 // # Errors
 //

@@ -64,7 +64,8 @@ func (s *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// inBubble runs a test in a bubble with the pods of a server that answers each request for a stream by play, or not at all.
+// inBubble runs a test in a bubble with the pods of a server that answers each request for a stream by play, or not at
+// all.
 func inBubble(t *testing.T, play func(kubelet), test func(t *testing.T, pods *API)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -192,8 +193,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestAStreamIsCanceledAtAnyPoint promises that a context that ends is what all calls return, at once, and that nothing is
-// left behind; the bubble sees to that.
+// TestAStreamIsCanceledAtAnyPoint promises that a context that ends is what all calls return, at once, and that nothing
+// is left behind; the bubble sees to that.
 func TestAStreamIsCanceledAtAnyPoint(t *testing.T) {
 	cause := errors.New("enough")
 	for _, tc := range []struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// TestExecProtocol promises that only a process with an input or a terminal is asked for by the protocol in which servers may lose what
-// comes last, unless a server knows no other.
+// TestExecProtocol promises that only a process with an input or a terminal is asked for by the protocol in which
+// servers may lose what comes last, unless a server knows no other.
 func TestExecProtocol(t *testing.T) {
 	// knows plays a server as they are: what it does not know, it refuses without a word.
 	knows := func(protocol string) http.HandlerFunc {

@@ -254,7 +254,8 @@ func TestExecOverATransportOfOnesOwn(t *testing.T) {
 	}
 }
 
-// TestVersion4 promises that with a server that can't be told of the end of the input, that is an error, and all else works.
+// TestVersion4 promises that with a server that can't be told of the end of the input, that is an error, and all else
+// works.
 func TestVersion4(t *testing.T) {
 	s := testserver.New(t, upgrades(t, v4, func(s *socket) {
 		_, data, _ := s.receive()
@@ -397,8 +398,8 @@ func TestRunWantsOnlyStreamsThatWereAskedFor(t *testing.T) {
 	}
 }
 
-// TestACutStream promises that a stream that is cut anywhere gives no more than what was sent, and success only when the
-// server has said so.
+// TestACutStream promises that a stream that is cut anywhere gives no more than what was sent, and success only when
+// the server has said so.
 func TestACutStream(t *testing.T) {
 	whole := "\x82\x06\x01hello\x82\x06\x02error\x82\x23\x03" + success + "\x88\x02\x03\xe8"
 	for n := range len(whole) + 1 {

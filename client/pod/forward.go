@@ -20,8 +20,8 @@ type PortForwardOptions struct {
 	BufferBytes int
 }
 
-// PortForwarder connects to the ports of a pod through the API server. It is safe for concurrent use and holds nothing that
-// must be closed. Its connections are independent: a failure of one does not affect the others.
+// PortForwarder connects to the ports of a pod through the API server. It is safe for concurrent use and holds nothing
+// that must be closed. Its connections are independent: a failure of one does not affect the others.
 type PortForwarder struct {
 	pods        *API
 	bufferBytes int
@@ -55,9 +55,9 @@ func (a *API) PortForward(name string, o *PortForwardOptions) (*PortForwarder, e
 	return f, nil
 }
 
-// PortForwardTo returns a connector to the ports of the pods that an object selects, such as a Service or a Deployment; a pod
-// selects itself. It looks for a ready pod when a connection is made, so that new connections reach a ready pod after the
-// previous one was deleted.
+// PortForwardTo returns a connector to the ports of the pods that an object selects, such as a Service or a Deployment;
+// a pod selects itself. It looks for a ready pod when a connection is made, so that new connections reach a ready pod
+// after the previous one was deleted.
 //
 // Errors: [core.ErrNotFound] for an object that does not exist; a [*request.InvalidError] for one without a selector.
 func PortForwardTo[K any](ctx context.Context, api *client.API[K], name string, o *PortForwardOptions) (*PortForwarder, error) {
@@ -112,11 +112,11 @@ func (f *PortForwarder) DialContext(ctx context.Context, _, address string) (net
 	return f.Dial(ctx, port)
 }
 
-// Dial makes a connection to a port, which is a number or the name of a port of the pod's containers. For a Service, it is a
-// port of the service. The context applies to the dialling only.
+// Dial makes a connection to a port, which is a number or the name of a port of the pod's containers. For a Service, it
+// is a port of the service. The context applies to the dialling only.
 //
-// The connection has no half-close: it ends when either side closes it. If nothing listens on the port, the first Read returns
-// the error.
+// The connection has no half-close: it ends when either side closes it. If nothing listens on the port, the first Read
+// returns the error.
 //
 // Errors: [core.ErrNotFound] for a pod that does not exist; [core.ErrBadRequest] for a pod that does not run.
 func (f *PortForwarder) Dial(ctx context.Context, port string) (net.Conn, error) {

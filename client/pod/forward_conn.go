@@ -28,7 +28,8 @@ const (
 	portProblem = 1
 )
 
-// portConn is a connection to a port of a pod. Each has its own WebSocket, so that an unread connection does not block others.
+// portConn is a connection to a port of a pod. Each has its own WebSocket, so that an unread connection does not block
+// others.
 type portConn struct {
 	conn    *channels.Conn
 	remote  portAddr

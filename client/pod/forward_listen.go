@@ -30,8 +30,8 @@ type ListenOptions struct {
 	// OnConnect is called for each connection, in the goroutine of the connection. Default: none.
 	OnConnect func(local, remote net.Addr)
 
-	// OnError is called when a connection can't be made or breaks, in the goroutine of the connection; the others continue.
-	// Default: none.
+	// OnError is called when a connection can't be made or breaks, in the goroutine of the connection; the others
+	// continue. Default: none.
 	OnError func(error)
 }
 
@@ -44,8 +44,8 @@ type PortListener struct {
 	onError   func(error)
 }
 
-// Listen opens a local port for connections to a port of the pod, which is a number or a name as for [PortForwarder.Dial].
-// [PortListener.Run] serves the connections, and [PortListener.Close] refuses them.
+// Listen opens a local port for connections to a port of the pod, which is a number or a name as for
+// [PortForwarder.Dial]. [PortListener.Run] serves the connections, and [PortListener.Close] refuses them.
 func (f *PortForwarder) Listen(ctx context.Context, port string, o *ListenOptions) (*PortListener, error) {
 	if o == nil {
 		o = &ListenOptions{}
@@ -227,8 +227,8 @@ func reset(c net.Conn) {
 	}
 }
 
-// afterEnd is the maximum silence of a pod after the local side has ended its direction. The pod can't be notified of that
-// end, so it may wait for more data forever.
+// afterEnd is the maximum silence of a pod after the local side has ended its direction. The pod can't be notified of
+// that end, so it may wait for more data forever.
 const afterEnd = 10 * time.Second
 
 // uplink is the direction of a connection to the pod.

@@ -17,11 +17,11 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Logs returns the log of a container as a stream of bytes; the caller closes it. The stream ends with io.EOF at the end of
-// the log, and with LogOptions.Follow when the container ends.
+// Logs returns the log of a container as a stream of bytes; the caller closes it. The stream ends with io.EOF at the
+// end of the log, and with LogOptions.Follow when the container ends.
 //
-// Nodes rotate logs, every 10 MiB by default, and send only the newest file. A reader that follows continues with the next
-// file.
+// Nodes rotate logs, every 10 MiB by default, and send only the newest file. A reader that follows continues with the
+// next file.
 //
 // The context applies until the stream ends. [API.LogLines] returns the lines of the same log.
 //
@@ -62,8 +62,8 @@ func (b *logBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// LogLines yields the lines of the log of a container. With LogOptions.Timestamps each line has its time. Ranging over the
-// sequence again sends the request again.
+// LogLines yields the lines of the log of a container. With LogOptions.Timestamps each line has its time. Ranging over
+// the sequence again sends the request again.
 //
 // Errors: as [API.Logs].
 func (a *API) LogLines(ctx context.Context, name string, o *request.LogOptions) iter.Seq2[LogLine, error] {
@@ -102,8 +102,8 @@ type LogLine struct {
 	Pod       core.ObjectRef
 	Container string // empty if the options name no container
 
-	// Time is the time at which the node received the line. It is zero without LogOptions.Timestamps, and for messages of the
-	// node itself.
+	// Time is the time at which the node received the line. It is zero without LogOptions.Timestamps, and for messages
+	// of the node itself.
 	Time time.Time
 
 	Text string // without the end of the line

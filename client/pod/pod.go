@@ -82,11 +82,11 @@ func (a *API) Bind(ctx context.Context, name, node string, o *request.BindOption
 }
 
 // Proxy sends a request to a port of a pod through the API server, and returns the response if it is a success; the
-// caller closes its body. The pod sees neither the client's credentials nor its address. The request is sent once, because
-// only the caller knows what a failure means. Use [API.PortForward] for anything but single requests.
+// caller closes its body. The pod sees neither the client's credentials nor its address. The request is sent once,
+// because only the caller knows what a failure means. Use [API.PortForward] for anything but single requests.
 //
-// Errors: [*core.StatusError] with the Body for any other response, whether it comes from the pod or from the API server;
-// [core.ErrUnavailable] when nothing listens on the port.
+// Errors: [*core.StatusError] with the Body for any other response, whether it comes from the pod or from the API
+// server; [core.ErrUnavailable] when nothing listens on the port.
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
 	r, err := request.Proxy(a.target(name), o)
 	if err == nil {
@@ -101,8 +101,8 @@ func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (
 // AddEphemeralContainer adds a container to a running pod, for example one with debugging tools, and returns the pod as
 // stored; the container starts soon afterwards. It can't be removed while the pod exists.
 //
-// Errors: [core.ErrNotFound]; [core.ErrInvalid] when the pod has a container of that name; a [*request.InvalidError] for a
-// container without a name.
+// Errors: [core.ErrNotFound]; [core.ErrInvalid] when the pod has a container of that name; a [*request.InvalidError]
+// for a container without a name.
 func (a *API) AddEphemeralContainer(
 	ctx context.Context, name string, container *corev1.EphemeralContainer, o *request.PatchOptions,
 ) (*corev1.Pod, error) {
@@ -116,8 +116,8 @@ func (a *API) AddEphemeralContainer(
 	return a.objects().Subresource("ephemeralcontainers").Patch(ctx, name, patch, o)
 }
 
-// Resize changes the CPU and memory of a container while it runs, and returns the pod as stored; the pod's status reports
-// the progress. Resources that are not set stay unchanged. Servers support it from Kubernetes 1.33 on.
+// Resize changes the CPU and memory of a container while it runs, and returns the pod as stored; the pod's status
+// reports the progress. Resources that are not set stay unchanged. Servers support it from Kubernetes 1.33 on.
 //
 // Errors: [core.ErrNotFound]; [core.ErrInvalid]; a [*request.InvalidError] for a container without a name, and when no
 // resource is set.

@@ -183,7 +183,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestInvalidCallsSendNothing promises that an invalid call returns an error that names the field, and sends no request.
+// TestInvalidCallsSendNothing promises that an invalid call returns an error that names the field, and sends no
+// request.
 func TestInvalidCallsSendNothing(t *testing.T) {
 	s := testserver.New(t, nil)
 	c, ctx := s.Client(t), t.Context()

@@ -39,14 +39,15 @@ const (
 // ErrStalled ends an output of a [Process] that was not read for too long and blocked the other output.
 var ErrStalled = channels.ErrStalled
 
-// ErrNoHalfClose is the error of closing the input of a [Process] if the server is too old to transmit the end of an input.
+// ErrNoHalfClose is the error of closing the input of a [Process] if the server is too old to transmit the end of an
+// input.
 var ErrNoHalfClose = channels.ErrNoHalfClose
 
-// Process is a process in a container with its streams. Each stream may be used by its own goroutine; the methods are safe for
-// concurrent use.
+// Process is a process in a container with its streams. Each stream may be used by its own goroutine; the methods are
+// safe for concurrent use.
 //
-// Most callers use [Process.Run] or [Process.Output]. A caller that uses the streams directly reads each output to its end and
-// then calls [Process.Wait], or calls [Process.Close] to stop earlier.
+// Most callers use [Process.Run] or [Process.Output]. A caller that uses the streams directly reads each output to its
+// end and then calls [Process.Wait], or calls [Process.Close] to stop earlier.
 type Process struct {
 	// Stdin is the input, or nil if it was not requested. Close ends it, or returns [ErrNoHalfClose].
 	Stdin io.WriteCloser
@@ -122,10 +123,11 @@ func (a *API) process(ctx context.Context, verb, name string, s streams, b func(
 }
 
 // connect opens the stream. It asks for version 5 of the protocol, which API servers translate to SPDY and back, unless
-// the streams are to be untranslated: the translation loses the end of the output if the reader is slow when the process
-// ends, and with it the exit status, which then looks like success. Version 4 is passed on unchanged to the container
-// runtime, and reports when it breaks off. But version 4 can't end an input, and an input that was not asked for counts as
-// ended: container runtimes take that for the wish to leave a terminal, or a process that they are attached to.
+// the streams are to be untranslated: the translation loses the end of the output if the reader is slow when the
+// process ends, and with it the exit status, which then looks like success. Version 4 is passed on unchanged to the
+// container runtime, and reports when it breaks off. But version 4 can't end an input, and an input that was not asked
+// for counts as ended: container runtimes take that for the wish to leave a terminal, or a process that they are
+// attached to.
 func (a *API) connect(
 	ctx context.Context, verb, name string, s streams, b func(request.Target) (*request.Request, error),
 ) (*channels.Conn, func(error) error, error) {
@@ -146,14 +148,15 @@ func (a *API) connect(
 	return conn, redact, err
 }
 
-// refusedProtocol recognises the response of a server that knows none of the offered protocols: 403 without a message. The
-// command has not started.
+// refusedProtocol recognises the response of a server that knows none of the offered protocols: 403 without a message.
+// The command has not started.
 func refusedProtocol(err error) bool {
 	said, ok := errors.AsType[*core.StatusError](err)
 	return ok && said.Status.Code == http.StatusForbidden && said.Status.Status == "" && said.Status.Message == ""
 }
 
-// farewell is the maximum time between the exit status and the end of the stream. After that, the client ends the stream.
+// farewell is the maximum time between the exit status and the end of the stream. After that, the client ends the
+// stream.
 const farewell = 5 * time.Second
 
 // conclude waits until the process or the stream ends, and sets the outcome. When the context ends, it ends the stream.
@@ -172,12 +175,12 @@ func (p *Process) conclude(ctx context.Context) {
 	p.outcome = p.wrap(p.redact(outcomeOf(said, p.conn.Err())))
 }
 
-// Wait waits until the stream ends. It returns nil if the exit status is 0, an [*ExitError] for another exit status, and
-// otherwise the reason why the exit status is unknown: the context's cause, or a broken connection. Output that has arrived
-// can still be read.
+// Wait waits until the stream ends. It returns nil if the exit status is 0, an [*ExitError] for another exit status,
+// and otherwise the reason why the exit status is unknown: the context's cause, or a broken connection. Output that has
+// arrived can still be read.
 //
-// Unread output can block the stream. If the context ends meanwhile, Wait returns the exit status if it has arrived, and the
-// outputs end with the context's cause.
+// Unread output can block the stream. If the context ends meanwhile, Wait returns the exit status if it has arrived,
+// and the outputs end with the context's cause.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.outcome
@@ -260,13 +263,13 @@ const (
 	stderrBytes = 16 << 10
 )
 
-// Run copies in to the input and the outputs to out and errors, and waits for the end of the process like [Process.Wait]. The
-// input ends when in ends. A nil writer discards the output; a nil reader is an empty input. If a writer fails, Run closes the
-// stream and returns the error of the writer. If the context ends before all output has arrived, Run returns the context's
-// cause, even if the exit status is 0.
+// Run copies in to the input and the outputs to out and errors, and waits for the end of the process like
+// [Process.Wait]. The input ends when in ends. A nil writer discards the output; a nil reader is an empty input. If a
+// writer fails, Run closes the stream and returns the error of the writer. If the context ends before all output has
+// arrived, Run returns the context's cause, even if the exit status is 0.
 //
-// When the process ends, a blocked Read of in is interrupted by its SetReadDeadline, if in has one. Otherwise Run returns
-// without waiting for it, and the data that it reads later is lost.
+// When the process ends, a blocked Read of in is interrupted by its SetReadDeadline, if in has one. Otherwise Run
+// returns without waiting for it, and the data that it reads later is lost.
 func (p *Process) Run(in io.Reader, out, errors io.Writer) error {
 	if err := p.checkStreams(in, out, errors); err != nil {
 		return err
@@ -322,8 +325,8 @@ func (p *Process) checkStreams(in io.Reader, out, errors io.Writer) error {
 	return nil
 }
 
-// copyOutput copies until the output ends. It returns the error of a writer that fails or is too slow; the outcome of the
-// process has the reason why the output ended.
+// copyOutput copies until the output ends. It returns the error of a writer that fails or is too slow; the outcome of
+// the process has the reason why the output ended.
 func copyOutput(w io.Writer, r io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {

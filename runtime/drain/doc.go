@@ -1,10 +1,11 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drain moves the pods of a node to other nodes, so that the node can be maintained or removed. It follows the rules of
-// kubectl drain, with these differences: it refuses before it cordons the node, not afterwards; it waits for a terminating pod
-// whatever created it, and does not delete it again unless there is a GracePeriod; it repeats an eviction that a budget forbids
-// after half a second at first, then after up to five, or when the server asks; and an error names all remaining pods.
+// Package drain moves the pods of a node to other nodes, so that the node can be maintained or removed. It follows the
+// rules of kubectl drain, with these differences: it refuses before it cordons the node, not afterwards; it waits for a
+// terminating pod whatever created it, and does not delete it again unless there is a GracePeriod; it repeats an
+// eviction that a budget forbids after half a second at first, then after up to five, or when the server asks; and an
+// error names all remaining pods.
 //
 //	report, err := drain.Node(ctx, c, "node-1", &drain.Options{
 //		IgnoreDaemonSets: true,
@@ -13,19 +14,21 @@
 //	…
 //	_, err = node.New(c).Uncordon(ctx, "node-1", nil)
 //
-// [Node] first cordons the node, which stays cordoned. It then evicts all pods at the same time, each as soon as the disruption
-// budgets allow it, and waits until they are deleted. It skips mirror pods, which the node itself runs, and with
-// IgnoreDaemonSets the pods of daemon sets. It refuses to start, and names the pods, if pods would be lost because no controller
-// recreates them, or would lose the data of an emptyDir volume.
+// [Node] first cordons the node, which stays cordoned. It then evicts all pods at the same time, each as soon as the
+// disruption budgets allow it, and waits until they are deleted. It skips mirror pods, which the node itself runs, and
+// with IgnoreDaemonSets the pods of daemon sets. It refuses to start, and names the pods, if pods would be lost because
+// no controller recreates them, or would lose the data of an emptyDir volume.
 //
 // # Errors
 //
-// An [*Error] names every pod that remains and the reason. The [Report] has the state of all pods, even if there is an error.
+// An [*Error] names every pod that remains and the reason. The [Report] has the state of all pods, even if there is an
+// error.
 //
 // # Retries and timeouts
 //
-// A drain continues until the node is empty or ctx ends, so give ctx a deadline: the pods of a dead node never terminate. It
-// repeats evictions that a disruption budget forbids or that fail because of a busy server or a broken connection.
+// A drain continues until the node is empty or ctx ends, so give ctx a deadline: the pods of a dead node never
+// terminate. It repeats evictions that a disruption budget forbids or that fail because of a busy server or a broken
+// connection.
 //
 // # Concurrency
 //

@@ -20,16 +20,16 @@ import (
 
 // Options are the options of [Node]. The zero value of a field is its default.
 type Options struct {
-	// IgnoreDaemonSets skips the pods of daemon sets, whose controller ignores that the node is cordoned and would recreate
-	// them. Default: Node refuses to drain such pods.
+	// IgnoreDaemonSets skips the pods of daemon sets, whose controller ignores that the node is cordoned and would
+	// recreate them. Default: Node refuses to drain such pods.
 	IgnoreDaemonSets bool
 
-	// DeleteEmptyDirData also evicts pods with emptyDir volumes, whose data is lost. Default: Node refuses to drain such
-	// pods.
+	// DeleteEmptyDirData also evicts pods with emptyDir volumes, whose data is lost. Default: Node refuses to drain
+	// such pods.
 	DeleteEmptyDirData bool
 
-	// Force also evicts pods without a controller and pods of a deleted daemon set, which nothing recreates. Default: Node
-	// refuses to drain such pods.
+	// Force also evicts pods without a controller and pods of a deleted daemon set, which nothing recreates. Default:
+	// Node refuses to drain such pods.
 	Force bool
 
 	// DisableEviction deletes pods instead of evicting them, which ignores disruption budgets.
@@ -66,8 +66,8 @@ type drain struct {
 // maxCalls is the maximum number of concurrent requests of a drain, besides its watch.
 const maxCalls = 16
 
-// Node cordons a node, evicts its pods, and returns when they are deleted. The report has the state of each pod. It is not nil
-// if there is an error, unless the pods could not be listed.
+// Node cordons a node, evicts its pods, and returns when they are deleted. The report has the state of each pod. It is
+// not nil if there is an error, unless the pods could not be listed.
 //
 // Errors: [*Error] if pods remain; [core.ErrNotFound] if the node does not exist.
 func Node(ctx context.Context, c *client.Client, name string, o *Options) (*Report, error) {

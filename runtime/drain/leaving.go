@@ -74,8 +74,8 @@ func (l *leaving) goneWhere(isGone func(types.UID) bool) {
 	}
 }
 
-// watch notes which pods are deleted until ctx ends, which is not an error. A pod that is no longer selected by its labels is
-// not deleted, so only the node selects.
+// watch notes which pods are deleted until ctx ends, which is not an error. A pod that is no longer selected by its
+// labels is not deleted, so only the node selects.
 func (d *drain) watch(ctx context.Context, l *leaving) error {
 	watching, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

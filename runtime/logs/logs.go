@@ -31,8 +31,8 @@ type Options struct {
 	LabelSelector string
 	FieldSelector string
 
-	// Log says what is read of each log. If Container is set, only the containers of that name are read. With Follow, the logs
-	// of pods and containers that start later are also read, from their start.
+	// Log says what is read of each log. If Container is set, only the containers of that name are read. With Follow,
+	// the logs of pods and containers that start later are also read, from their start.
 	Log request.LogOptions
 
 	// MaxLogs is how many logs are read at the same time. If there are more, OnError is called. Default 100.
@@ -43,13 +43,13 @@ type Options struct {
 	OnError func(pod core.ObjectRef, container string, err error)
 }
 
-// Merge yields the lines that the containers of many pods have written, ordered by time. With Follow it continues until the
-// context ends. It then holds a line back for at most a quarter of a second in case an older line of another log arrives. A
-// log whose connection breaks is resumed at the line where it ended, unless the node has rotated that line away, see
-// [pod.API.Logs].
+// Merge yields the lines that the containers of many pods have written, ordered by time. With Follow it continues until
+// the context ends. It then holds a line back for at most a quarter of a second in case an older line of another log
+// arrives. A log whose connection breaks is resumed at the line where it ended, unless the node has rotated that line
+// away, see [pod.API.Logs].
 //
-// The API's namespace, or all namespaces for [client.ClusterWide], is the scope. Following takes the rights to list and watch
-// pods.
+// The API's namespace, or all namespaces for [client.ClusterWide], is the scope. Following takes the rights to list and
+// watch pods.
 //
 // Errors: as [pod.API.Logs]; the context's cause. A pod that is deleted only ends its log.
 func Merge(ctx context.Context, pods *client.API[corev1.Pod], o *Options) iter.Seq2[pod.LogLine, error] {

@@ -60,8 +60,8 @@ func TestALogIsTakenUpWhereItWasLeft(t *testing.T) {
 	}
 }
 
-// TestAFastLogIsRememberedInBounds promises that of a log without a pause only so much is remembered, and that nothing of
-// it comes twice.
+// TestAFastLogIsRememberedInBounds promises that of a log without a pause only so much is remembered, and that nothing
+// of it comes twice.
 func TestAFastLogIsRememberedInBounds(t *testing.T) {
 	var p logPosition
 	start := time.Unix(1, 0)
@@ -183,7 +183,8 @@ func TestAProblemComesAfterTheLines(t *testing.T) {
 	})
 }
 
-// TestPodsThatAreGoneAreForgotten promises that who follows logs for long does not remember all pods that there ever were.
+// TestPodsThatAreGoneAreForgotten promises that who follows logs for long does not remember all pods that there ever
+// were.
 func TestPodsThatAreGoneAreForgotten(t *testing.T) {
 	key := func(uid, container string) logKey { return logKey{uid: uid, container: container} }
 	c := logCollector{started: map[logKey]bool{key("a", "one"): true, key("a", "two"): true, key("b", "one"): true, key("c", "one"): true}}

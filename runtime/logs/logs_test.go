@@ -219,7 +219,8 @@ func TestFollowResumes(t *testing.T) {
 	}
 }
 
-// TestFollowEndsWithItsContext promises that who follows hears why it ended, however the ends of its parts come together.
+// TestFollowEndsWithItsContext promises that who follows hears why it ended, however the ends of its parts come
+// together.
 func TestFollowEndsWithItsContext(t *testing.T) {
 	cause := errors.New("enough")
 	watched := make(chan struct{})

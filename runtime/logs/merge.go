@@ -11,8 +11,8 @@ import (
 	"github.com/kube-go/sdk/client/pod"
 )
 
-// The maximum number of lines of each log that wait to be merged, and the maximum time that a line waits for older lines of
-// other logs.
+// The maximum number of lines of each log that wait to be merged, and the maximum time that a line waits for older
+// lines of other logs.
 const (
 	mergeLines = 256
 	mergeGrace = 250 * time.Millisecond

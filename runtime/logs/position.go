@@ -5,15 +5,15 @@ package logs
 
 import "time"
 
-// disorder is how much older a line may be than the previous one: two goroutines of the node write the outputs of a container to
-// its log, and each sets the time of a line before it waits for its turn.
+// disorder is how much older a line may be than the previous one: two goroutines of the node write the outputs of a
+// container to its log, and each sets the time of a line before it waits for its turn.
 const disorder = time.Second
 
 // logMemory is the number of lines whose times are stored. For a faster log, older lines count as read.
 const logMemory = 64 << 10
 
-// logPosition is the position at which the reading of a log can be resumed. The servers' resolution is a second, so lines are
-// sent again; their times, and the number of lines with each time, identify them.
+// logPosition is the position at which the reading of a log can be resumed. The servers' resolution is a second, so
+// lines are sent again; their times, and the number of lines with each time, identify them.
 type logPosition struct {
 	newest time.Time
 	recent []time.Time // of the last lines, in order

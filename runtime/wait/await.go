@@ -27,8 +27,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Await waits until there is an object of the given name and the condition holds of it, and returns the object as it was
-// then. A namespaced kind needs the API of one namespace.
+// Await waits until there is an object of the given name and the condition holds of it, and returns the object as it
+// was then. A namespaced kind needs the API of one namespace.
 //
 // Errors: the context's cause when it ends first, with what was seen last; the condition's error when it is marked by
 // [Never]; what the server said when it said no for good.
@@ -91,7 +91,8 @@ func newWaiter[K any, P core.ObjectPtr[K]](api *client.API[K], name string, o *O
 	return w
 }
 
-// run shows the object to the condition, nil when there is none, at first and after every change, until it is satisfied.
+// run shows the object to the condition, nil when there is none, at first and after every change, until it is
+// satisfied.
 func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error {
 	if err := w.check(); err != nil {
 		return w.failure(err)

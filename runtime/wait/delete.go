@@ -16,12 +16,12 @@ import (
 // replacements is how often DeleteAndWait finds another object of the same name before it returns the conflict.
 const replacements = 3
 
-// DeleteAndWait deletes the object of a name and waits until it is deleted, even if another object has taken its name. It
-// deletes the object that it reads first, by UID. A connection that breaks and a server that is busy only delay it, so give
-// ctx a deadline. It takes the rights to get, delete, list and watch.
+// DeleteAndWait deletes the object of a name and waits until it is deleted, even if another object has taken its name.
+// It deletes the object that it reads first, by UID. A connection that breaks and a server that is busy only delay it,
+// so give ctx a deadline. It takes the rights to get, delete, list and watch.
 //
-// Errors: [core.ErrNotFound] for an object that does not exist; [core.ErrConflict] when a precondition does not hold; the
-// context's cause when it ends first, with what delays the deletion.
+// Errors: [core.ErrNotFound] for an object that does not exist; [core.ErrConflict] when a precondition does not hold;
+// the context's cause when it ends first, with what delays the deletion.
 func DeleteAndWait[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.API[K], name string, o *request.DeleteOptions) error {
 	var opts request.DeleteOptions
 	if o != nil {

@@ -25,8 +25,8 @@
 // # Errors
 //
 // The deadline is the context's; errors match its cause. A watch that ends or breaks and a server that is down or busy
-// are overcome, with growing pauses; [Options.Logger] hears of it. What waiting does not mend ends it at once: a missing
-// permission, a kind that is not served, an object that does not decode, an error marked by [Never].
+// are overcome, with growing pauses; [Options.Logger] hears of it. What waiting does not mend ends it at once: a
+// missing permission, a kind that is not served, an object that does not decode, an error marked by [Never].
 //
 // # Permissions
 //

@@ -10,9 +10,9 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Fatal reports whether the caller of a watcher should give up after an error: the server understood the request and refused
-// it, or its identity can't be verified. The watcher itself never gives up, because a missing permission or kind may be added
-// later; a caller with one task does.
+// Fatal reports whether the caller of a watcher should give up after an error: the server understood the request and
+// refused it, or its identity can't be verified. The watcher itself never gives up, because a missing permission or
+// kind may be added later; a caller with one task does.
 func Fatal(err error) bool {
 	if core.IsRetryable(err) || errors.Is(err, core.ErrExpired) || errors.Is(err, core.ErrGone) {
 		return false
