@@ -141,7 +141,7 @@ func TestCutConnection(t *testing.T) {
 	cfg.Server = "https://" + address
 	var clients []*client.Client
 	get := func() error {
-		c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: &middleware.RetryOptions{FirstDelay: time.Millisecond}})
+		c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: &middleware.RetryOptions{InitialBackoff: time.Millisecond}})
 		clients = append(clients, c)
 		_, err := client.Dynamic(c, nodes).Get(t.Context(), "n1", nil)
 		return err

@@ -31,54 +31,54 @@ import (
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// Config says where the server is and who we are. Default: that of Share, else config.Load(ctx, nil), which is
-	// kubeconfig, else in-cluster.
+	// Config has the address of the server and the credentials. Default: that of Share, otherwise config.Load(ctx,
+	// nil), which reads the kubeconfig or, in a pod, the service account.
 	Config *config.Config
 
-	// Share is a client whose connections the new one uses too. The Config must ask for the same connection: server,
-	// TLS settings, client certificate, exec plugin and proxy. A token and whom to act as may differ, as may all other
-	// options. Default: connections of its own.
+	// Share is a client whose connections the new client also uses. The Config must require the same connection:
+	// server, TLS settings, client certificate, exec plugin and proxy. The token, the impersonated user and all other
+	// options may differ. Default: separate connections.
 	Share *Client
 
-	// Plugin says which exec plugin of a configuration may run, and how. It counts for nothing when the Config has
-	// none, or has another credential. Default: see [auth.PluginOptions].
+	// Plugin configures the exec plugin of the Config. It is ignored if the Config has no exec plugin, or has another
+	// credential. Default: see [auth.PluginOptions].
 	Plugin *auth.PluginOptions
 
-	// UserAgent names the program to the server. Default: the program's file name with the platform.
+	// UserAgent identifies the program to the server. Default: the file name of the program and the platform.
 	UserAgent string
 
-	// Middleware is wrapped around every request, the first outermost. See package middleware for the order.
+	// Middleware wraps every request, the first element outermost. See package middleware for the order.
 	Middleware []middleware.Func
 
-	// PerAttempt is wrapped around every HTTP request as it leaves, the first outermost: retries are below Middleware
-	// and above this. It is the place of [middleware.Observe].
+	// PerAttempt wraps every HTTP request as it is sent, the first element outermost: retries are below Middleware and
+	// above PerAttempt. Use it for [middleware.Observe].
 	PerAttempt []middleware.Func
 
-	// Retry says how requests that fail are sent again. Default: see [middleware.RetryOptions].
+	// Retry configures the retries of failed requests. Default: see [middleware.RetryOptions].
 	Retry *middleware.RetryOptions
 
-	// RateLimit lets requests wait so that not too many leave. Default: no limit.
+	// RateLimit delays requests that exceed a rate. Default: no limit.
 	RateLimit *middleware.RateLimitOptions
 
-	// OnWarning is told what the server warns of, such as deprecated APIs and unknown fields. It is called by the
-	// goroutine that sends the request. Default: the Logger gets each warning once.
+	// OnWarning is called for each warning of the server, such as deprecated APIs and unknown fields, in the goroutine
+	// that sends the request. Default: the Logger logs each warning once.
 	OnWarning func(context.Context, middleware.Warning)
 
-	// Transport replaces the connection to the server. Tokens, passwords and impersonation are still sent; TLS, a
-	// client certificate and a proxy are the transport's own affair, so the Config must not ask for them.
-	// Default: HTTP/2 with the Config's TLS settings, through its proxy or else the one of HTTPS_PROXY and NO_PROXY.
+	// Transport replaces the connection to the server. Tokens, passwords and impersonation are still sent. TLS, client
+	// certificates and proxies must be configured in the transport and must not be set in the Config. Default: HTTP/2
+	// with the TLS settings of the Config, through its proxy or that of HTTPS_PROXY and NO_PROXY.
 	Transport http.RoundTripper
 
-	// AnswerTimeout is how long to wait for an answer to begin, each time a request is sent. Watches, logs, streams and
-	// what is proxied are waited for as long as their contexts allow. Default two minutes: API servers give up after
+	// ResponseHeaderTimeout is the maximum time from sending a request to the header of its response, for each attempt.
+	// It does not apply to watches, logs, streams and proxied requests. Default: 2 min, since API servers give up after
 	// one.
-	AnswerTimeout time.Duration
+	ResponseHeaderTimeout time.Duration
 
-	// Logger gets one line per HTTP request at debug level, per retry at info level, and for each new warning of the
-	// server. Default: none.
+	// Logger logs each HTTP request at debug level, each retry at info level, and each new warning of the server.
+	// Default: no log.
 	Logger *slog.Logger
 
-	// Limits bound what is read from the server. HeaderBytes is an error with Share and with Transport, which give the
+	// Limits limit the size of responses. HeaderBytes can't be combined with Share or Transport, which determine the
 	// connection. Default: those of [wire.Limits].
 	Limits *wire.Limits
 }
@@ -172,9 +172,9 @@ func (c *Client) layers(o *Options) ([]middleware.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	patience := cmp.Or(o.AnswerTimeout, answerTimeout)
+	patience := cmp.Or(o.ResponseHeaderTimeout, answerTimeout)
 	if patience < 0 {
-		return nil, fmt.Errorf("Options.AnswerTimeout: %v is negative; leave it out for its default", patience)
+		return nil, fmt.Errorf("Options.ResponseHeaderTimeout: %v is negative; leave it out for its default", patience)
 	}
 	return slices.Concat(
 		o.Middleware,

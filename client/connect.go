@@ -73,7 +73,7 @@ func connectHint(err error) string {
 		return alertHint(alert)
 	}
 	if _, ok := errors.AsType[*silentError](err); ok {
-		return "the server has the request and is busy or stuck: look at it, or allow more by AnswerTimeout"
+		return "the server has the request and is busy or stuck: look at it, or allow more by ResponseHeaderTimeout"
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "nothing answers there: correct the address, or look for a firewall in between"

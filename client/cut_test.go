@@ -103,7 +103,7 @@ func cutEverywhere(t *testing.T, version, answer string, step int64, call func(c
 	try := func(after int64) int64 {
 		var sent atomic.Int64
 		c := testserver.NewClient(t, &client.Options{
-			Config: cfg, Retry: &middleware.RetryOptions{FirstDelay: time.Microsecond, LongestDelay: time.Millisecond},
+			Config: cfg, Retry: &middleware.RetryOptions{InitialBackoff: time.Microsecond, MaxBackoff: time.Millisecond},
 			PerAttempt: []middleware.Func{middleware.Observe(func(*http.Request) (context.Context, func(middleware.Outcome)) {
 				sent.Add(1)
 				return nil, nil

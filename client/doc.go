@@ -17,35 +17,40 @@
 //
 // # Errors
 //
-// Every verb wraps exactly once, in an [*OpError] that says what was asked: "get pods prod/web-0: not found". What the
-// server said is a [*core.StatusError] in it, matched by errors.Is(err, core.ErrNotFound) and its like. A request that
-// was never sent, because it could not be right, is a [*request.InvalidError]. One that was sent several times has a
-// [*middleware.RetryError] around that, which says how often. A server that could not be reached is a [*ConnectError],
-// which says what to look at; an answer whose rest did not arrive matches io.ErrUnexpectedEOF.
+// Every verb wraps its error once, in an [*OpError] that names the operation: "get pods prod/web-0: not found". It contains
+//
+//   - a [*core.StatusError] for a response of the server that is not a success, matched by errors.Is(err, core.ErrNotFound) and
+//     the like;
+//   - a [*request.InvalidError] for a request that is invalid and was not sent;
+//   - a [*ConnectError], with advice, for a server that can't be reached;
+//   - a [*middleware.RetryError] around one of these if the request was sent more than once.
+//
+// The error of a response that breaks off matches io.ErrUnexpectedEOF.
 //
 // # Retries and timeouts
 //
-// A verb waits as long as its context lets it, but not more than two minutes for an answer to begin, see
-// Options.AnswerTimeout; watches, logs and streams wait as long as they are let. A request that has failed is sent
-// again, for up to 30 seconds, when that may help and can do no harm: when the server is too busy and says so; when a
-// server that was there before is not; and, for reads, updates, applies and other requests that do no more when they
-// are sent twice, when the connection broke, be it within the first 8 MiB of the answer. See [middleware.Retry], and
-// Options.Retry to change it; [middleware.WithAttempts] sends a request once. A [Feed] does not send again, since who
-// reads it comes back by himself. A body refused because of its encoding is sent once more as JSON. Redirects are not
-// followed. A silent connection is given up within 45 seconds.
+// A verb waits until its context ends, but at most two minutes for the header of a response, see
+// Options.ResponseHeaderTimeout. This limit does not apply to watches, logs and streams. A connection without any data is closed
+// after at most 45 seconds.
+//
+// A failed request is retried for up to 30 seconds if that is safe and may succeed: if the server is too busy, if a server that
+// responded before can't be reached, and, for requests whose repetition has no further effect, if the connection breaks, even
+// within the first 8 MiB of the response. Options.Retry configures this, see [middleware.Retry]; [middleware.WithAttempts]
+// disables it for one call. A [Feed] has no retries, because its callers have their own. A body that the server refuses because
+// of its encoding is sent again as JSON. Redirects are not followed.
 //
 // # Connections
 //
-// All requests of a client go over one HTTP/2 connection where the server has it; streams such as exec take connections
-// of their own. Clients that differ in whom they act as, in their token or in their options can share connections, see
-// Options.Share. Proxies may be http, https or socks5. To a https proxy the name and the client certificate that are
-// meant for the server are not shown; its certificate may be signed by an authority of the system or of the Config.
+// All requests of a client use one HTTP/2 connection if the server supports it; streams such as exec use connections of their
+// own. Clients that differ in impersonation, token or options can share connections, see Options.Share. Proxies may be http,
+// https or socks5. An https proxy receives neither the server name nor the client certificate for the server, and its
+// certificate may be signed by an authority of the system or of the Config.
 //
 // # Credentials
 //
-// Certificates and tokens that come from files may be replaced while they are in use. New requests take the new ones; a
-// watch that is under way goes on with those it began with. Over plain http, which serves for kubectl proxy and its
-// like, no credentials are sent: a Config that has some is refused.
+// Files with certificates and tokens may be replaced at any time. New requests use the new ones; a running watch keeps those it
+// started with. No credentials are sent over plain http, which is for kubectl proxy and the like: a Config with credentials is
+// refused.
 //
 // # Concurrency
 //

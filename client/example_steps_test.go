@@ -55,9 +55,9 @@ func ExampleSubresource_Modify() {
 	}, nil)
 	fmt.Println(err)
 	// Output:
-	// GET /apis/apps/v1/namespaces/prod/deployments/web/status PATCH
-	// /apis/apps/v1/namespaces/prod/deployments/web/status
-	// {"metadata":{"resourceVersion":"7"},"status":{"observedGeneration":3}} <nil>
+	// GET /apis/apps/v1/namespaces/prod/deployments/web/status
+	// PATCH /apis/apps/v1/namespaces/prod/deployments/web/status {"metadata":{"resourceVersion":"7"},"status":{"observedGeneration":3}}
+	// <nil>
 }
 
 func ExampleAPI_CreateOrUpdate() {
@@ -124,8 +124,9 @@ func ExampleAPI_Scale() {
 	}, nil)
 	fmt.Println(err)
 	// Output:
-	// GET /apis/apps/v1/namespaces/prod/deployments/web/scale PATCH /apis/apps/v1/namespaces/prod/deployments/web/scale
-	// {"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}} <nil>
+	// GET /apis/apps/v1/namespaces/prod/deployments/web/scale
+	// PATCH /apis/apps/v1/namespaces/prod/deployments/web/scale {"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}
+	// <nil>
 }
 
 func ExampleAPI_Subresource() {
@@ -145,8 +146,8 @@ func ExampleSubresourceOf() {
 	_, err := bindings.Create(context.Background(), "web-0", binding, nil)
 	fmt.Println(err)
 	// Output:
-	// POST /api/v1/namespaces/prod/pods/web-0/binding
-	// {"apiVersion":"v1","kind":"Binding","target":{"kind":"Node","name":"n1"}} <nil>
+	// POST /api/v1/namespaces/prod/pods/web-0/binding {"apiVersion":"v1","kind":"Binding","target":{"kind":"Node","name":"n1"}}
+	// <nil>
 }
 
 func ExampleAPI_OnItemError() {

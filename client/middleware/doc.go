@@ -28,7 +28,7 @@
 //	credentials    Bearer, TokenFile, Basic or a plugin's                      set Authorization in Middleware
 //	PerAttempt     yours; sees each HTTP request as it leaves                  leave empty
 //	Log            one line per HTTP request                                   Logger: nil
-//	patience       gives up what is not answered in two minutes                AnswerTimeout
+//	patience       gives up what is not answered in two minutes                ResponseHeaderTimeout
 //	the transport  HTTP/2, or HTTP/1.1 for streams                             Transport: a mock, or one of your own
 //
 // A layer that finds its header already set leaves it alone, so a layer of yours can override it for one request. What is

@@ -126,7 +126,7 @@ func ExampleRetry() {
 		return &http.Response{StatusCode: status, Body: http.NoBody, Request: r}, nil
 	})
 	retry, err := middleware.Retry(&middleware.RetryOptions{
-		FirstDelay: time.Millisecond,
+		InitialBackoff: time.Millisecond,
 		OnRetry: func(_ context.Context, r middleware.Retrying) {
 			fmt.Println("attempt", r.Attempt, "was answered", r.Status)
 		},

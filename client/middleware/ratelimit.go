@@ -13,13 +13,14 @@ import (
 
 // RateLimitOptions are the options of [RateLimit].
 type RateLimitOptions struct {
-	// PerSecond is how many requests may leave each second in the long run. It must be positive.
+	// PerSecond is the maximum average number of requests per second. It must be positive.
 	PerSecond float64
 
-	// Burst is how many may leave at once after a pause. Default: PerSecond, rounded up.
+	// Burst is the maximum number of requests that are sent without a delay after a pause. Default: PerSecond, rounded
+	// up.
 	Burst int
 
-	// OnWait is told of each request that has to wait, before it does.
+	// OnWait is called before the delay of each request that must wait.
 	OnWait func(context.Context, time.Duration)
 }
 

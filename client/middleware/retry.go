@@ -16,31 +16,32 @@ import (
 
 // RetryOptions are the options of [Retry]. The zero value of a field is its default.
 type RetryOptions struct {
-	// Attempts is how often a request is sent at most; 1 is once and never again. Default 10; a watch is sent at most
-	// twice, since whoever watches has to go on by himself when the watch ends.
+	// Attempts is the maximum number of times that a request is sent; 1 disables retries. Default: 10. A watch is sent
+	// at most twice, because its caller needs retries of its own when the watch ends.
 	Attempts int
 
-	// For is how long after its first attempt a request may be sent again. Default 30 seconds.
-	For time.Duration
+	// MaxElapsedTime is the maximum time between the first attempt and the start of a retry. Default: 30 s.
+	MaxElapsedTime time.Duration
 
-	// FirstDelay is the wait after the first attempt, which doubles after each further one up to LongestDelay; half of
-	// it more or less is left to chance. A server that asks for a longer wait gets it. Default 100 ms and 5 s.
-	FirstDelay, LongestDelay time.Duration
+	// InitialBackoff is the delay after the first attempt. The delay doubles after each further attempt up to
+	// MaxBackoff, and varies at random by half. If the server requests a longer delay, that is used. Default: 100 ms
+	// and 5 s.
+	InitialBackoff, MaxBackoff time.Duration
 
-	// Budget is how many retries all requests together may make at once, and BudgetPerSecond how many in the long run, so
-	// that many callers do not keep a server down that has just come back. A retry beyond that is not made.
-	// Default 100 and 10.
+	// Budget is the maximum burst of retries of all requests together, and BudgetPerSecond their maximum average rate,
+	// so that many callers do not overload a server that has just recovered. Retries that exceed them are not made.
+	// Default: 100 and 10.
 	Budget          int
 	BudgetPerSecond float64
 
-	// AnswerBytes is how much of an answer is read before it is handed on, so that a connection which breaks within it is
-	// noticed while the request can still be sent again. What is longer is handed on as it comes. Default 8 MiB.
-	AnswerBytes int64
+	// ResponseBytes is the number of bytes of a response that are read before the caller receives it. If the connection
+	// breaks within them, the request can still be retried. The rest is streamed. Default: 8 MiB.
+	ResponseBytes int64
 
-	// OnRetry is told of each retry before its wait. It is called by the goroutine that sends the request.
+	// OnRetry is called before the delay of each retry, in the goroutine that sends the request.
 	OnRetry func(context.Context, Retrying)
 
-	// Logger gets one line per retry at info level. Default: none.
+	// Logger logs each retry at info level. Default: no log.
 	Logger *slog.Logger
 }
 
@@ -77,8 +78,9 @@ type (
 	}
 )
 
-// WithAttempts returns a context whose requests [Retry] sends at most n times, and no more often than else. It is for callers that come back by
-// themselves, whose own waits would otherwise be multiplied, and for those that want to know at once: they ask for 1.
+// WithAttempts returns a context whose requests [Retry] sends at most n times, and no more often than else. It is for
+// callers that come back by themselves, whose own waits would otherwise be multiplied, and for those that want to know
+// at once: they ask for 1.
 func WithAttempts(ctx context.Context, n int) context.Context {
 	return context.WithValue(ctx, attemptsKey{}, max(1, n))
 }
@@ -103,7 +105,8 @@ func AttemptOf(ctx context.Context) (number int, first time.Time) {
 //
 // It waits in between, never beyond the deadline of the request's context: then the last answer is returned at once. A
 // body is sent again if the request has GetBody. Therefore answers to idempotent requests are read here, up to
-// RetryOptions.AnswerBytes; those of long-running requests, see [Call], and of the last attempt are handed on as they come.
+// RetryOptions.ResponseBytes; those of long-running requests, see [Call], and of the last attempt are handed on as they
+// come.
 //
 // A negative option is an error.
 func Retry(o *RetryOptions) (Func, error) {
@@ -130,20 +133,20 @@ func (o *RetryOptions) withDefaults() (RetryOptions, error) {
 	switch {
 	case d.Attempts < 0:
 		return d, fmt.Errorf("RetryOptions.Attempts: %d is negative; 1 sends each request once", d.Attempts)
-	case d.For < 0 || d.FirstDelay < 0 || d.LongestDelay < 0:
-		return d, errors.New("RetryOptions: For, FirstDelay or LongestDelay is negative; leave it out for its default")
+	case d.MaxElapsedTime < 0 || d.InitialBackoff < 0 || d.MaxBackoff < 0:
+		return d, errors.New("RetryOptions: MaxElapsedTime, InitialBackoff or MaxBackoff is negative; leave it out for its default")
 	case d.Budget < 0 || d.BudgetPerSecond < 0:
 		return d, errors.New("RetryOptions: Budget or BudgetPerSecond is negative; Attempts: 1 sends each request once")
-	case d.AnswerBytes < 0:
-		return d, fmt.Errorf("RetryOptions.AnswerBytes: %d is negative; 1 hands on answers as they come", d.AnswerBytes)
+	case d.ResponseBytes < 0:
+		return d, fmt.Errorf("RetryOptions.ResponseBytes: %d is negative; 1 hands on answers as they come", d.ResponseBytes)
 	}
 	d.Attempts = defaulted(d.Attempts, 10)
-	d.For = defaulted(d.For, 30*time.Second)
-	d.FirstDelay = defaulted(d.FirstDelay, 100*time.Millisecond)
-	d.LongestDelay = max(d.FirstDelay, defaulted(d.LongestDelay, 5*time.Second))
+	d.MaxElapsedTime = defaulted(d.MaxElapsedTime, 30*time.Second)
+	d.InitialBackoff = defaulted(d.InitialBackoff, 100*time.Millisecond)
+	d.MaxBackoff = max(d.InitialBackoff, defaulted(d.MaxBackoff, 5*time.Second))
 	d.Budget = defaulted(d.Budget, 100)
 	d.BudgetPerSecond = defaulted(d.BudgetPerSecond, 10)
-	d.AnswerBytes = defaulted(d.AnswerBytes, 8<<20)
+	d.ResponseBytes = defaulted(d.ResponseBytes, 8<<20)
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -175,7 +178,7 @@ func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	for n := 1; ; n++ {
 		resp, err := t.next.RoundTrip(this)
 		if err == nil && call.Idempotent && !call.LongRunning && n < most {
-			err = keep(resp, t.options.AnswerBytes)
+			err = keep(resp, t.options.ResponseBytes)
 		}
 		out := outcomeOf(resp, err)
 		known := t.answered.Load()
@@ -214,11 +217,11 @@ func (t *retrier) attempts(ctx context.Context, call Call) int {
 
 // delay returns the back-off after the n-th attempt.
 func (t *retrier) delay(n int) time.Duration {
-	d := t.options.FirstDelay
-	for i := 1; i < n && d < t.options.LongestDelay; i++ {
+	d := t.options.InitialBackoff
+	for i := 1; i < n && d < t.options.MaxBackoff; i++ {
 		d *= 2
 	}
-	d = min(d, t.options.LongestDelay)
+	d = min(d, t.options.MaxBackoff)
 	return d/2 + rand.N(d)
 }
 
@@ -228,7 +231,7 @@ func (t *retrier) mayWait(ctx context.Context, call Call, start time.Time, wait 
 	switch {
 	case ok && time.Until(deadline) <= wait:
 		return false
-	case wait > t.options.For-time.Since(start): // a sum could overflow
+	case wait > t.options.MaxElapsedTime-time.Since(start): // a sum could overflow
 		return false
 	case !t.budget.take():
 		t.options.Logger.LogAttrs(ctx, slog.LevelInfo, "request not sent again: the budget for retries is spent", call.attr())

@@ -93,7 +93,7 @@ func TestWorthRetrying(t *testing.T) {
 
 // TestDelay promises delays that double, differ, and end somewhere.
 func TestDelay(t *testing.T) {
-	layer := retrier{options: RetryOptions{FirstDelay: 100 * time.Millisecond, LongestDelay: time.Second}}
+	layer := retrier{options: RetryOptions{InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second}}
 	for n, middle := range []time.Duration{
 		1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 3: 400 * time.Millisecond, 4: 800 * time.Millisecond,
 		5: time.Second, 6: time.Second, 1000: time.Second,

@@ -206,7 +206,7 @@ func TestRetry(t *testing.T) {
 			steps: []step{{status: 200, body: "o", cut: true, unknown: true}, ok}, waits: []time.Duration{50 * time.Millisecond},
 		},
 		{
-			name: "a broken answer that is handed on as it comes", call: get, o: middleware.RetryOptions{AnswerBytes: 1},
+			name: "a broken answer that is handed on as it comes", call: get, o: middleware.RetryOptions{ResponseBytes: 1},
 			steps: []step{{status: 200, body: "long", cut: true, unknown: true}, ok}, err: io.ErrUnexpectedEOF.Error(), status: 200,
 		},
 		{
@@ -410,10 +410,10 @@ func TestRetryOptions(t *testing.T) {
 		want string
 	}{
 		{"attempts", middleware.RetryOptions{Attempts: -1}, "RetryOptions.Attempts: -1 is negative"},
-		{"time", middleware.RetryOptions{For: -1}, "RetryOptions: For, "},
-		{"delay", middleware.RetryOptions{LongestDelay: -1}, "RetryOptions: For, "},
+		{"time", middleware.RetryOptions{MaxElapsedTime: -1}, "RetryOptions: MaxElapsedTime, "},
+		{"delay", middleware.RetryOptions{MaxBackoff: -1}, "RetryOptions: For, "},
 		{"budget", middleware.RetryOptions{BudgetPerSecond: -1}, "RetryOptions: Budget "},
-		{"answer", middleware.RetryOptions{AnswerBytes: -1}, "RetryOptions.AnswerBytes: -1 is negative; 1 hands on answers as they come"},
+		{"answer", middleware.RetryOptions{ResponseBytes: -1}, "RetryOptions.ResponseBytes: -1 is negative; 1 hands on answers as they come"},
 	} {
 		if _, err := middleware.Retry(&tc.in); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%s: error = %v, want %s", tc.name, err, tc.want)

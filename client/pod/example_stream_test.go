@@ -26,8 +26,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// streamExample plays a server with the pod web-0, whose commands repeat what they are given, and whose port 8080
-// speaks HTTP.
+// streamExample plays a server with the pod web-0, whose commands repeat what they are given, and whose port 8080 speaks
+// HTTP.
 func streamExample(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/log"):

@@ -25,9 +25,9 @@ func ExampleAPI_Evict() {
 	budget, ok := errors.AsType[*pod.BudgetError](err)
 	fmt.Println(ok, budget.Budget)
 	// Output:
-	// POST /api/v1/namespaces/prod/pods/web-0/eviction
-	// {"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"web-0","namespace":"prod"},"deleteOptions":{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":60}}
-	// evict pods prod/web-0: disruption budget web: needs 2 healthy pods and has 2 currently true web
+	// POST /api/v1/namespaces/prod/pods/web-0/eviction {"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"web-0","namespace":"prod"},"deleteOptions":{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":60}}
+	// evict pods prod/web-0: disruption budget web: needs 2 healthy pods and has 2 currently
+	// true web
 }
 
 func ExampleAPI_AddEphemeralContainer() {
@@ -37,8 +37,7 @@ func ExampleAPI_AddEphemeralContainer() {
 	_, err := pod.In(c, "prod").AddEphemeralContainer(context.Background(), "web-0", tools, nil)
 	fmt.Println(err)
 	// Output:
-	// PATCH /api/v1/namespaces/prod/pods/web-0/ephemeralcontainers
-	// {"spec":{"ephemeralContainers":[{"name":"tools","image":"busybox","resources":{},"stdin":true,"tty":true,"targetContainerName":"main"}]}}
+	// PATCH /api/v1/namespaces/prod/pods/web-0/ephemeralcontainers {"spec":{"ephemeralContainers":[{"name":"tools","image":"busybox","resources":{},"stdin":true,"tty":true,"targetContainerName":"main"}]}}
 	// <nil>
 }
 
@@ -48,6 +47,6 @@ func ExampleAPI_Resize() {
 	_, err := pod.In(c, "prod").Resize(context.Background(), "web-0", "main", more, nil)
 	fmt.Println(err)
 	// Output:
-	// PATCH /api/v1/namespaces/prod/pods/web-0/resize
-	// {"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}} <nil>
+	// PATCH /api/v1/namespaces/prod/pods/web-0/resize {"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}}
+	// <nil>
 }

@@ -17,7 +17,6 @@ func ExampleAPI_Token() {
 	token, err := serviceaccount.In(c, "prod").Token(context.Background(), "robot", &request.TokenOptions{Audiences: []string{"vault"}})
 	fmt.Println(len(string(token.Token)), token.Expires, err)
 	// Output:
-	// POST /api/v1/namespaces/prod/serviceaccounts/robot/token
-	// {"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","spec":{"audiences":["vault"]}} 12 2026-01-01
-	// 00:00:00 +0000 UTC <nil>
+	// POST /api/v1/namespaces/prod/serviceaccounts/robot/token {"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","spec":{"audiences":["vault"]}}
+	// 12 2026-01-01 00:00:00 +0000 UTC <nil>
 }

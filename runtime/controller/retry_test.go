@@ -192,7 +192,7 @@ func TestAChangeComesBeforeARetry(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
 		s := play(fail(errNo))
-		options := &controller.Options{Retry: &queue.Options{BaseDelay: time.Minute}}
+		options := &controller.Options{Retry: &queue.Options{InitialBackoff: time.Minute}}
 		start(t, controller.New(controller.For[document](w.cache), options), s.reconcile)
 		after(time.Second)
 		w.Put(documents, doc("prod/a", "2")) // succeeds, so that there is nothing to retry
@@ -245,7 +245,7 @@ func TestDeletedObjectIsNotReconciledAndItsFailuresAreForgotten(t *testing.T) {
 		var results journal
 		s := play(fail(errNo), fail(errNo), fail(errNo), fail(errNo))
 		c := controller.New(controller.For[document](w.cache), &controller.Options{
-			Retry:    &queue.Options{BaseDelay: time.Minute},
+			Retry:    &queue.Options{InitialBackoff: time.Minute},
 			OnResult: func(r controller.Result) { results.add(fmt.Sprintf("%d failures", r.Failures)) },
 		})
 		start(t, c, s.reconcile)
@@ -279,7 +279,7 @@ func TestPanicFailsOnlyItsRun(t *testing.T) {
 				c := controller.New(controller.For[document](w.cache), &controller.Options{
 					Concurrency: 2,
 					Logger:      w.log.logger(),
-					Retry:       &queue.Options{BaseDelay: time.Second, MaxDelay: time.Second},
+					Retry:       &queue.Options{InitialBackoff: time.Second, MaxBackoff: time.Second},
 					OnResult: func(r controller.Result) {
 						p, ok := errors.AsType[*controller.PanicError](r.Err)
 						if ok && (p.Error() != want || !strings.Contains(string(p.Stack), "TestPanicFailsOnlyItsRun")) {

@@ -25,8 +25,11 @@ func ExampleNode() {
 	})
 	fmt.Println(len(report.Pods), err)
 	// Output:
-	// drain node n1: 1 pod stays: prod/agent: refused: daemon set agent would make it again; set IgnoreDaemonSets to
-	// leave it prod/agent: skipped: daemon set agent keeps it there prod/web: pending prod/web: evicted prod/web: gone
+	// drain node n1: 1 pod stays: prod/agent: refused: daemon set agent would make it again; set IgnoreDaemonSets to leave it
+	// prod/agent: skipped: daemon set agent keeps it there
+	// prod/web: pending
+	// prod/web: evicted
+	// prod/web: gone
 	// 2 <nil>
 }
 

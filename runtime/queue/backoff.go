@@ -16,7 +16,7 @@ type backoff struct {
 }
 
 func newBackoff(o Options) backoff {
-	return backoff{base: o.BaseDelay, limit: o.MaxDelay, jitter: o.Jitter, random: rand.Float64}
+	return backoff{base: o.InitialBackoff, limit: o.MaxBackoff, jitter: o.Jitter, random: rand.Float64}
 }
 
 // delay is base doubled so many times, at most limit, less the jitter. It does not overflow.

@@ -23,13 +23,13 @@ func TestBackoffDelay(t *testing.T) {
 		{"the nineteenth is the limit", Options{}, 0, 18, 1000 * time.Second},
 		{"doubling does not overflow", Options{}, 0, 62, 1000 * time.Second},
 		{"shifting by more than the width does not overflow", Options{}, 0, math.MaxUint8, 1000 * time.Second},
-		{"a limit may be the longest duration", Options{BaseDelay: 3, MaxDelay: math.MaxInt64}, 0, 61, 3 << 61},
-		{"a limit that is the longest duration holds", Options{BaseDelay: 3, MaxDelay: math.MaxInt64}, 0, 62, math.MaxInt64},
-		{"a base above the default limit is the limit", Options{BaseDelay: time.Hour}, 0, 9, time.Hour},
-		{"a base may equal the limit", Options{BaseDelay: time.Second, MaxDelay: time.Second}, 0, 3, time.Second},
-		{"jitter may be zero", Options{BaseDelay: time.Second, Jitter: 0.5}, 0, 0, time.Second},
-		{"jitter subtracts its share", Options{BaseDelay: time.Second, Jitter: 0.5}, 0.5, 1, 1500 * time.Millisecond},
-		{"jitter applies to the limit, too", Options{MaxDelay: time.Second, Jitter: 1}, 0.75, 9, 250 * time.Millisecond},
+		{"a limit may be the longest duration", Options{InitialBackoff: 3, MaxBackoff: math.MaxInt64}, 0, 61, 3 << 61},
+		{"a limit that is the longest duration holds", Options{InitialBackoff: 3, MaxBackoff: math.MaxInt64}, 0, 62, math.MaxInt64},
+		{"a base above the default limit is the limit", Options{InitialBackoff: time.Hour}, 0, 9, time.Hour},
+		{"a base may equal the limit", Options{InitialBackoff: time.Second, MaxBackoff: time.Second}, 0, 3, time.Second},
+		{"jitter may be zero", Options{InitialBackoff: time.Second, Jitter: 0.5}, 0, 0, time.Second},
+		{"jitter subtracts its share", Options{InitialBackoff: time.Second, Jitter: 0.5}, 0.5, 1, 1500 * time.Millisecond},
+		{"jitter applies to the limit, too", Options{MaxBackoff: time.Second, Jitter: 1}, 0.75, 9, 250 * time.Millisecond},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -111,7 +111,7 @@ func BenchmarkAddAfter(b *testing.B) {
 
 func BenchmarkRetry(b *testing.B) {
 	ctx, keys := b.Context(), names(1)
-	q := queue.New[name](&queue.Options{BaseDelay: 1, MaxDelay: 1})
+	q := queue.New[name](&queue.Options{InitialBackoff: 1, MaxBackoff: 1})
 	defer q.Close()
 	q.Add(keys[0], queue.Normal)
 	b.ReportAllocs()

@@ -14,7 +14,7 @@ import (
 
 func ExampleNew() {
 	ctx := context.Background()
-	q := queue.New[string](&queue.Options{BaseDelay: time.Millisecond})
+	q := queue.New[string](&queue.Options{InitialBackoff: time.Millisecond})
 	defer q.Close()
 
 	q.Add("prod/web", queue.Normal)

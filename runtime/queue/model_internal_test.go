@@ -36,7 +36,7 @@ type modelKey struct {
 }
 
 func newModel(o Options) *model {
-	return &model{base: o.BaseDelay, limit: o.MaxDelay, aging: o.Aging, keys: map[string]*modelKey{}}
+	return &model{base: o.InitialBackoff, limit: o.MaxBackoff, aging: o.Aging, keys: map[string]*modelKey{}}
 }
 
 func (k *modelKey) due() *time.Duration {
@@ -251,7 +251,7 @@ func (m *model) stats(now time.Duration) Stats {
 // 0 to n-1.
 func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 	t.Helper()
-	options := Options{BaseDelay: 10, MaxDelay: 1000, Aging: 50}
+	options := Options{InitialBackoff: 10, MaxBackoff: 1000, Aging: 50}
 	s := newState[string](newBackoff(options), options.Aging)
 	m := newModel(options)
 	var now time.Duration

@@ -26,10 +26,10 @@ const (
 
 // Options are the settings of a Queue.
 type Options struct {
-	// BaseDelay is the delay before a key's first retry. Each further delay is twice as long. Default: 5 ms.
-	BaseDelay time.Duration
-	// MaxDelay is the longest delay before a retry. Default: 1000 s, or BaseDelay if that is longer.
-	MaxDelay time.Duration
+	// InitialBackoff is the delay before a key's first retry. Each further delay is twice as long. Default: 5 ms.
+	InitialBackoff time.Duration
+	// MaxBackoff is the longest delay before a retry. Default: 1000 s, or InitialBackoff if that is longer.
+	MaxBackoff time.Duration
 	// Jitter is the random share of a retry's delay, from 0 to 1. With 0.2, a delay is shortened by up to a fifth, so
 	// that keys that failed at the same time are not retried at the same time. Default: 0.
 	Jitter float64
@@ -42,11 +42,11 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		d = *o
 	}
-	if d.BaseDelay == 0 {
-		d.BaseDelay = 5 * time.Millisecond
+	if d.InitialBackoff == 0 {
+		d.InitialBackoff = 5 * time.Millisecond
 	}
-	if d.MaxDelay == 0 {
-		d.MaxDelay = max(1000*time.Second, d.BaseDelay)
+	if d.MaxBackoff == 0 {
+		d.MaxBackoff = max(1000*time.Second, d.InitialBackoff)
 	}
 	if d.Aging == 0 {
 		d.Aging = time.Second
@@ -55,7 +55,7 @@ func (o *Options) withDefaults() Options {
 }
 
 func (o Options) valid() bool {
-	return o.BaseDelay > 0 && o.MaxDelay >= o.BaseDelay && o.Jitter >= 0 && o.Jitter <= 1 && o.Aging > 0
+	return o.InitialBackoff > 0 && o.MaxBackoff >= o.InitialBackoff && o.Jitter >= 0 && o.Jitter <= 1 && o.Aging > 0
 }
 
 // Item is a key for a worker to process.
@@ -95,7 +95,7 @@ type Queue[K comparable] struct {
 	drained chan struct{}   // closed when no key waits or runs; nil before Drain
 }
 
-// New creates an empty queue. It panics if a duration in opts is negative, MaxDelay is less than BaseDelay, or Jitter
+// New creates an empty queue. It panics if a duration in opts is negative, MaxBackoff is less than InitialBackoff, or Jitter
 // is not between 0 and 1.
 func New[K comparable](opts *Options) *Queue[K] {
 	o := opts.withDefaults()

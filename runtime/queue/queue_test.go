@@ -289,9 +289,9 @@ func TestNewPanicsOnInvalidOptions(t *testing.T) {
 		name string
 		in   queue.Options
 	}{
-		{"a negative base delay", queue.Options{BaseDelay: -1}},
-		{"a negative maximum delay", queue.Options{MaxDelay: -1}},
-		{"a maximum delay below the base", queue.Options{BaseDelay: 2, MaxDelay: 1}},
+		{"a negative base delay", queue.Options{InitialBackoff: -1}},
+		{"a negative maximum delay", queue.Options{MaxBackoff: -1}},
+		{"a maximum delay below the base", queue.Options{InitialBackoff: 2, MaxBackoff: 1}},
 		{"a negative jitter", queue.Options{Jitter: -0.1}},
 		{"a jitter above one", queue.Options{Jitter: 1.1}},
 		{"a jitter that is not a number", queue.Options{Jitter: math.NaN()}},

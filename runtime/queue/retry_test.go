@@ -29,7 +29,7 @@ func wantDelay(t testing.TB, got, want time.Duration) {
 
 func TestTheBackOffDoublesUpToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](&queue.Options{BaseDelay: time.Second, MaxDelay: 10 * time.Second})
+		q := queue.New[string](&queue.Options{InitialBackoff: time.Second, MaxBackoff: 10 * time.Second})
 		defer q.Close()
 		q.Add("a", queue.Normal)
 		var elapsed time.Duration // when the run is expected
@@ -48,7 +48,7 @@ func TestTheBackOffDoublesUpToItsLimit(t *testing.T) {
 
 func TestEachKeyHasItsOwnBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		q := queue.New[string](&queue.Options{InitialBackoff: time.Second})
 		defer q.Close()
 		q.Add("a", queue.Normal)
 		fail(t, q, "a", 0)
@@ -60,7 +60,7 @@ func TestEachKeyHasItsOwnBackOff(t *testing.T) {
 
 func TestSuccessResetsTheBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		q := queue.New[string](&queue.Options{InitialBackoff: time.Second})
 		defer q.Close()
 		q.Add("a", queue.Normal)
 		fail(t, q, "a", 0)
@@ -76,7 +76,7 @@ func TestSuccessResetsTheBackOff(t *testing.T) {
 
 func TestSuccessCancelsThePendingRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		q := queue.New[string](&queue.Options{InitialBackoff: time.Second})
 		defer q.Close()
 		q.Add("a", queue.Normal)
 		fail(t, q, "a", 0)
@@ -91,7 +91,7 @@ func TestSuccessCancelsThePendingRetry(t *testing.T) {
 
 func TestABurstOfEventsDoesNotIncreaseTheBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		q := queue.New[string](&queue.Options{InitialBackoff: time.Second})
 		defer q.Close()
 		for range 20 {
 			q.Add("a", queue.Normal)
@@ -109,7 +109,7 @@ func TestABurstOfEventsDoesNotIncreaseTheBackOff(t *testing.T) {
 
 func TestRetryWaitsForTheGivenMinimum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](&queue.Options{BaseDelay: 2 * time.Second, MaxDelay: 10 * time.Second})
+		q := queue.New[string](&queue.Options{InitialBackoff: 2 * time.Second, MaxBackoff: 10 * time.Second})
 		defer q.Close()
 		q.Add("a", queue.Normal)
 		wantDelay(t, fail(t, q, "a", time.Second), 2*time.Second)
@@ -125,7 +125,7 @@ func TestRetryWaitsForTheGivenMinimum(t *testing.T) {
 
 func TestRetryWaitsForTheGivenMinimumWhenAnotherRetryIsPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		q := queue.New[string](&queue.Options{InitialBackoff: time.Second})
 		defer q.Close()
 		q.Add("a", queue.Normal)
 		fail(t, q, "a", 0)
@@ -141,7 +141,7 @@ func TestRetryWaitsForTheGivenMinimumWhenAnotherRetryIsPending(t *testing.T) {
 
 func TestAFailureDoesNotDelayAnEventOfTheSameRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](&queue.Options{BaseDelay: time.Second})
+		q := queue.New[string](&queue.Options{InitialBackoff: time.Second})
 		defer q.Close()
 		q.Add("a", queue.Normal)
 		get(t, q, "a")
@@ -157,7 +157,7 @@ func TestAFailureDoesNotDelayAnEventOfTheSameRun(t *testing.T) {
 }
 
 func TestJitterShortensADelayByAtMostItsShare(t *testing.T) {
-	q := queue.New[int](&queue.Options{BaseDelay: time.Minute, Jitter: 0.5})
+	q := queue.New[int](&queue.Options{InitialBackoff: time.Minute, Jitter: 0.5})
 	defer q.Close()
 	seen := map[time.Duration]bool{}
 	for key := range 100 {

@@ -15,7 +15,7 @@ import (
 
 // newTestState returns a state with a first retry delay of four seconds.
 func newTestState() *state[string] {
-	s := newState[string](newBackoff(Options{BaseDelay: 4 * time.Second, MaxDelay: time.Hour}), time.Second)
+	s := newState[string](newBackoff(Options{InitialBackoff: 4 * time.Second, MaxBackoff: time.Hour}), time.Second)
 	return &s
 }
 

@@ -88,7 +88,7 @@ func TestCutAnswers(t *testing.T) {
 // asked as before when it goes on.
 func TestStuckServer(t *testing.T) {
 	apiserver := builtinCluster(t).Component(cluster.APIServer)
-	c := connect(t, &kube.ClientOptions{AnswerTimeout: time.Second, Retry: &kube.RetryOptions{Attempts: 2}})
+	c := connect(t, &kube.ClientOptions{ResponseHeaderTimeout: time.Second, Retry: &kube.RetryOptions{Attempts: 2}})
 	get := func() error {
 		_, err := kube.ClusterWide[corev1.Namespace](c).Get(limit(t), "default", nil)
 		return err

@@ -96,7 +96,7 @@ func TestErrorBackoff(t *testing.T) {
 	var began guarded[time.Time] // of the last run of flaky
 	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{
 		Logger:   debugLogger(t),
-		Retry:    &queue.Options{BaseDelay: 20 * time.Millisecond},
+		Retry:    &queue.Options{InitialBackoff: 20 * time.Millisecond},
 		OnResult: func(r kube.Result) { runs <- run{r, began.get()} },
 	})
 	refuse, failures := errors.New("not yet"), 0

@@ -27,7 +27,7 @@ func TestServerRestarts(t *testing.T) {
 	var retries atomic.Int64
 	failing := make(chan struct{}, 1) // told when a call has noticed
 	c := connect(t, &kube.ClientOptions{Retry: &kube.RetryOptions{
-		For: time.Minute, Attempts: 30, // a busy machine takes long to start a server
+		MaxElapsedTime: time.Minute, Attempts: 30, // a busy machine takes long to start a server
 		OnRetry: func(context.Context, kube.Retrying) {
 			retries.Add(1)
 			select {

@@ -36,9 +36,9 @@ func stuck(after time.Duration, body string) http.RoundTripper {
 	})
 }
 
-// TestAnswerTimeout promises that a server which takes a request and never answers is given up, unless what was asked
+// TestResponseHeaderTimeout promises that a server which takes a request and never answers is given up, unless what was asked
 // for may take long.
-func TestAnswerTimeout(t *testing.T) {
+func TestResponseHeaderTimeout(t *testing.T) {
 	const never = 24 * time.Hour
 	raw := func(path string) func(context.Context, *client.Client) error {
 		return func(ctx context.Context, c *client.Client) error {
@@ -81,7 +81,7 @@ func TestAnswerTimeout(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := testserver.NewClient(t, &client.Options{
-					Config: newConfig("https://cluster.test"), Transport: stuck(2*never, ""), AnswerTimeout: tc.timeout,
+					Config: newConfig("https://cluster.test"), Transport: stuck(2*never, ""), ResponseHeaderTimeout: tc.timeout,
 				})
 				enough := errors.New("enough")
 				ctx, cancel := context.WithTimeoutCause(t.Context(), never, enough)
@@ -98,7 +98,7 @@ func TestAnswerTimeout(t *testing.T) {
 					return
 				}
 				want := fmt.Sprintf("reach https://cluster.test (the test): no answer for %v; the server has the request and is busy or "+
-					"stuck: look at it, or allow more by AnswerTimeout", tc.want)
+					"stuck: look at it, or allow more by ResponseHeaderTimeout", tc.want)
 				if !strings.HasSuffix(err.Error(), want) || !core.IsRetryable(err) {
 					t.Errorf("error = %v, want %s", err, want)
 				}
@@ -138,9 +138,9 @@ func (r *lateReader) Read([]byte) (int, error) {
 	}
 }
 
-// TestAnswerTimeoutOfRequestsSentAgain promises that a limit below RetryOptions.For lets a read get over a replica that
+// TestResponseHeaderTimeoutOfRetries promises that a limit below RetryOptions.MaxElapsedTime lets a read get over a replica that
 // is stuck, over HTTP/2, whose pings are answered all the time.
-func TestAnswerTimeoutOfRequestsSentAgain(t *testing.T) {
+func TestResponseHeaderTimeoutOfRetries(t *testing.T) {
 	first := make(chan bool, 1)
 	first <- true
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +151,7 @@ func TestAnswerTimeoutOfRequestsSentAgain(t *testing.T) {
 			testserver.Reply(w, 200, jsonType, []byte(node))
 		}
 	})
-	c := testserver.NewClient(t, &client.Options{Config: s.Config(), AnswerTimeout: 50 * time.Millisecond})
+	c := testserver.NewClient(t, &client.Options{Config: s.Config(), ResponseHeaderTimeout: 50 * time.Millisecond})
 	if err := getNode(t.Context(), c); err != nil {
 		t.Error(err)
 	}
