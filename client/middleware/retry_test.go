@@ -411,7 +411,7 @@ func TestRetryOptions(t *testing.T) {
 	}{
 		{"attempts", middleware.RetryOptions{Attempts: -1}, "RetryOptions.Attempts: -1 is negative"},
 		{"time", middleware.RetryOptions{MaxElapsedTime: -1}, "RetryOptions: MaxElapsedTime, "},
-		{"delay", middleware.RetryOptions{MaxBackoff: -1}, "RetryOptions: For, "},
+		{"delay", middleware.RetryOptions{MaxBackoff: -1}, "RetryOptions: MaxElapsedTime, "},
 		{"budget", middleware.RetryOptions{BudgetPerSecond: -1}, "RetryOptions: Budget "},
 		{"answer", middleware.RetryOptions{ResponseBytes: -1}, "RetryOptions.ResponseBytes: -1 is negative; 1 hands on answers as they come"},
 	} {
