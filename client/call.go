@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// callOf says what a request is, for the layers that it passes through.
+// callOf describes a request for its middleware.
 func callOf(r *request.Request) middleware.Call {
 	t := r.Target
 	return middleware.Call{
@@ -24,8 +24,8 @@ func callOf(r *request.Request) middleware.Call {
 	}
 }
 
-// longRunning reports whether an answer may take as long as it likes. Of a request that was written by hand, the path
-// says it, as it does to the server.
+// longRunning reports whether the time of the response has no limit. For a request without a resource, the path
+// decides, as on the server.
 func longRunning(r *request.Request) bool {
 	segments := []string{r.Target.Subresource}
 	if r.Target.Resource.Plural == "" {
@@ -36,14 +36,15 @@ func longRunning(r *request.Request) bool {
 	})
 }
 
-// idempotent reports whether sending a request twice does the same as sending it once. A write that is conditional on a
-// resource version is not: the second one would report the success of the first as a conflict.
+// idempotent reports whether sending a request twice has the same effect as sending it once. A write that is
+// conditional on a resource version is not idempotent: the second request would report the success of the first as a
+// conflict.
 func idempotent(r *request.Request) bool {
-	if r.Target.Subresource == "proxy" { // only reading is known to be safe
+	if r.Target.Subresource == "proxy" { // only reads are known to be safe
 		return r.Verb == "get"
 	}
 	switch r.Verb {
-	case "get", "list", "watch", "": // requests written by hand have no verb
+	case "get", "list", "watch", "": // requests for a path have no verb
 		return r.Method == http.MethodGet || r.Method == http.MethodHead
 	case "update", "apply":
 		return !r.Conditional
@@ -56,10 +57,10 @@ func idempotent(r *request.Request) bool {
 		}
 		return !r.Conditional && json.Unmarshal(r.Body, &body) == nil && body.Preconditions.UID != ""
 	}
-	return false // also for streams, which are opened by GET and create
+	return false // also for streams, which are opened by GET with the verb create
 }
 
-// retried says in the error of an answer how often the request was sent.
+// retried adds the number of attempts to the error of a response.
 func retried(resp *http.Response, err error) error {
 	if resp.Request == nil {
 		return err

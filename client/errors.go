@@ -12,10 +12,10 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// OpError says which operation failed. Each verb wraps its error in exactly one.
+// OpError is the error of an operation. Each verb wraps its error in exactly one.
 type OpError struct {
-	Verb     string // the RBAC verb, or the method's name where that says more: "apply", "evict", "modify"
-	Resource string // plural with group, such as deployments.apps, and subresource
+	Verb     string // the RBAC verb, or the name of the method if that is more precise: "apply", "evict", "modify"
+	Resource string // the plural with the group, such as deployments.apps, and the subresource
 	Ref      core.ObjectRef
 	Err      error
 }
@@ -31,7 +31,7 @@ func (e *OpError) Error() string {
 	}
 	switch {
 	case !e.missing():
-	case strings.Contains(e.Resource, "/"): // the server's answer is the same for both
+	case strings.Contains(e.Resource, "/"): // the server's response is the same for both
 		return what + ": " + core.ErrNotFound.Error() + ", or the kind has no such subresource"
 	default:
 		return what + ": " + core.ErrNotFound.Error()
@@ -39,7 +39,8 @@ func (e *OpError) Error() string {
 	return what + ": " + e.Err.Error()
 }
 
-// missing reports whether the server said that it has no such object, which the operation's name says already.
+// missing reports whether the server responded that it has no such object, which the text of the operation names
+// already.
 func (e *OpError) missing() bool {
 	se, ok := e.Err.(*core.StatusError) //nolint:errorlint // what is wrapped further in has more to say
 	if !ok || e.Ref.Name == "" || !errors.Is(se, core.ErrNotFound) {
@@ -73,10 +74,10 @@ func WrapError(verb string, t request.Target, err error) error {
 	return &OpError{Verb: verb, Resource: name, Ref: core.ObjectRef{Namespace: t.Namespace, Name: t.Name}, Err: err}
 }
 
-// NotServedError says that the server has no such kind at all, or no such subresource of it.
+// NotServedError is the error of a kind, or of a subresource of a kind, that the server does not serve.
 type NotServedError struct {
 	Resource    core.Resource
-	Subresource string // empty when the object itself was asked for
+	Subresource string // empty for the kind itself
 	Err         error  // the server's response
 }
 
@@ -97,8 +98,8 @@ func (e *NotServedError) Error() string {
 // Unwrap returns the server's response, which matches core.ErrNotFound.
 func (e *NotServedError) Unwrap() error { return e.Err }
 
-// notServed recognises the response to a URL that the server does not serve: "not found" without the name of an object.
-// A node's or a pod's response to a long-running request, such as for logs, may look like that too.
+// notServed recognises the response for a path that the server does not serve: "not found" without the name of an
+// object. The response of a node or a pod to a long-running request, such as for logs, may look the same.
 func notServed(r *request.Request, err error) error {
 	t := r.Target
 	if t.Resource.Plural == "" || longRunning(r) && r.Verb != "watch" {

@@ -9,20 +9,20 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Write is an object that a server has written.
+// Write is a successful write of an object.
 type Write struct {
 	Server   string // its URL, see [Client.Server]
 	Resource core.Resource
-	Object   core.Object // as the server has answered it; it belongs to the caller of the verb
+	Object   core.Object // the object in the response; it belongs to the caller of the verb
 }
 
 // observerKey is the key of a context's observer of writes.
 type observerKey struct{}
 
-// WithWriteObserver returns a context under which each object that a verb of an [API] or a [Subresource] has created,
-// updated, patched or applied is told to an observer, besides those of ctx, before the verb returns; the observer keeps
-// nothing of the object. Not told are deletes, whose answer has no version of the object, and what the server does not
-// store: dry runs, and reviews and their like. It is for who must know what a cache has to catch up with.
+// WithWriteObserver returns a context with an observer of writes, in addition to the observers of ctx. The verbs of
+// [API] and [Subresource] that create, update, patch or apply an object call it before they return; it must not retain
+// the object. It is not called for deletions, whose response has no resource version, or for objects that the server
+// does not store, such as dry runs and reviews. It is for code that must know which writes a cache has to observe.
 func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context {
 	told := observe
 	if outer, ok := ctx.Value(observerKey{}).(func(Write)); ok {
@@ -34,7 +34,7 @@ func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context
 	return context.WithValue(ctx, observerKey{}, told)
 }
 
-// tellObserver tells the observer of ctx, if there is one.
+// tellObserver calls the observer of ctx, if there is one.
 func (c *Client) tellObserver(ctx context.Context, res core.Resource, obj core.Object) {
 	if observe, ok := ctx.Value(observerKey{}).(func(Write)); ok && obj.GetResourceVersion() != "" {
 		observe(Write{Server: c.Server(), Resource: res, Object: obj})

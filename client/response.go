@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Bounds of what is read of the body of a response that is not a success, and of what is kept of a body that is not a
+// The maximum number of bytes that are read of the body of an error response, and that are kept of a body that is not a
 // Status.
 const (
 	errorBytes   = 1 << 20 // by default, see wire.Limits
@@ -31,7 +31,7 @@ func statusError(resp *http.Response, sent *redact.Secrets, limits *wire.Limits)
 	if limits != nil && limits.ErrorBytes > 0 {
 		limit = limits.ErrorBytes
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit)) // the start says most of it, even if the rest is lost
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit)) // the start is useful even if the rest is lost
 	status := wire.UnmarshalStatus(body, resp.Header.Get("Content-Type"))
 	var kept []byte
 	if status == nil {
@@ -47,8 +47,8 @@ func statusError(resp *http.Response, sent *redact.Secrets, limits *wire.Limits)
 	return &core.StatusError{Status: *status, Body: kept, RetryAfter: wait}
 }
 
-// plainReason returns what a status code means that came without a Status. Only 409 means two things: to a create,
-// that the object exists. A Status without a reason is left alone: an admission webhook may have chosen its code.
+// plainReason returns the reason of a response without a Status. Only 409 is ambiguous: for a create it means that the
+// object exists. A Status without a reason stays unchanged, because an admission webhook may have chosen its code.
 func plainReason(resp *http.Response) metav1.StatusReason {
 	if resp.StatusCode != http.StatusConflict || resp.Request == nil {
 		return ""
@@ -59,7 +59,7 @@ func plainReason(resp *http.Response) metav1.StatusReason {
 	return ""
 }
 
-// plainMessage makes one line of an answer that was not written by an API server's own code.
+// plainMessage returns one line of text from a response that is not a Status.
 func plainMessage(resp *http.Response, body string) string {
 	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode < 400 {
 		return "go to " + to + " (redirects are not followed; correct the server's address)"

@@ -13,16 +13,16 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// answerTimeout is twice what API servers give themselves for an answer, by their flag --request-timeout.
+// answerTimeout is twice the default of the API server's flag --request-timeout.
 const answerTimeout = 2 * time.Minute
 
-// silentError is a server that answers pings, perhaps, but not the request.
+// silentError is the error of a server that does not respond to a request, though it may respond to pings.
 type silentError struct{ after time.Duration }
 
-// Error says for how long nothing has come.
+// Error has the time without a response.
 func (e *silentError) Error() string { return fmt.Sprintf("no answer for %v", e.after) }
 
-// Timeout and Temporary make it a net.Error, by which it is known that the request may be sent again.
+// Timeout and Temporary make it a net.Error, so that the request is retried.
 func (*silentError) Timeout() bool   { return true }
 func (*silentError) Temporary() bool { return true }
 
@@ -42,7 +42,7 @@ func awaitAnswer(limit time.Duration) middleware.Func {
 				cancel()
 			}
 			switch {
-			case !inTime && err == nil: // its body has ended with the context
+			case !inTime && err == nil: // its body ended with the context
 				resp.Body.Close()
 				return nil, &silentError{limit}
 			case !inTime:
@@ -57,10 +57,10 @@ func awaitAnswer(limit time.Duration) middleware.Func {
 	}
 }
 
-// answer is the body of an answer that has begun in time.
+// answer is the body of a response that arrived in time.
 type answer struct {
 	io.ReadCloser
-	done context.CancelFunc // lets go of the context
+	done context.CancelFunc // releases the context
 }
 
 // Close closes the body.

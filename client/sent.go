@@ -12,11 +12,11 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// sentKey is the key of the credentials that the attempts of one call have sent. The layer explain, which stands below
-// all that set a header, notes them; whatever makes an error or a log line of a response removes them.
+// sentKey is the context key of the credentials that the attempts of one call have sent. The middleware explain, which
+// is below all that set headers, records them; code that turns a response into an error or a log line removes them.
 type sentKey struct{}
 
-// rememberSent returns a context that collects what is sent under it. A stream collects it for as long as it runs.
+// rememberSent returns a context that collects the sent credentials. A stream collects them until it ends.
 func rememberSent(ctx context.Context) context.Context {
 	if _, ok := ctx.Value(sentKey{}).(*redact.Secrets); ok {
 		return ctx
@@ -24,7 +24,7 @@ func rememberSent(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sentKey{}, new(redact.Secrets))
 }
 
-// noteSent adds the credentials in a request to those of its call.
+// noteSent adds the credentials of a request to those of its call.
 func noteSent(r *http.Request) {
 	if sent, ok := r.Context().Value(sentKey{}).(*redact.Secrets); ok {
 		sent.AddHeader(r.Header)
@@ -46,7 +46,7 @@ func (c *Client) sent(ctx context.Context) *redact.Secrets {
 
 // sentFor returns the credentials that were sent for a response.
 func (c *Client) sentFor(resp *http.Response) *redact.Secrets {
-	if resp.Request == nil { // as a Transport or Middleware of the user's may return it
+	if resp.Request == nil { // from a Transport or Middleware of the caller
 		return c.sent(context.Background())
 	}
 	return c.sent(resp.Request.Context())
