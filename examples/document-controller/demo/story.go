@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -121,7 +122,8 @@ func (st *stage) start(ctx context.Context, s *screen) (stop func() error) {
 	var wg sync.WaitGroup
 	var failed error
 	wg.Go(func() {
-		failed = documents.Run(ctx, st.client, &documents.Options{Dir: st.dir, OnResult: func(r kube.Result) {
+		silent := slog.New(slog.DiscardHandler) // the story reports what happens
+		failed = documents.Run(ctx, st.client, &documents.Options{Dir: st.dir, Logger: silent, OnResult: func(r kube.Result) {
 			st.runs.Add(1)
 			if r.Err != nil {
 				st.failures.Add(1)

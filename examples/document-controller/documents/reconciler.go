@@ -34,7 +34,7 @@ const resync = 5 * time.Minute
 type Options struct {
 	// Dir is where the files go. Default: documents, in the working directory.
 	Dir string
-	// Logger gets what goes wrong. Default: none.
+	// Logger logs failures. Default: slog.Default.
 	Logger *slog.Logger
 	// OnResult is called after each run of the reconcile.
 	OnResult func(kube.Result)
