@@ -93,7 +93,7 @@ func rawServer(t testing.TB, talk func(conn net.Conn)) string {
 	return "http://" + listener.Addr().String()
 }
 
-// TestCutAnswer promises that an answer which is cut at any byte is an error that may be tried again, never half an
+// TestCutAnswer promises that a response which is cut at any byte is a retryable error, and never half an
 // object.
 func TestCutAnswer(t *testing.T) {
 	answer := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + fmt.Sprint(len(node)) + "\r\n\r\n" + node

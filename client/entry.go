@@ -64,7 +64,7 @@ func (e *Entry[K]) Exists() bool { return e.missing == nil }
 func (e *Entry[K]) Object() *K { return e.obj }
 
 // OrInsert returns the existing object. If there is none, it sets the name and namespace of obj and returns obj, which
-// Commit then creates. It panics if obj is nil and there is no object.
+// Commit then creates. It panics if obj is nil and no object exists.
 func (e *Entry[K]) OrInsert(obj *K) *K {
 	if e.obj == nil {
 		e.api.address(obj, e.target.Name)

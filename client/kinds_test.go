@@ -80,12 +80,12 @@ func TestVerbsOfSomeKinds(t *testing.T) {
 		}, []string{"GET " + csrPath + "-approved/approval"}},
 		{"deny", func(ctx context.Context, c *client.Client) error {
 			_, err := csr.New(c).Deny(ctx, "web",
-				&csr.Options{Reason: "Unknown", Message: "who is that", DryRun: true})
+				&csr.Options{Reason: "Unknown", Message: "unknown requester", DryRun: true})
 			return err
 		}, []string{
 			"GET " + csrPath + "/approval",
 			"PATCH " + csrPath + `/approval?dryRun=All {"metadata":{"resourceVersion":"V"},"status":{"conditions":[` +
-				`{"lastTransitionTime":null,"lastUpdateTime":null,"message":"who is that","reason":"Unknown","status":"True","type":"Denied"}]}}`,
+				`{"lastTransitionTime":null,"lastUpdateTime":null,"message":"unknown requester","reason":"Unknown","status":"True","type":"Denied"}]}}`,
 		}},
 		{"add an ephemeral container", func(ctx context.Context, c *client.Client) error {
 			tools := &corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "tools", Image: "busybox"}}

@@ -78,7 +78,7 @@ type (
 	}
 )
 
-// WithAttempts returns a context whose requests [Retry] sends at most n times, and no more often than else. It is for
+// WithAttempts returns a context that lowers the maximum number of attempts of [Retry] to n. It is for
 // callers that come back by themselves, whose own waits would otherwise be multiplied, and for those that want to know
 // at once: they ask for 1.
 func WithAttempts(ctx context.Context, n int) context.Context {

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/internal/proxy"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -52,10 +52,5 @@ func (a *API) setUnschedulable(ctx context.Context, name string, mark any, o *re
 // port.
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
 	t := request.Target{Resource: core.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}, Name: name}
-	r, err := request.Proxy(t, o)
-	if err != nil {
-		return nil, client.WrapError("proxy", t, err)
-	}
-	resp, err := a.client.Do(middleware.WithAttempts(ctx, 1), r)
-	return resp, client.WrapError("proxy", t, err)
+	return proxy.Send(ctx, a.client, t, o)
 }

@@ -260,7 +260,7 @@ func (p *podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer p.mu.Lock()
 		forwards(p.t, echoes)(w, r)
 	default:
-		testserver.Fail(w, 404, "NotFound", "there is none")
+		testserver.Fail(w, 404, "NotFound", "no such object")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/internal/proxy"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -88,14 +88,7 @@ func (a *API) Bind(ctx context.Context, name, node string, o *request.BindOption
 // Errors: [*core.StatusError] with the Body for any other response, whether it comes from the pod or from the API
 // server; [core.ErrUnavailable] when nothing listens on the port.
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
-	r, err := request.Proxy(a.target(name), o)
-	if err == nil {
-		var resp *http.Response
-		if resp, err = a.client.Do(middleware.WithAttempts(ctx, 1), r); err == nil {
-			return resp, nil
-		}
-	}
-	return nil, client.WrapError("proxy", a.target(name), err)
+	return proxy.Send(ctx, a.client, a.target(name), o)
 }
 
 // AddEphemeralContainer adds a container to a running pod, for example one with debugging tools, and returns the pod as

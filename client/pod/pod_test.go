@@ -156,7 +156,7 @@ func TestEvict(t *testing.T) {
 				t.Errorf("BudgetError (-want +got):\n%s", diff)
 			}
 			if tt.status.Code == 429 && tt.budget == nil && !errors.Is(err, core.ErrTooManyRequests) {
-				t.Error("the error is no ErrTooManyRequests")
+				t.Error("the error does not match ErrTooManyRequests")
 			}
 		})
 	}
@@ -228,7 +228,7 @@ func TestInvalidCallsSendNothing(t *testing.T) {
 				t.Errorf("error = %v\nwant %s", err, tt.want)
 			}
 			if _, ok := errors.AsType[*request.InvalidError](err); !ok {
-				t.Error("the error is no InvalidError")
+				t.Error("the error is not an InvalidError")
 			}
 		})
 	}

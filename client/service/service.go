@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/internal/proxy"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -31,10 +31,5 @@ func In(c *client.Client, namespace string) *API { return &API{client: c, namesp
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
 	res := core.Resource{Version: "v1", Kind: "Service", Plural: "services", Namespaced: true}
 	t := request.Target{Resource: res, Namespace: a.namespace, Name: name}
-	r, err := request.Proxy(t, o)
-	if err != nil {
-		return nil, client.WrapError("proxy", t, err)
-	}
-	resp, err := a.client.Do(middleware.WithAttempts(ctx, 1), r)
-	return resp, client.WrapError("proxy", t, err)
+	return proxy.Send(ctx, a.client, t, o)
 }

@@ -33,21 +33,21 @@ func DeleteAndWait[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.
 			Field: "DeleteOptions.DryRun", Detail: "deletes nothing to wait for; use Delete",
 		})
 	}
-	uid := opts.UID
+	conditional := opts.UID != "" || opts.ResourceVersion != "" // the caller's own preconditions
+	known := opts.UID != ""
 	for n := 1; ; n++ {
-		if o == nil || o.UID == "" {
+		if !known {
 			obj, err := api.Metadata().Get(ctx, name, nil)
 			if err != nil {
 				return err
 			}
-			uid = obj.UID
+			opts.UID = obj.UID
 		}
-		opts.UID = uid
 		err := api.Delete(ctx, name, &opts)
 		switch {
 		case err == nil, apierr.NotFound(err):
-			return Gone(ctx, api.Metadata(), name, uid, nil)
-		case !errors.Is(err, core.ErrConflict) || o != nil && (o.UID != "" || o.ResourceVersion != "") || n == replacements:
+			return Gone(ctx, api.Metadata(), name, opts.UID, nil)
+		case !errors.Is(err, core.ErrConflict) || conditional || n == replacements:
 			return err
 		}
 	}

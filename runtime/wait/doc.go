@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wait blocks until one object is as wanted, or is gone.
+// Package wait waits until a condition holds for one object, or until the object is deleted, and can delete it first.
 //
 // Use it in commands, installers and tests. A controller does not wait: it returns and is run again when something
 // changes.
@@ -15,7 +15,8 @@
 //		return nil
 //	}, nil)
 //	…
-//	err = wait.Gone(ctx, pods, pod.Name, pod.UID, nil)
+//	err = wait.Gone(ctx, pods, pod.Name, pod.UID, nil)       // somebody else deletes it
+//	err = wait.DeleteAndWait(ctx, pods, pod.Name, nil)
 //
 // [Await] reads the object once and then watches it; it does not poll. A [Condition] returns what is still missing, so
 // that an error tells what the wait was about:
@@ -30,7 +31,8 @@
 //
 // # Permissions
 //
-// The verbs list and watch on the kind; they may be limited to the name of the object.
+// The verbs list and watch on the kind, and get and delete for [DeleteAndWait]; they may be limited to the name of the
+// object.
 //
 // # Concurrency
 //
