@@ -126,13 +126,8 @@ func allowed() map[string]map[string]string {
 			"std": "client does IO",
 		},
 		"./client": {
-			"./client/auth":   "credentials from plugins and providers",
-			"./client/config": "the address of the API server, and credentials",
-			"./client/internal/proxy": {
-				"./client":            "sends requests",
-				"./client/middleware": "disables retries",
-				"./core/request":      "builds requests",
-			},
+			"./client/auth":                        "credentials from plugins and providers",
+			"./client/config":                      "the address of the API server, and credentials",
 			"./client/internal/redact":             "keeps credentials out of errors",
 			"./client/middleware":                  "the middleware chain",
 			"./core":                               "the SDK's vocabulary",
@@ -177,6 +172,11 @@ func allowed() map[string]map[string]string {
 		},
 		"./client/internal/channels": {
 			"github.com/coder/websocket": "the protocol of streams",
+		},
+		"./client/internal/proxy": {
+			"./client":            "sends requests",
+			"./client/middleware": "disables retries",
+			"./core/request":      "builds requests",
 		},
 		"./client/internal/redact":     {},
 		"./client/internal/spelling":   {},
