@@ -64,7 +64,7 @@ func Dynamic(c *Client, res core.Resource) *API[unstructured.Unstructured] {
 }
 
 func newAPI[K any](c *Client, res core.Resource, setup error) *API[K] {
-	t := request.Target{Resource: res, Encoding: encodingOf[K]()}
+	t := request.Target{Resource: res, Encoding: encodingOf[K](), FieldManager: c.manager}
 	if isMetadata(reflect.TypeFor[K]()) {
 		t = metadataOf(t)
 	}

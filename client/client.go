@@ -35,6 +35,14 @@ type Options struct {
 	// nil), which reads the kubeconfig or, in a pod, the service account.
 	Config *config.Config
 
+	// Context is the name of the kubeconfig context to use. It can't be combined with Config or Share. Default: the
+	// kubeconfig's current-context.
+	Context string
+
+	// FieldManager is the default of the FieldManager in the options of each write. Default: none, so that Apply
+	// requires one in its options, and the server derives that of other writes from the user agent.
+	FieldManager string
+
 	// Share is a client whose connections the new client also uses. The Config must require the same connection:
 	// server, TLS settings, client certificate, exec plugin and proxy. The token, the impersonated user and all other
 	// options may differ. Default: separate connections.
@@ -87,6 +95,7 @@ type Options struct {
 type Client struct {
 	base    *url.URL
 	config  *config.Config
+	manager string // Options.FieldManager
 	conns   connections
 	rt      http.RoundTripper // HTTP/2 where the server has it
 	upgrade http.RoundTripper // HTTP/1.1, which alone can be upgraded to a stream; the same layers
@@ -102,6 +111,8 @@ func New(ctx context.Context, o *Options) (*Client, error) {
 	}
 	cfg := o.Config
 	switch {
+	case o.Context != "" && (cfg != nil || o.Share != nil):
+		return nil, fmt.Errorf("Options.Context: is %q, but Config or Share has the server already; set one of them", o.Context)
 	case cfg != nil:
 		if err := cfg.Validate(ctx); err != nil {
 			return nil, err
@@ -109,7 +120,7 @@ func New(ctx context.Context, o *Options) (*Client, error) {
 	case o.Share != nil:
 		cfg = o.Share.config
 	default:
-		loaded, err := config.Load(ctx, nil)
+		loaded, err := config.Load(ctx, &config.Options{Context: o.Context})
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +139,10 @@ func newClient(cfg *config.Config, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, config: cfg}
+	if m := o.FieldManager; len(m) > 128 || strings.ContainsFunc(m, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return nil, fmt.Errorf("Options.FieldManager: %q must have at most 128 printable characters", m)
+	}
+	c := &Client{base: base, config: cfg, manager: o.FieldManager}
 	if c.conns, err = connect(cfg, o); err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 
 // ModifyOptions are the options of [API.Modify], [API.CreateOrUpdate] and [Subresource.Modify].
 type ModifyOptions struct {
-	DryRun          bool                    // go through everything but the storing
-	FieldManager    string                  // who is said to own the fields; default: from the user agent
+	DryRun          bool                    // run the requests without storing the result
+	FieldManager    string                  // the owner of the fields; default: the client's, or derived from the user agent
 	FieldValidation request.FieldValidation // default: the server's
 
 	// Attempts is the maximum number of times that the object is read, changed and written if other clients change it

@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestExportedAPI holds what each module exports to the listing in api/<module>.txt, so that no change of it goes
-// unnoticed. go test ./kube -run ExportedAPI -update writes the listings anew.
+// TestExportedAPI compares the exported names of each module with the list in api/<module>.txt, so that each change of
+// them is made on purpose. go test ./kube -run ExportedAPI -update writes the lists.
 func TestExportedAPI(t *testing.T) {
 	for _, module := range []string{"core", "client", "runtime", "derive", "kube", "tests/cluster"} {
 		t.Run(module, func(t *testing.T) {
@@ -40,14 +40,14 @@ func TestExportedAPI(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("what %s exports has changed (-listed +got); if that is meant, run go test ./kube -run ExportedAPI -update "+
-					"and tell users in CHANGELOG.md:\n%s", module, diff)
+				t.Errorf("the exported names of %s have changed (-listed +got); if that is intended, run "+
+					"go test ./kube -run ExportedAPI -update and describe the change in CHANGELOG.md:\n%s", module, diff)
 			}
 		})
 	}
 }
 
-// exported lists the exported declarations of all public packages below a folder, a line each, ordered.
+// exported returns the exported declarations of all public packages below a folder, one per line, sorted.
 func exported(t *testing.T, root string) []string {
 	t.Helper()
 	var lines []string
@@ -55,7 +55,7 @@ func exported(t *testing.T, root string) []string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "internal" || d.Name() == "testdata" || d.Name() == "cmd" || strings.HasPrefix(d.Name(), "_")):
+		case d.IsDir() && (slices.Contains([]string{"internal", "testdata", "cmd"}, d.Name()) || d.Name()[0] == '_'):
 			return fs.SkipDir
 		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil

@@ -15,104 +15,121 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Reaching a server.
+// Connecting to a server.
 type (
-	// Client is one API server with one identity, see [client.Client].
+	// Client connects to one API server with one identity. It is safe for concurrent use. [NewClient] returns one.
+	// Methods: Server, Namespace, Config, CloseIdleConnections, and Do and Upgrade for requests that no API has.
+	// See [client.Client].
 	Client = client.Client
-	// ClientOptions are the options of [NewClient], see [client.Options].
+	// ClientOptions are the options of [NewClient]: Context (of the kubeconfig) or Config, FieldManager, UserAgent,
+	// Logger, Middleware, PerAttempt, Retry, RateLimit, OnWarning, ResponseHeaderTimeout, Limits, Transport, Share,
+	// Plugin. See [client.Options].
 	ClientOptions = client.Options
-	// Config says where a server is and how to prove who one is, see [config.Config].
+	// Config has the address of a server and the credentials: Server, Namespace, CAFile or CAData, ClientCertFile,
+	// ClientKeyFile, BearerToken, BearerTokenFile, Exec, Impersonate, ProxyURL and more. [LoadConfig] returns one, and
+	// programs can also fill one in. See [config.Config].
 	Config = config.Config
-	// Secret is a string that never prints itself, see [config.Secret].
-	Secret = config.Secret
-	// ConfigOptions are the options of [LoadConfig], see [config.Options].
+	// ConfigOptions are the options of [LoadConfig]: Path of the kubeconfig, Context, Cluster, User, Namespace, and
+	// Override for single fields. See [config.Options].
 	ConfigOptions = config.Options
-	// Middleware is a layer around every request of a client, see [middleware.Func].
+	// Secret is a string that prints as a placeholder, for tokens and passwords in a [Config]. See [config.Secret].
+	Secret = config.Secret
+	// Middleware wraps an http.RoundTripper in another one, for ClientOptions.Middleware and PerAttempt. See
+	// [middleware.Func].
 	Middleware = middleware.Func
-	// RoundTripperFunc is a function that is an http.RoundTripper, see [middleware.RoundTripperFunc].
-	RoundTripperFunc = middleware.RoundTripperFunc
+	// RetryOptions are the options for retries of failed requests: Attempts, MaxElapsedTime, InitialBackoff,
+	// MaxBackoff, Budget, OnRetry and more. See [middleware.RetryOptions].
+	RetryOptions = middleware.RetryOptions
+	// RateLimitOptions limit the rate of requests: PerSecond, Burst, OnWait. See [middleware.RateLimitOptions].
+	RateLimitOptions = middleware.RateLimitOptions
+	// Warning is a warning header of the server, for example about a deprecated API: Code, Agent, Text. See
+	// [middleware.Warning].
+	Warning = middleware.Warning
 )
 
-// Why there is no configuration, for errors.Is.
-var (
-	ErrNoConfig           = config.ErrNoConfig
-	ErrNotInCluster       = config.ErrNotInCluster
-	ErrCertificateExpired = config.ErrCertificateExpired
-)
-
-// NewClient returns a client: of the kubeconfig's current context, else of the pod the program runs in, unless the
-// options say otherwise. See [client.New].
+// NewClient returns a client. By default it uses the current context of the kubeconfig or, in a pod, the service
+// account. ClientOptions.Context chooses another context. NewClient reads files, but sends no request. See
+// [client.New].
 func NewClient(ctx context.Context, o *ClientOptions) (*Client, error) { return client.New(ctx, o) }
 
-// LoadConfig reads a configuration without making a client of it, see [config.Load].
+// LoadConfig reads the configuration of a client, so that a program can change it before [NewClient]. See
+// [config.Load].
 func LoadConfig(ctx context.Context, o *ConfigOptions) (*Config, error) { return config.Load(ctx, o) }
 
-// Objects of one kind.
-type (
-	// API is one kind of object on one server, with a method for each verb, see [client.API].
-	API[K any] = client.API[K]
-	// Subresource is a part of an object that is read and written by itself, see [client.Subresource].
-	Subresource[K any] = client.Subresource[K]
-	// Feed is one kind of object as a stream of packed objects, see [client.Feed].
-	Feed = client.Feed
-	// OpError says which operation failed, see [client.OpError].
-	OpError = client.OpError
-	// ConnectError says that the server could not be reached, see [client.ConnectError].
-	ConnectError = client.ConnectError
-	// NotServedError says that the server has no such kind, see [client.NotServedError].
-	NotServedError = client.NotServedError
-)
+// API reads and writes the objects of one kind, in one namespace or in the whole cluster. [Namespaced], [ClusterWide],
+// [APIOf] and [Dynamic] return one. Methods:
+//
+//   - read: Get, GetOrNil, List, All (every page), WatchOnce (one request; [Watch] recovers), Metadata, Table
+//   - write: Create, Update, Patch, Apply, Delete, DeleteCollection
+//   - read and write: Modify, CreateOrUpdate, Entry
+//   - subresources: Status, Scale, Subresource
+//   - settings: In (another namespace), PreferEncoding, OnItemError, and the getters Client, Resource and Namespace
+//   - Feed, which caches and watchers read
+//
+// See [client.API].
+type API[K any] = client.API[K]
 
-// Namespaced returns the API of a kind in one namespace, see [client.Namespaced].
+// Namespaced returns the API of a namespaced kind in one namespace. See [client.Namespaced].
 func Namespaced[K any, P core.ObjectPtr[K]](c *Client, namespace string) *API[K] {
 	return client.Namespaced[K, P](c, namespace)
 }
 
-// ClusterWide returns the API of a cluster-scoped kind, or of a namespaced kind in all namespaces, see
+// ClusterWide returns the API of a cluster-scoped kind, or of a namespaced kind in all namespaces. See
 // [client.ClusterWide].
 func ClusterWide[K any, P core.ObjectPtr[K]](c *Client) *API[K] { return client.ClusterWide[K, P](c) }
 
-// APIOf returns the API of an explicit resource in the whole cluster, see [client.Of]. [client.API.In] narrows it to one
-// namespace.
+// APIOf returns the API of an explicit resource in the whole cluster, for a Go type whose resource is not known. The
+// method In limits it to one namespace. See [client.Of].
 func APIOf[K any, P core.ObjectPtr[K]](c *Client, res Resource) *API[K] {
 	return client.Of[K, P](c, res)
 }
 
-// Dynamic returns the API of a resource that is known only at run time, in the whole cluster, see [client.Dynamic].
-// [client.API.In] narrows it to one namespace.
+// Dynamic returns the API of a resource that is known only at run time, in the whole cluster. The method In limits it
+// to one namespace. See [client.Dynamic].
 func Dynamic(c *Client, res Resource) *API[unstructured.Unstructured] { return client.Dynamic(c, res) }
 
-// What verbs can be asked, see [request].
+// Options of the methods of an API. They may be nil.
 type (
-	// GetOptions are the options of a get, see [request.GetOptions].
+	// GetOptions are the options of Get: ResourceVersion, IncludeObject (in tables). See
+	// [request.GetOptions].
 	GetOptions = request.GetOptions
-	// ListOptions are the options of a list, see [request.ListOptions].
+	// ListOptions are the options of List, All, Table and DeleteCollection: LabelSelector, FieldSelector, Limit,
+	// Continue, ResourceVersion, ResourceVersionMatch, Timeout, ShardSelector, IncludeObject (in tables). See
+	// [request.ListOptions].
 	ListOptions = request.ListOptions
-	// WatchOptions are the options of a watch, see [request.WatchOptions].
-	WatchOptions = request.WatchOptions
-	// CreateOptions are the options of a create, see [request.CreateOptions].
+	// CreateOptions are the options of Create: DryRun, FieldManager, FieldValidation. See [request.CreateOptions].
 	CreateOptions = request.CreateOptions
-	// UpdateOptions are the options of an update, see [request.UpdateOptions].
+	// UpdateOptions are the options of Update: DryRun, FieldManager, FieldValidation. See [request.UpdateOptions].
 	UpdateOptions = request.UpdateOptions
-	// PatchOptions are the options of a patch, see [request.PatchOptions].
+	// PatchOptions are the options of Patch: DryRun, FieldManager, FieldValidation. See [request.PatchOptions].
 	PatchOptions = request.PatchOptions
-	// ApplyOptions are the options of a server-side apply, see [request.ApplyOptions].
+	// ApplyOptions are the options of Apply: FieldManager (required unless the client has one), Force, DryRun,
+	// SendZeroValues. See [request.ApplyOptions].
 	ApplyOptions = request.ApplyOptions
-	// DeleteOptions are the options of a delete, see [request.DeleteOptions].
+	// DeleteOptions are the options of Delete: GracePeriod, Propagation ("Background", "Foreground" or "Orphan"), UID,
+	// ResourceVersion, DryRun and more. See [request.DeleteOptions].
 	DeleteOptions = request.DeleteOptions
-	// Patch is a description of changes to an object, see [request.Patch].
-	Patch = request.Patch
-	// PatchOp is one operation of a JSON patch, see [request.Op].
-	PatchOp = request.Op
-	// InvalidError is a request that can't be sent, see [request.InvalidError].
-	InvalidError = request.InvalidError
+	// ModifyOptions are the options of Modify and CreateOrUpdate: Attempts, DryRun, FieldManager, FieldValidation. See
+	// [client.ModifyOptions].
+	ModifyOptions = client.ModifyOptions
 )
 
-// MergePatch returns a JSON merge patch, see [request.MergePatch].
+// Patches, for the method Patch of an API.
+type (
+	// Patch describes changes to an object. [MergePatch], [JSONPatch] and [StrategicMergePatch] return one. See
+	// [request.Patch].
+	Patch = request.Patch
+	// PatchOp is one operation of a JSON patch: Op, Path, From, Value. See [request.Op].
+	PatchOp = request.Op
+)
+
+// MergePatch returns a JSON merge patch: body has the fields to set, and null for those to remove. See
+// [request.MergePatch].
 func MergePatch(body any) Patch { return request.MergePatch(body) }
 
-// JSONPatch returns a patch of operations, see [request.JSONPatch].
+// JSONPatch returns a patch of operations, which the server executes in order. See [request.JSONPatch].
 func JSONPatch(ops ...PatchOp) Patch { return request.JSONPatch(ops...) }
 
-// StrategicMergePatch returns a patch that merges lists by their keys, see [request.StrategicMergePatch].
+// StrategicMergePatch returns a patch that merges lists by their keys. Custom resources do not support it. See
+// [request.StrategicMergePatch].
 func StrategicMergePatch(body any) Patch { return request.StrategicMergePatch(body) }

@@ -1,10 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube is the front door of the Kubernetes SDK for Go. Import it, and whatever kinds you need, to read, write
-// and control objects of an API server.
+// Package kube is a client SDK for Kubernetes: it reads, writes, watches and reconciles the objects of an API server.
 //
-//	c, err := kube.NewClient(ctx, nil)               // kubeconfig, else in-cluster
+//	c, err := kube.NewClient(ctx, nil)               // the kubeconfig or, in a pod, the service account
 //	if err != nil {
 //		return err
 //	}
@@ -14,85 +13,83 @@
 //		…
 //	}
 //
-// It holds aliases and thin functions only. Each links the type or function it stands for, where methods, fields and
-// details are described; what is not here is for special needs, and imported from its own package: the layers below are
-// public too.
+// The package has the names that most programs use: type aliases, and functions that call a function of another
+// package. The comment of an alias lists the fields and methods, and links the original, which documents them.
+// Everything else is in the packages listed under [Other packages].
 //
 // # Kinds
 //
-// A kind is a Go struct that embeds metav1.TypeMeta and metav1.ObjectMeta: one of k8s.io/api, one that kube-derive or
-// kubebuilder has generated, or a lean one of your own that declares only the fields you need. There is no scheme, no
-// generated clientset and no list type. What a kind is called on the wire is known for k8s.io/api and for generated
-// kinds; any other has a method KubeResource, or is named explicitly: [APIOf].
+// A kind is a Go struct that embeds metav1.TypeMeta and metav1.ObjectMeta: a type of k8s.io/api, a type that
+// kube-derive or kubebuilder generated, or a type of your own that declares only the fields that you need. There is no
+// scheme, no generated clientset and no list type. The resources of k8s.io/api and of generated types are known. For
+// another type, define a method KubeResource, or pass the resource to [APIOf].
 //
-// Kinds that are known only at run time are found by the names people use:
+// Kinds that are known only at run time are found by name:
 //
 //	disc, err := kube.Discover(ctx, c, nil)
 //	res, err := disc.Resolve("deploy")               // plural, singular, short name or kind
 //	objs := kube.Dynamic(c, res).In("prod")          // *kube.API[unstructured.Unstructured]
 //
-// A [Mapper] does the same for as long as a program runs, while kinds come and go. [Can] tells what one may do.
+// A [Mapper] does the same in programs that run while kinds are installed.
 //
-// # Read
+// # Reading
 //
-// An [API] always asks the server. It is made by [Namespaced], [ClusterWide], [APIOf] or [Dynamic], and has the verbs
-// Get, List, All and WatchOnce; [Watch] continues where a watch request ends:
+// An [API] sends each read to the server. [Namespaced], [ClusterWide], [APIOf] and [Dynamic] return one:
 //
-//	for pod, err := range pods.All(ctx, &kube.ListOptions{LabelSelector: "app=web"}) { … } // page after page
-//	for ev, err := range kube.Watch(ctx, pods, nil) { … } // until ctx ends, whatever happens to the connection
+//	for pod, err := range pods.All(ctx, &kube.ListOptions{LabelSelector: "app=web"}) { … } // reads page after page
+//	for ev, err := range kube.Watch(ctx, pods, nil) { … } // continues until ctx ends, and recovers from failures
 //
-// An error is the last pair of a sequence. Options may always be nil. Metadata and Table ask for less than the objects.
+// An error is the last pair of a sequence. Options may be nil. Metadata and Table return less than whole objects.
 //
-// # Write
+// # Writing
 //
-// Server-side apply is the first choice: it sends the fields that you decide, and leaves those of others alone. There
-// are Create, Update, Patch, Delete and DeleteCollection too, and Status for the subresource of that name.
+// Use server-side apply where you can: it sends the fields that you manage and leaves all others unchanged.
 //
 //	dep, err := deployments.Apply(ctx, desired, &kube.ApplyOptions{FieldManager: "web-controller"})
 //	_, err = deployments.Patch(ctx, "web", kube.MergePatch(map[string]any{"spec": map[string]any{"replicas": 3}}), nil)
 //	err = pods.Delete(ctx, "web-0", nil)
 //
-// Modify reads, changes and writes again until nobody comes in between; it sends what has changed, so that fields which
-// the Go type does not declare survive:
+// Modify reads an object, calls a function that changes it, and writes the difference. It repeats this when another
+// client has changed the object meanwhile. Fields that the Go type does not declare are kept:
 //
 //	dep, err = deployments.Modify(ctx, "web", func(d *appsv1.Deployment) error {
 //		d.Spec.Paused = true
 //		return nil
 //	}, nil)
 //
-// Subresources are read and written by Status, Scale and Subresource. The verbs of single kinds have packages of their
-// own: client/pod (see [Pods]), client/node, client/service, client/serviceaccount, client/csr and client/rollout.
-// [Drain] moves the pods of a node to other nodes. [Documents] reads objects from YAML, and [InstallCRDs] brings a
-// program's own kinds along.
+// Status, Scale and Subresource return the subresources. [Documents] reads objects from YAML files.
 //
-// # Streams
+// # Pods
 //
-// A command runs in a container, whose streams are readers and writers; a pod's port is a net.Conn or a local port;
-// logs are lines, of one pod or of many; files are copied in and out:
+// The verbs that only pods have are methods of [Pods]:
 //
 //	pods := kube.Pods(c, "prod")
 //	proc, err := pods.Exec(ctx, "web-0", &kube.ExecOptions{Command: []string{"cat", "/etc/hosts"}})
-//	fwd, err := pods.PortForward("web-0", nil)
+//	out, err := proc.Output()
+//	fwd, err := pods.PortForward("web-0", nil)       // Dial returns a net.Conn, Listen opens a local port
 //	for line, err := range pods.LogLines(ctx, "web-0", &kube.LogOptions{Follow: true}) { … }
-//	files := kube.PodFilesIn(pods, "web-0", nil)
 //
-// # Wait
+// # Waiting
 //
-// [Await] returns when an object is as wanted, and [AwaitGone] when it is gone; both watch, and do not poll.
+// [Await] returns when a condition of an object holds, [AwaitGone] when the object is deleted. Both watch, and do not
+// poll:
 //
 //	crd, err := kube.Await(ctx, crds, name, kube.Established[unstructured.Unstructured](), nil)
 //
-// # Keep up
+// # Caches
 //
-// A [Cache] holds objects as they were on the server a moment ago, packed, so that they take little memory. Whatever
-// part of a program asks for a kind, there is one watch. A [View] is one kind in it, and its [Store] is what one reads:
+// A [Cache] holds recent states of objects, packed, so that they need little memory. All parts of a program that use
+// the same kind share one watch. A [View] is one kind in a cache, and its [Store] has the objects:
 //
 //	view := kube.ViewOf[corev1.Pod](kube.NewCache(c, nil), &kube.Selection{Namespace: "prod"})
 //	go view.Run(ctx)
 //	err := view.Ready(ctx)
 //	pod, err := view.Store().Get(kube.ObjectRef{Namespace: "prod", Name: "web-0"})
 //
-// A [Controller] stands on views, and calls a [Reconcile] for each object about which something may have changed:
+// # Controllers
+//
+// A [Controller] calls a [Reconcile] function for each object that may have changed, or whose related objects may have
+// changed:
 //
 //	cache := kube.NewCache(c, nil)
 //	ctl := kube.NewController(kube.For[v1.Document](cache), nil).
@@ -103,32 +100,73 @@
 //		return kube.RequeueAfter(5 * time.Minute), nil
 //	})
 //
-// [Finalize] cleans up outside the cluster before an object goes; a [Recorder] tells people what happened, by events.
+// [Finalize] cleans up resources outside the cluster before an object is deleted. A [Recorder] writes events. [Logger]
+// returns the logger of a run.
 //
-// # Kinds of your own
+// # Custom resources
 //
-// Write the spec as a struct; go tool kube-derive writes the kind, its descriptor, its deep copies and its
-// CustomResourceDefinition, which [CRD] returns and [InstallCRDs] installs. "kube-derive init" starts a whole project.
-// Package derive makes definitions by reflection, derive/validation says in a unit test what a server would say of an
-// object, and derive/evolution what a change of a definition breaks.
+// Write the spec as a struct; "go tool kube-derive" generates the kind, its resource, its deep copies and its
+// CustomResourceDefinition, which [CRD] returns and [InstallCRDs] installs. "kube-derive init" creates a project.
+// [AdmissionHandler] and [ConversionHandler] are the HTTP handlers of webhooks.
 //
 // # Errors
 //
-// A verb wraps once, in an [*OpError] that prints "get pods prod/web-0: not found". Why the server said no is matched
-// by errors.Is and the errors of this package, such as [ErrConflict]; all it said is in a [*StatusError]. A request
-// that can't be right is never sent and is an [*InvalidError]; a server that can't be reached, a [*ConnectError] that
-// says what to look at. [IsRetryable] and [RetryAfter] tell whether, and when, to try again.
+// Each verb returns an [*OpError], which prints as "get pods prod/web-0: not found". Test for the reason with errors.Is
+// and the errors of this package, such as [ErrConflict]. The server's response is a [*StatusError]. A request that is
+// invalid is not sent and returns an [*InvalidError]. If the server can't be reached, the error is a [*ConnectError]
+// that says what to check. [IsRetryable] reports whether the same request may succeed later.
 //
 // # Retries and timeouts
 //
-// A verb waits as long as its context lets it, but notices a connection that has died within 45 seconds, and a server
-// that does not begin to answer after two minutes. A request that can do no harm a second time is sent again for up to
-// 30 seconds when the server is too busy or gone, see [RetryOptions]. What keeps up (kube.Watch, caches, controllers,
-// Await) tries again, ever more slowly, until its context ends. Whatever runs has a method Run, which returns when all
-// it started has ended.
+// A verb runs until its context ends. It returns earlier if the connection is silent for 45 seconds, or if the server
+// does not start its response within two minutes. When a server is overloaded or unreachable, a request that is safe to
+// repeat is sent again for up to 30 seconds, see [RetryOptions]. Watches, caches, controllers and Await retry with a
+// growing delay until their context ends. A method Run returns after all goroutines that it started have ended.
 //
 // # Concurrency
 //
-// Clients, APIs, caches, stores and recorders are safe for concurrent use. Objects that are returned are the caller's
-// own.
+// Clients, APIs, caches, stores and recorders are safe for concurrent use. The caller owns the objects that they
+// return.
+//
+// # Other packages
+//
+// All packages have the import path github.com/kube-go/sdk/…
+//
+//   - [github.com/kube-go/sdk/core]: kinds, resources, references and the error reasons
+//   - [github.com/kube-go/sdk/core/request]: requests as values, without sending them; all options of verbs
+//   - [github.com/kube-go/sdk/core/wire]: JSON, YAML and protobuf encodings, packed objects, strict decoding, limits
+//   - [github.com/kube-go/sdk/core/patch]: the difference of two objects as a patch
+//   - [github.com/kube-go/sdk/core/managed]: managed fields: owners, conflicts, extraction, migration
+//   - [github.com/kube-go/sdk/core/admission]: admission requests and responses
+//   - [github.com/kube-go/sdk/core/conversion]: conversion between the versions of a kind
+//   - [github.com/kube-go/sdk/core/conversion/conversiontest]: tests of conversion functions
+//   - [github.com/kube-go/sdk/client]: the client, its APIs, entries and feeds
+//   - [github.com/kube-go/sdk/client/config]: reading and changing kubeconfig files
+//   - [github.com/kube-go/sdk/client/auth]: exec plugins and OpenID Connect
+//   - [github.com/kube-go/sdk/client/middleware]: retries, rate limits, observers of requests
+//   - [github.com/kube-go/sdk/client/discovery]: discovery with a cache, OpenAPI, version and health of the server
+//   - [github.com/kube-go/sdk/client/access]: access reviews and the identity of the client
+//   - [github.com/kube-go/sdk/client/pod]: verbs of pods: exec, attach, logs, port forwarding, eviction, resize
+//   - [github.com/kube-go/sdk/client/podfiles]: copying files to and from containers
+//   - [github.com/kube-go/sdk/client/node]: verbs of nodes: cordon, proxy
+//   - [github.com/kube-go/sdk/client/service]: the proxy of services
+//   - [github.com/kube-go/sdk/client/serviceaccount]: tokens of service accounts
+//   - [github.com/kube-go/sdk/client/csr]: approval of certificate signing requests
+//   - [github.com/kube-go/sdk/client/rollout]: restarts of workloads
+//   - [github.com/kube-go/sdk/client/webhook]: HTTP handlers of admission and conversion webhooks
+//   - [github.com/kube-go/sdk/runtime/watcher]: a watch that recovers from failures
+//   - [github.com/kube-go/sdk/runtime/reflector]: the packed store of one kind
+//   - [github.com/kube-go/sdk/runtime/cache]: shared watches
+//   - [github.com/kube-go/sdk/runtime/queue]: a work queue with priorities and back-off
+//   - [github.com/kube-go/sdk/runtime/controller]: controllers
+//   - [github.com/kube-go/sdk/runtime/finalizer]: finalizers
+//   - [github.com/kube-go/sdk/runtime/events]: the event recorder
+//   - [github.com/kube-go/sdk/runtime/wait]: conditions to wait for
+//   - [github.com/kube-go/sdk/runtime/drain]: draining nodes
+//   - [github.com/kube-go/sdk/runtime/logs]: merged logs of many pods
+//   - [github.com/kube-go/sdk/runtime/install]: installing CustomResourceDefinitions
+//   - [github.com/kube-go/sdk/derive]: definitions of kinds by reflection
+//   - [github.com/kube-go/sdk/derive/generate]: the generator of kube-derive
+//   - [github.com/kube-go/sdk/derive/validation]: validation of objects as the server does it, for tests
+//   - [github.com/kube-go/sdk/derive/evolution]: incompatible changes of a definition
 package kube

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -156,4 +157,21 @@ func ExampleNewController() {
 	// Output:
 	// reconcile prod web-0
 	// context canceled
+}
+
+func ExampleAdmissionHandler() {
+	handler := kube.AdmissionHandler(func(_ context.Context, req *kube.AdmissionRequest) *kube.AdmissionResponse {
+		if req.Ref.Namespace == "kube-system" {
+			return kube.DenyAdmission("ask the platform team")
+		}
+		return kube.AllowAdmission()
+	}, nil)
+	body := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","operation":"CREATE",` +
+		`"name":"web-0","namespace":"kube-system","object":{"kind":"Pod","apiVersion":"v1"}}}`
+	req := httptest.NewRequest(http.MethodPost, "/validate", strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, req)
+	fmt.Println(w.Body)
+	// Output: {"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"1","allowed":false,"status":{"metadata":{},"status":"Failure","message":"ask the platform team","reason":"Forbidden","code":403}}}
 }

@@ -46,6 +46,9 @@ func TestNoLogic(t *testing.T) {
 				checkFunc(t, layers, decl)
 			case *ast.GenDecl:
 				for _, spec := range decl.Specs {
+					if typ, ok := spec.(*ast.TypeSpec); ok && typ.Doc == nil {
+						typ.Doc = decl.Doc
+					}
 					checkSpec(t, layers, spec)
 				}
 			default:

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// TestREADME promises that every Go snippet of the README is a complete program, formatted, that compiles.
+// TestREADME checks that every Go snippet of the README is a complete, formatted program that compiles.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -27,12 +27,13 @@ func TestREADME(t *testing.T) {
 	if len(snippets) == 0 {
 		t.Fatal("the README has no Go snippet")
 	}
-	// The snippets stand in the examples module as if they were files there, since it requires all that a program may use.
+	// An overlay places the snippets in the examples module, which requires the modules that they import.
 	examples, err := filepath.Abs("../examples")
 	if err != nil {
 		t.Fatal(err)
 	}
-	replace, packages := map[string]string{}, []string{"github.com/kube-go/sdk/kube"} // of several packages nothing is kept
+	// With several packages, go build discards the results.
+	replace, packages := map[string]string{}, []string{"github.com/kube-go/sdk/kube"}
 	for i, text := range snippets {
 		checkProgram(t, i+1, text)
 		file := filepath.Join(t.TempDir(), "main.go")
@@ -69,7 +70,7 @@ func goBlocks(markdown string) []string {
 	return blocks
 }
 
-// checkProgram demands a formatted file of package main with a function main.
+// checkProgram checks that a snippet is a formatted file of package main with a function main.
 func checkProgram(t *testing.T, number int, text string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), fmt.Sprintf("snippet %d", number), text, parser.SkipObjectResolution)
@@ -82,7 +83,7 @@ func checkProgram(t *testing.T, number int, text string) {
 		hasMain = hasMain || ok && f.Recv == nil && f.Name.Name == "main"
 	}
 	if file.Name.Name != "main" || !hasMain {
-		t.Errorf("snippet %d is no complete program", number)
+		t.Errorf("snippet %d is not a complete program", number)
 	}
 	formatted, err := format.Source([]byte(text))
 	if err != nil || string(formatted) != text {

@@ -11,7 +11,7 @@
 //		Propagator:     propagation.TraceContext{},
 //	})
 //	c, err := kube.NewClient(ctx, &kube.ClientOptions{
-//		PerAttempt: []kube.Middleware{kube.Observe(telemetry.Observe)},
+//		PerAttempt: []kube.Middleware{middleware.Observe(telemetry.Observe)},
 //	})
 //
 // The package needs only the API of OpenTelemetry. Without a provider there are no spans or no metrics; it does not use

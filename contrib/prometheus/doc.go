@@ -8,7 +8,7 @@
 //	metrics := kubeprometheus.New(nil)
 //	registry.MustRegister(metrics)
 //	c, err := kube.NewClient(ctx, &kube.ClientOptions{
-//		PerAttempt: []kube.Middleware{kube.Observe(metrics.Observe)},
+//		PerAttempt: []kube.Middleware{middleware.Observe(metrics.Observe)},
 //		RateLimit:  &kube.RateLimitOptions{PerSecond: 50, OnWait: metrics.Waited}, // optional
 //	})
 //

@@ -4,6 +4,7 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -138,11 +139,12 @@ func PatchObject(t Target, p Patch, o *PatchOptions) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o == nil {
+		o = &PatchOptions{}
+	}
 	q := url.Values{}
-	if o != nil {
-		if err := encodeWrite(q, "PatchOptions.", o.DryRun, o.FieldManager, o.FieldValidation); err != nil {
-			return nil, err
-		}
+	if err := encodeWrite(q, "PatchOptions.", o.DryRun, cmp.Or(o.FieldManager, t.FieldManager), o.FieldValidation); err != nil {
+		return nil, err
 	}
 	return &Request{
 		Verb: "patch", Method: "PATCH", Path: path, Query: q,

@@ -58,6 +58,9 @@ type Target struct {
 
 	// Encoding is the encoding of request bodies, and the preferred one of responses; JSON is always accepted as well.
 	Encoding wire.Encoding
+
+	// FieldManager is the default of the FieldManager in the options of a write.
+	FieldManager string
 }
 
 // InvalidError is the error for a request that can't be sent. It comes from the client; no request was sent.

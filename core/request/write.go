@@ -4,6 +4,7 @@
 package request
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"strings"
@@ -28,27 +29,27 @@ const (
 // CreateOptions are the options of a create.
 type CreateOptions struct {
 	DryRun          bool            // run the request without storing the result
-	FieldManager    string          // the owner of the fields; default: derived from the user agent
+	FieldManager    string          // the owner of the fields; default: the client's, or derived from the user agent
 	FieldValidation FieldValidation // default: the server's
 }
 
 // UpdateOptions are the options of an update.
 type UpdateOptions struct {
 	DryRun          bool            // run the request without storing the result
-	FieldManager    string          // the owner of the fields; default: derived from the user agent
+	FieldManager    string          // the owner of the fields; default: the client's, or derived from the user agent
 	FieldValidation FieldValidation // default: the server's
 }
 
 // PatchOptions are the options of a patch.
 type PatchOptions struct {
 	DryRun          bool            // run the request without storing the result
-	FieldManager    string          // the owner of the fields; default: derived from the user agent
+	FieldManager    string          // the owner of the fields; default: the client's, or derived from the user agent
 	FieldValidation FieldValidation // default: the server's
 }
 
 // ApplyOptions are the options of a server-side apply. It has no field validation: an apply is always strict.
 type ApplyOptions struct {
-	FieldManager string // the owner of the applied fields; required
+	FieldManager string // the owner of the applied fields; default: the client's; required if it has none
 	Force        bool   // take over fields that other managers own; controllers set it
 	DryRun       bool   // run the request without storing the result
 
@@ -65,22 +66,24 @@ func Create(t Target, obj core.Object, o *CreateOptions) (*Request, error) {
 	if t.Subresource != "" {
 		n = needObject
 	}
+	if o == nil {
+		o = &CreateOptions{}
+	}
 	q := url.Values{}
-	if o != nil {
-		if err := encodeWrite(q, "CreateOptions.", o.DryRun, o.FieldManager, o.FieldValidation); err != nil {
-			return nil, err
-		}
+	if err := encodeWrite(q, "CreateOptions.", o.DryRun, cmp.Or(o.FieldManager, t.FieldManager), o.FieldValidation); err != nil {
+		return nil, err
 	}
 	return withObject(t, n, "create", "POST", q, obj)
 }
 
 // Update builds the request that replaces an object.
 func Update(t Target, obj core.Object, o *UpdateOptions) (*Request, error) {
+	if o == nil {
+		o = &UpdateOptions{}
+	}
 	q := url.Values{}
-	if o != nil {
-		if err := encodeWrite(q, "UpdateOptions.", o.DryRun, o.FieldManager, o.FieldValidation); err != nil {
-			return nil, err
-		}
+	if err := encodeWrite(q, "UpdateOptions.", o.DryRun, cmp.Or(o.FieldManager, t.FieldManager), o.FieldValidation); err != nil {
+		return nil, err
 	}
 	return withObject(t, needObject, "update", "PUT", q, obj)
 }
@@ -89,14 +92,17 @@ func Update(t Target, obj core.Object, o *UpdateOptions) (*Request, error) {
 // fields that obj sets, see https://kubernetes.io/docs/reference/using-api/server-side-apply/. See [wire.MarshalApply]
 // for the fields of a typed object that count as set, and [ApplyOptions.SendZeroValues] for those that are ambiguous.
 func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
-	if o == nil || o.FieldManager == "" {
-		return nil, invalid("ApplyOptions.FieldManager", "is empty; name the owner of the applied fields")
+	if o == nil {
+		o = &ApplyOptions{}
+	}
+	if o.FieldManager == "" && t.FieldManager == "" {
+		return nil, invalid("ApplyOptions.FieldManager", "is empty; name the owner of the applied fields, or set a default for the client")
 	}
 	if len(obj.GetManagedFields()) > 0 {
 		return nil, invalid("metadata.managedFields", "must be empty in an apply; build the object anew, with only the fields you own")
 	}
 	q := url.Values{}
-	if err := encodeWrite(q, "ApplyOptions.", o.DryRun, o.FieldManager, ""); err != nil {
+	if err := encodeWrite(q, "ApplyOptions.", o.DryRun, cmp.Or(o.FieldManager, t.FieldManager), ""); err != nil {
 		return nil, err
 	}
 	if o.Force {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
@@ -107,11 +108,7 @@ func (a *applier) one(ctx context.Context, obj object) error {
 		return err
 	}
 	a.uids[after.GetUID()] = true
-	outcome, err := compare(before, after)
-	if err != nil {
-		return err
-	}
-	a.report(what, outcome)
+	a.report(what, compare(before, after))
 	return a.follow(ctx, api, obj, before == nil)
 }
 
@@ -144,24 +141,25 @@ func (a *applier) join(obj object, before *unstructured.Unstructured) error {
 	return nil
 }
 
-// compare says what an apply has done. Who owns which field is no change.
-func compare(before, after *unstructured.Unstructured) (string, error) {
+// compare returns what an apply has done to an object.
+func compare(before, after *unstructured.Unstructured) string {
 	if before == nil {
-		return "created", nil
+		return "created"
 	}
-	for _, obj := range []*unstructured.Unstructured{before, after} {
-		obj.SetManagedFields(nil)
-		obj.SetResourceVersion("")
-		obj.SetGeneration(0)
+	if reflect.DeepEqual(desired(before), desired(after)) {
+		return "unchanged"
 	}
-	diff, err := kube.DiffMerge(before, after, nil)
-	if err != nil {
-		return "", err
-	}
-	if len(diff) == 0 {
-		return "unchanged", nil
-	}
-	return "configured", nil
+	return "configured"
+}
+
+// desired returns an object without the fields that change although its desired state does not.
+func desired(obj *unstructured.Unstructured) map[string]any {
+	own := obj.DeepCopy()
+	own.SetManagedFields(nil)
+	own.SetResourceVersion("")
+	own.SetGeneration(0)
+	delete(own.Object, "status")
+	return own.Object
 }
 
 // follow notes what others that come later need, and waits for it.

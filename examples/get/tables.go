@@ -54,7 +54,7 @@ func (p *printer) tables(ctx context.Context, resources []kube.Resource) error {
 	found := 0
 	var errs []error
 	for _, res := range resources {
-		t := &table{printer: p, resource: res}
+		t := &table{printer: p, resource: res, printed: map[kube.ObjectRef]printedRow{}}
 		err := t.list(ctx)
 		n, writeErr := t.print(found > 0)
 		if writeErr != nil {
@@ -126,12 +126,18 @@ func (p *printer) pages(ctx context.Context, res kube.Resource, o kube.ListOptio
 type table struct {
 	*printer
 	resource kube.Resource
-	version  string // of what was read last
+	printed  map[kube.ObjectRef]printedRow
 	shown    []int  // which of the server's columns
 	header   []string
 	rows     [][]string
 	begun    bool // the header is printed
 	widths   []int
+}
+
+// printedRow is the last row that was printed of an object.
+type printedRow struct {
+	version string // of the object
+	cells   []string
 }
 
 // list adds the objects that there are. Each that was named must be.
@@ -155,9 +161,13 @@ func (t *table) add(page *metav1.Table) {
 	if len(page.ColumnDefinitions) > 0 && t.header == nil { // a watch sends them once
 		t.columns(page.ColumnDefinitions)
 	}
-	t.version = page.ResourceVersion
 	for _, row := range page.Rows {
-		t.rows = append(t.rows, t.cells(row))
+		cells := t.cells(row)
+		t.rows = append(t.rows, cells)
+		if t.options.watch {
+			meta := metaOf(row)
+			t.printed[kube.RefOf(&meta)] = printedRow{meta.ResourceVersion, cells}
+		}
 	}
 }
 

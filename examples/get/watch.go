@@ -4,79 +4,55 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kube-go/sdk/core/request"
-	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kube"
 )
 
-// watch prints what changes from now on, until the context ends. Connections end, sooner or later; then it goes on from
-// where it was, or when that is too long ago, from a new list.
+// watch prints a row for each change until the context ends. It watches the metadata of the objects, which is small, and
+// asks the server for the row of each object that changes. Watch reconnects automatically.
 func (t *table) watch(ctx context.Context) error {
-	for {
-		err := t.watchOnce(ctx)
-		if errors.Is(err, kube.ErrExpired) {
-			err = cmp.Or(t.list(ctx), t.flush())
-		}
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil && !kube.IsRetryable(err):
-			return err
-		case err != nil:
-			fmt.Fprintf(t.notes, "get: %v; trying again\n", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Second):
-			}
-		}
-	}
-}
-
-// watchOnce sends one watch request, whose events are tables of one row.
-func (t *table) watchOnce(ctx context.Context) error {
-	selected := t.selections()[0]
-	target := request.Target{Resource: t.resource, Namespace: t.namespace(t.resource), View: request.ViewTable}
-	r, err := request.Watch(target, &kube.WatchOptions{
-		ResourceVersion: t.version, LabelSelector: selected.LabelSelector, FieldSelector: selected.FieldSelector,
-		NoBookmarks: true,
+	objects, selected := t.objects(t.resource), t.selections()[0]
+	changes := kube.Watch(ctx, objects.Metadata(), &kube.WatchOptions{
+		LabelSelector: selected.LabelSelector, FieldSelector: selected.FieldSelector,
+		OnError: func(err error) { fmt.Fprintf(t.notes, "get: %v; trying again\n", err) },
 	})
-	if err != nil {
-		return err
-	}
-	resp, err := t.client.Do(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	for ev, err := range wire.Events(resp.Body, resp.Header.Get("Content-Type"), nil) {
+	for ev, err := range changes {
 		if err != nil {
 			return err
 		}
-		page := new(metav1.Table)
-		if err := wire.UnmarshalJSON(ev.Object.Bytes(), page); err != nil {
-			return fmt.Errorf("decode watch event: %w", err)
-		}
-		t.add(page)
-		for i, row := range page.Rows {
-			if meta := metaOf(row); meta.ResourceVersion != "" {
-				t.version = meta.ResourceVersion
-			}
-			if ev.Type == kube.Deleted {
-				last := len(t.rows) - len(page.Rows) + i
-				t.rows[last] = append(t.rows[last], "(deleted)")
-			}
-		}
-		if err := t.flush(); err != nil {
+		if err := t.change(ctx, objects, ev); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// change prints the row of an object that has changed. The last row of a deleted object is printed again, marked.
+func (t *table) change(ctx context.Context, objects *kube.API[unstructured.Unstructured], ev kube.WatchEvent[metav1.PartialObjectMetadata]) error {
+	ref := kube.RefOf(ev.Object)
+	last, printed := t.printed[ref]
+	switch {
+	case ev.Type == kube.Bookmark, printed && last.version == ev.Object.ResourceVersion:
+		return nil // the list has printed this version
+	case ev.Type == kube.Deleted && printed:
+		delete(t.printed, ref)
+		t.rows = append(t.rows, append(last.cells, "(deleted)"))
+		return t.flush()
+	case ev.Type == kube.Deleted:
+		return nil
+	}
+	if ref.Namespace != "" {
+		objects = objects.In(ref.Namespace)
+	}
+	page, err := objects.Table(ctx, &kube.ListOptions{FieldSelector: byName + ref.Name})
+	if err != nil {
+		return err
+	}
+	t.add(page) // no row if the object was deleted meanwhile; that event follows
+	return t.flush()
 }

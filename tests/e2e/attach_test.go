@@ -12,13 +12,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/client/pod"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kube"
 )
 
 // testAttach promises that one can join the process that a container runs, and leave it without ending it.
 func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
 	for range 2 { // it goes on when the first has left
-		p, err := podVerbs(pods).Attach(limit(t), "talker", &kube.AttachOptions{Container: "input", Stdin: true})
+		p, err := podVerbs(pods).Attach(limit(t), "talker", &pod.AttachOptions{Container: "input", Stdin: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +32,7 @@ func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
 		}
 		p.Close()
 	}
-	p, err := podVerbs(pods).Attach(limit(t), "talker", &kube.AttachOptions{Container: "terminal", TTY: true})
+	p, err := podVerbs(pods).Attach(limit(t), "talker", &pod.AttachOptions{Container: "terminal", TTY: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +48,7 @@ func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
 			break
 		}
 	}
-	if _, err := podVerbs(pods).Attach(limit(t), "talker", &kube.AttachOptions{Container: "none"}); !errors.Is(err, kube.ErrBadRequest) {
+	if _, err := podVerbs(pods).Attach(limit(t), "talker", &pod.AttachOptions{Container: "none"}); !errors.Is(err, core.ErrBadRequest) {
 		t.Errorf("attaching to no container: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
 )
@@ -32,7 +33,7 @@ func TestCutAnswers(t *testing.T) {
 	cfg.DisableCompression = true
 	retries := 0
 	c := connect(t, &kube.ClientOptions{Config: cfg, Retry: &kube.RetryOptions{
-		OnRetry: func(_ context.Context, r kube.Retrying) {
+		OnRetry: func(_ context.Context, r middleware.Retrying) {
 			if retries++; r.Err == nil {
 				t.Errorf("sent again after %d", r.Status)
 			}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -32,7 +33,7 @@ func (*leanConfigMap) KubeResource() kube.Resource {
 func TestCRUD(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
-	res, err := kube.ResourceOf[corev1.ConfigMap]()
+	res, err := core.ResourceOf[corev1.ConfigMap]()
 	if err != nil {
 		t.Fatal(err)
 	}

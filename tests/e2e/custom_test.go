@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -24,7 +27,7 @@ func TestScaleOfCustomKind(t *testing.T) {
 	if _, err := widgets.Create(limit(t), obj, nil); err != nil {
 		t.Fatal(err)
 	}
-	scaled, err := widgets.Scale().Modify(limit(t), "a", func(s *kube.Scale) error {
+	scaled, err := widgets.Scale().Modify(limit(t), "a", func(s *core.Scale) error {
 		s.Spec.Replicas++
 		return nil
 	}, nil)
@@ -105,11 +108,11 @@ func TestItemErrors(t *testing.T) {
 
 	strict := kube.APIOf[numbered](c, widgets.Resource()).In(ns)
 	_, err := strict.List(limit(t), nil)
-	if item, ok := errors.AsType[*kube.ItemError](err); !ok || item.Head.Ref.Name != "b-new" {
+	if item, ok := errors.AsType[*wire.ItemError](err); !ok || item.Head.Ref.Name != "b-new" {
 		t.Errorf("List = %v, want an error about b-new", err)
 	}
 	var bad []string
-	tolerant := strict.OnItemError(func(e *kube.ItemError) { bad = append(bad, e.Head.Ref.Name+" "+e.Head.ResourceVersion) })
+	tolerant := strict.OnItemError(func(e *wire.ItemError) { bad = append(bad, e.Head.Ref.Name+" "+e.Head.ResourceVersion) })
 	list, err := tolerant.List(limit(t), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +124,7 @@ func TestItemErrors(t *testing.T) {
 	if diff := cmp.Diff([]string{"a-old 3", "c-old 4"}, good); diff != "" {
 		t.Errorf("List (-want +got):\n%s", diff)
 	}
-	for ev, err := range tolerant.WatchOnce(limit(t), &kube.WatchOptions{SendInitialEvents: true}) {
+	for ev, err := range tolerant.WatchOnce(limit(t), &request.WatchOptions{SendInitialEvents: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

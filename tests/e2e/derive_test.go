@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/kube"
@@ -30,7 +31,7 @@ func TestDerivedKind(t *testing.T) {
 	good := v1.DocumentSpec{Title: "Title", Body: "some words"}
 	create := func(t *testing.T, name string, spec v1.DocumentSpec) *v1.Document {
 		t.Helper()
-		doc, err := docs.Create(limit(t), v1.NewDocument("", name, spec), &kube.CreateOptions{FieldValidation: kube.ValidationStrict})
+		doc, err := docs.Create(limit(t), v1.NewDocument("", name, spec), &kube.CreateOptions{FieldValidation: request.ValidationStrict})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestDerivedKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		again.SetResourceVersion(got.GetResourceVersion())
-		strict := &kube.UpdateOptions{FieldValidation: kube.ValidationStrict, DryRun: true}
+		strict := &kube.UpdateOptions{FieldValidation: request.ValidationStrict, DryRun: true}
 		if _, err := crds.Update(limit(t), again, strict); err != nil {
 			t.Errorf("strictly validated: %v", err)
 		}
@@ -103,7 +104,7 @@ func TestDerivedKind(t *testing.T) {
 		})
 	}
 	t.Run("a field that there is not is refused", func(t *testing.T) {
-		res, err := kube.ResourceOf[v1.Document]()
+		res, err := core.ResourceOf[v1.Document]()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,9 +112,9 @@ func TestDerivedKind(t *testing.T) {
 			"metadata": map[string]any{"name": "strange"},
 			"spec":     map[string]any{"title": "x", "titel": "y"},
 		}}
-		strict := &kube.CreateOptions{FieldValidation: kube.ValidationStrict}
+		strict := &kube.CreateOptions{FieldValidation: request.ValidationStrict}
 		_, err = kube.Dynamic(c, res).In(docs.Namespace()).Create(limit(t), doc, strict)
-		if !errors.Is(err, kube.ErrBadRequest) || !strings.Contains(err.Error(), `unknown field "spec.titel"`) {
+		if !errors.Is(err, core.ErrBadRequest) || !strings.Contains(err.Error(), `unknown field "spec.titel"`) {
 			t.Errorf("error = %v, want one about spec.titel", err)
 		}
 	})

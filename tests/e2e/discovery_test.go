@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/client/access"
 	"github.com/kube-go/sdk/client/discovery"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
@@ -52,8 +53,8 @@ func TestDiscoveryIsCheap(t *testing.T) {
 		dir := t.TempDir()
 		for _, want := range []int{http.StatusOK, http.StatusNotModified} {
 			answers.set(nil)
-			cache := kube.NewDiscoveryCache(&kube.DiscoveryCacheOptions{Dir: dir, OnError: func(err error) { t.Error(err) }})
-			mapper := kube.NewMapper(c, &kube.MapperOptions{Discover: &kube.DiscoveryOptions{Cache: cache}})
+			cache := discovery.NewCache(&discovery.CacheOptions{Dir: dir, OnError: func(err error) { t.Error(err) }})
+			mapper := kube.NewMapper(c, &discovery.MapperOptions{Discover: &discovery.Options{Cache: cache}})
 			if _, err := mapper.Resolve(ctx, "pods"); err != nil {
 				return err
 			}
@@ -148,7 +149,7 @@ func TestMapper(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	group := ns + ".example.com"
-	mapper := kube.NewMapper(c, &kube.MapperOptions{MinInterval: 50 * time.Millisecond})
+	mapper := kube.NewMapper(c, &discovery.MapperOptions{MinInterval: 50 * time.Millisecond})
 	widget := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": group + "/v1", "kind": "Widget",
 		"metadata": map[string]any{"name": "cog", "namespace": ns}, "spec": map[string]any{"teeth": int64(12)},
@@ -178,7 +179,7 @@ func TestMapper(t *testing.T) {
 		return err
 	})
 	eventually(t, "the schema is there", func(ctx context.Context) error {
-		openAPI, err := kube.FetchOpenAPI(ctx, c, nil)
+		openAPI, err := discovery.FetchOpenAPI(ctx, c, nil)
 		if err != nil {
 			return err
 		}
@@ -259,7 +260,7 @@ func TestAccess(t *testing.T) {
 	cfg.Impersonate.Groups = []string{"readers", "system:authenticated"}
 	mallory := connect(t, &kube.ClientOptions{Config: cfg})
 
-	me, err := kube.WhoAmI(limit(t), mallory, nil)
+	me, err := access.WhoAmI(limit(t), mallory, nil)
 	if err != nil || me.Username != "mallory" || !slices.Contains(me.Groups, "readers") {
 		t.Errorf("WhoAmI = %+v, %v", me, err)
 	}
@@ -269,20 +270,20 @@ func TestAccess(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		c    *kube.Client
-		in   kube.AccessAction
+		in   access.Action
 		want bool
 	}{
-		{"the administrator may do everything", admin, kube.AccessAction{Verb: "*", Resource: core.Resource{Group: "*", Plural: "*"}}, true},
-		{"what was granted is allowed", mallory, kube.AccessAction{Verb: "get", Resource: maps, Namespace: ns, Name: "x"}, true},
-		{"another verb is not", mallory, kube.AccessAction{Verb: "delete", Resource: maps, Namespace: ns}, false},
-		{"another namespace is not", mallory, kube.AccessAction{Verb: "get", Resource: maps, Namespace: "default"}, false},
-		{"a subresource is not", mallory, kube.AccessAction{Verb: "get", Resource: maps, Subresource: "status", Namespace: ns}, false},
-		{"a public path is allowed", mallory, kube.AccessAction{Verb: "get", Path: "/version"}, true},
-		{"another path is not", mallory, kube.AccessAction{Verb: "get", Path: "/metrics"}, false},
+		{"the administrator may do everything", admin, access.Action{Verb: "*", Resource: core.Resource{Group: "*", Plural: "*"}}, true},
+		{"what was granted is allowed", mallory, access.Action{Verb: "get", Resource: maps, Namespace: ns, Name: "x"}, true},
+		{"another verb is not", mallory, access.Action{Verb: "delete", Resource: maps, Namespace: ns}, false},
+		{"another namespace is not", mallory, access.Action{Verb: "get", Resource: maps, Namespace: "default"}, false},
+		{"a subresource is not", mallory, access.Action{Verb: "get", Resource: maps, Subresource: "status", Namespace: ns}, false},
+		{"a public path is allowed", mallory, access.Action{Verb: "get", Path: "/version"}, true},
+		{"another path is not", mallory, access.Action{Verb: "get", Path: "/metrics"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			eventually(t, "the decision", func(ctx context.Context) error { // the authorizer sees what was granted a little later
-				got, err := kube.Can(ctx, tc.c, tc.in, nil)
+				got, err := access.Can(ctx, tc.c, tc.in, nil)
 				if err == nil && got.Allowed != tc.want {
 					err = fmt.Errorf("it is %+v, want %v", got, tc.want)
 				}
@@ -295,17 +296,17 @@ func TestAccess(t *testing.T) {
 // TestServer promises that a server tells its version, and how it is.
 func TestServer(t *testing.T) {
 	c := connect(t, nil)
-	v, err := kube.ServerVersion(limit(t), c, nil)
+	v, err := discovery.Version(limit(t), c, nil)
 	if err != nil || v.Major != "1" || !strings.HasPrefix(v.GitVersion, "v1.") || v.Platform == "" {
 		t.Errorf("ServerVersion = %+v, %v", v, err)
 	}
-	for _, probe := range []kube.Probe{kube.ProbeReady, kube.ProbeLive} {
-		report, err := kube.Health(limit(t), c, probe, &kube.HealthOptions{Exclude: []string{"ping"}})
+	for _, probe := range []discovery.Probe{discovery.Ready, discovery.Live} {
+		report, err := discovery.Health(limit(t), c, probe, &discovery.HealthOptions{Exclude: []string{"ping"}})
 		if err != nil || !report.Healthy {
 			t.Errorf("%s: %+v, %v", probe, report, err)
 			continue
 		}
-		i := slices.IndexFunc(report.Checks, func(check kube.HealthCheck) bool { return check.Name == "ping" })
+		i := slices.IndexFunc(report.Checks, func(check discovery.HealthCheck) bool { return check.Name == "ping" })
 		if i < 0 || report.Checks[i].Detail != "excluded: ok" || len(report.Checks) < 5 {
 			t.Errorf("%s: %+v", probe, report.Checks)
 		}
@@ -316,7 +317,7 @@ func TestServer(t *testing.T) {
 // are in them.
 func TestWholeOpenAPI(t *testing.T) {
 	c := connect(t, nil)
-	openAPI, err := kube.FetchOpenAPI(limit(t), c, &kube.DiscoveryOptions{Cache: discovery.NewCache(nil)})
+	openAPI, err := discovery.FetchOpenAPI(limit(t), c, &discovery.Options{Cache: discovery.NewCache(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/examples/document-controller/documents"
 	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/wait"
 )
 
 // installDocuments installs the Document kind until the test ends.
@@ -98,7 +99,7 @@ func (l *library) write(t *testing.T, name, body string) {
 }
 
 // published is the condition that a document's ConfigMap has its text.
-func published(name, body string) kube.Condition[corev1.ConfigMap] {
+func published(name, body string) wait.Condition[corev1.ConfigMap] {
 	return func(cm *corev1.ConfigMap) error {
 		if got, want := cm.Data["document.txt"], name+"\n\n"+body+"\n"; got != want {
 			return fmt.Errorf("its text is %q, want %q", got, want)

@@ -19,7 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	nodeverbs "github.com/kube-go/sdk/client/node"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/drain"
 )
 
 // testDrainRefusals promises that a drain names what it would lose and what it waits for, and loses it only when told to:
@@ -34,10 +36,10 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 	})
 	startGuests(t, c, ns)
 	selector := "drained-by=" + ns
-	drain := func(ctx context.Context, o kube.DrainOptions) (map[string]kube.DrainState, error) {
+	drainNode := func(ctx context.Context, o drain.Options) (map[string]drain.State, error) {
 		o.PodSelector, o.GracePeriod = selector, new(time.Second)
-		report, err := kube.Drain(ctx, c, node, &o)
-		states := map[string]kube.DrainState{}
+		report, err := drain.Node(ctx, c, node, &o)
+		states := map[string]drain.State{}
 		if report != nil {
 			for _, p := range report.Pods {
 				owner, _, _ := strings.Cut(p.Ref.Name, "-")
@@ -46,7 +48,7 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 		}
 		return states, err
 	}
-	check := func(what string, got map[string]kube.DrainState, err error, want map[string]kube.DrainState, in ...string) {
+	check := func(what string, got map[string]drain.State, err error, want map[string]drain.State, in ...string) {
 		t.Helper()
 		if !maps.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", what, got, want)
@@ -61,46 +63,46 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 		}
 	}
 
-	states, err := drain(limit(t), kube.DrainOptions{})
+	states, err := drainNode(limit(t), drain.Options{})
 	check("a drain that may lose nothing", states, err,
-		map[string]kube.DrainState{"agent": kube.DrainRefused, "cache": kube.DrainRefused, "guarded": kube.DrainPending},
+		map[string]drain.State{"agent": drain.Refused, "cache": drain.Refused, "guarded": drain.Pending},
 		"2 pods stay", "daemon set agent would make it again; set IgnoreDaemonSets", "it has an emptyDir volume; set DeleteEmptyDirData")
 
 	blocked, cancel := context.WithCancelCause(limit(t))
 	defer cancel(nil)
 	enough, reached := errors.New("that was long enough"), map[string]bool{}
-	states, err = drain(blocked, kube.DrainOptions{
+	states, err = drainNode(blocked, drain.Options{
 		IgnoreDaemonSets: true, DeleteEmptyDirData: true,
-		Progress: func(p kube.DrainedPod) { // the drain would wait for the budget, so it ends when there is nothing else to do
+		Progress: func(p drain.Pod) { // the drain would wait for the budget, so it ends when there is nothing else to do
 			reached[string(p.State)] = true
-			if reached[string(kube.DrainGone)] && reached[string(kube.DrainBlocked)] {
+			if reached[string(drain.Gone)] && reached[string(drain.Blocked)] {
 				cancel(enough)
 			}
 		},
 	})
 	check("a drain against a budget", states, err,
-		map[string]kube.DrainState{"agent": kube.DrainSkipped, "cache": kube.DrainGone, "guarded": kube.DrainBlocked},
+		map[string]drain.State{"agent": drain.Skipped, "cache": drain.Gone, "guarded": drain.Blocked},
 		enough.Error(), "1 pod stays: "+ns+"/guarded-", "disruption budget never")
 	if !errors.Is(err, enough) {
 		t.Errorf("a drain against a budget: %v, want the context's cause", err)
 	}
 
 	// The pods that were made meanwhile wait for another node, and so are none of this one.
-	states, err = drain(limit(t), kube.DrainOptions{IgnoreDaemonSets: true, DisableEviction: true})
+	states, err = drainNode(limit(t), drain.Options{IgnoreDaemonSets: true, DisableEviction: true})
 	check("a drain that does not ask the budget", states, err,
-		map[string]kube.DrainState{"agent": kube.DrainSkipped, "guarded": kube.DrainGone})
+		map[string]drain.State{"agent": drain.Skipped, "guarded": drain.Gone})
 
-	orphan := &kube.DeleteOptions{Propagation: kube.Orphan}
+	orphan := &kube.DeleteOptions{Propagation: request.Orphan}
 	if err := kube.DeleteAndWait(limit(t), kube.Namespaced[appsv1.DaemonSet](c, ns), "agent", orphan); err != nil {
 		t.Fatal(err)
 	}
 	// Its pods have no owner any more.
-	states, err = drain(limit(t), kube.DrainOptions{IgnoreDaemonSets: true})
-	check("a drain of what nobody owns", states, err, map[string]kube.DrainState{"agent": kube.DrainRefused}, "no controller makes it again; set Force")
-	states, err = drain(limit(t), kube.DrainOptions{Force: true})
-	check("a drain by force", states, err, map[string]kube.DrainState{"agent": kube.DrainGone})
-	states, err = drain(limit(t), kube.DrainOptions{})
-	check("a drain of an empty node", states, err, map[string]kube.DrainState{})
+	states, err = drainNode(limit(t), drain.Options{IgnoreDaemonSets: true})
+	check("a drain of what nobody owns", states, err, map[string]drain.State{"agent": drain.Refused}, "no controller makes it again; set Force")
+	states, err = drainNode(limit(t), drain.Options{Force: true})
+	check("a drain by force", states, err, map[string]drain.State{"agent": drain.Gone})
+	states, err = drainNode(limit(t), drain.Options{})
+	check("a drain of an empty node", states, err, map[string]drain.State{})
 }
 
 // startGuests makes a pod of each sort that a drain has questions about, and waits until they are ready.

@@ -19,6 +19,7 @@ import (
 
 	nodeverbs "github.com/kube-go/sdk/client/node"
 	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/drain"
 )
 
 // testDrain promises that a drain refuses to lose pods, waits for disruption budgets, and leaves when all is gone.
@@ -49,7 +50,7 @@ func testDrain(t *testing.T, c *kube.Client) {
 	}
 
 	selector := "drained-by=" + ns // the node may be others', too
-	_, err = kube.Drain(limit(t), c, node, &kube.DrainOptions{PodSelector: selector})
+	_, err = drain.Node(limit(t), c, node, &drain.Options{PodSelector: selector})
 	want := "drain node " + node + ": 1 pod stays: " + ns + "/loose: refused: no controller makes it again; set Force to lose it"
 	if err == nil || err.Error() != want {
 		t.Fatalf("error = %v, want %s", err, want)
@@ -64,11 +65,11 @@ func testDrain(t *testing.T, c *kube.Client) {
 		}
 	})
 	blocked := 0
-	report, err := kube.Drain(limit(t), c, node, &kube.DrainOptions{
+	report, err := drain.Node(limit(t), c, node, &drain.Options{
 		PodSelector: selector, Force: true, GracePeriod: new(time.Second),
-		Progress: func(p kube.DrainedPod) {
+		Progress: func(p drain.Pod) {
 			t.Log(p)
-			if p.State == kube.DrainBlocked && strings.Contains(p.Reason, "disruption budget guard") {
+			if p.State == drain.Blocked && strings.Contains(p.Reason, "disruption budget guard") {
 				blocked++
 				if err := budgets.Delete(t.Context(), "guard", nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
 					t.Error(err)
@@ -80,7 +81,7 @@ func testDrain(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 	for _, p := range report.Pods {
-		if p.State != kube.DrainGone {
+		if p.State != drain.Gone {
 			t.Errorf("after the drain: %v", p)
 		}
 		if _, err := pods.Get(t.Context(), p.Ref.Name, nil); !errors.Is(err, kube.ErrNotFound) {

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kube-go/sdk/client/pod"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -44,7 +46,7 @@ func testEviction(t *testing.T, c *kube.Client) {
 	}
 
 	err = podVerbs(pods).Evict(limit(t), "web-0", nil)
-	budget, ok := errors.AsType[*kube.BudgetError](err)
+	budget, ok := errors.AsType[*pod.BudgetError](err)
 	if !ok || !errors.Is(err, kube.ErrTooManyRequests) || budget.Budget != "guard" {
 		t.Fatalf("eviction against the budget: %v", err)
 	}
@@ -64,7 +66,7 @@ func testEviction(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 	eventually(t, "the budget allows it", func(ctx context.Context) error {
-		return podVerbs(pods).Evict(ctx, "web-0", &kube.EvictOptions{GracePeriod: new(time.Second)})
+		return podVerbs(pods).Evict(ctx, "web-0", &request.EvictOptions{GracePeriod: new(time.Second)})
 	})
 	if err := kube.AwaitGone(limit(t), pods, "web-0", "", nil); err != nil {
 		t.Error(err)

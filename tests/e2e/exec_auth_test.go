@@ -25,9 +25,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
 	csrverbs "github.com/kube-go/sdk/client/csr"
 	"github.com/kube-go/sdk/client/serviceaccount"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -175,7 +177,7 @@ func TestExecPluginMisbehaves(t *testing.T) {
 			if strings.Contains(tc.want, soon.String()) {
 				patience = soon
 			}
-			c := connect(t, &kube.ClientOptions{Config: cfg, Plugin: &kube.PluginOptions{Timeout: patience, Stdin: null}})
+			c := connect(t, &kube.ClientOptions{Config: cfg, Plugin: &auth.PluginOptions{Timeout: patience, Stdin: null}})
 			defer c.CloseIdleConnections()
 			reviews := kube.APIOf[authenticationv1.SelfSubjectReview](c, selfSubjectReviews())
 			_, err = reviews.Create(limit(t), &authenticationv1.SelfSubjectReview{}, nil)
@@ -235,7 +237,7 @@ func TestExecPluginCertificate(t *testing.T) {
 	}
 	seen := make(chan string, 10)
 	stop := background(t, func(ctx context.Context) error {
-		for ev, err := range maps.WatchOnce(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
+		for ev, err := range maps.WatchOnce(ctx, &request.WatchOptions{ResourceVersion: list.ResourceVersion}) {
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/client/pod"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -46,7 +48,7 @@ func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 	if _, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"dance"}}); err == nil || !strings.Contains(err.Error(), `"dance": executable file not found`) {
 		t.Errorf("dance: %v", err)
 	}
-	if _, err := exec(&kube.ExecOptions{Command: []string{"tool"}, Container: "none"}); !errors.Is(err, kube.ErrBadRequest) {
+	if _, err := exec(&kube.ExecOptions{Command: []string{"tool"}, Container: "none"}); !errors.Is(err, core.ErrBadRequest) {
 		t.Errorf("in no container: %v", err)
 	}
 	if _, err := podVerbs(pods).Exec(limit(t), "none", &kube.ExecOptions{Container: "web", Command: []string{"tool"}}); !errors.Is(err, kube.ErrNotFound) {
@@ -146,7 +148,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	if err := p.Wait(); err != nil {
 		t.Errorf("a process whose output nobody reads: %v", err)
 	}
-	if n, err := io.Copy(io.Discard, p.Stdout); n == 0 || !errors.Is(err, kube.ErrStalled) {
+	if n, err := io.Copy(io.Discard, p.Stdout); n == 0 || !errors.Is(err, pod.ErrStalled) {
 		t.Errorf("its output = %d bytes, %v, want some and ErrStalled", n, err)
 	}
 	check()

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/core/managed"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kube"
 )
@@ -79,7 +81,7 @@ func TestExtractOfCustomKinds(t *testing.T) {
 		return obj
 	}
 	eventually(t, "the schema is served", func(ctx context.Context) error {
-		o := &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict}
+		o := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
 		_, err := widgets.Create(ctx, garden(gardens()[0].text), o)
 		return err
 	})
@@ -90,7 +92,7 @@ func TestExtractOfCustomKinds(t *testing.T) {
 		}
 	}
 	for _, g := range gardens() {
-		mine, err := kube.Extract(stored, g.manager, nil)
+		mine, err := managed.Extract(stored, g.manager, nil)
 		if err != nil {
 			t.Errorf("%s: %v", g.manager, err)
 			continue

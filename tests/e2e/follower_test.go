@@ -26,7 +26,7 @@ type follower struct {
 }
 
 // follow starts a follower. The configuration's OnError is its own.
-func follow(t *testing.T, api *kube.API[corev1.ConfigMap], c kube.WatchConfig) *follower {
+func follow(t *testing.T, api *kube.API[corev1.ConfigMap], c kube.WatchOptions) *follower {
 	t.Helper()
 	f := &follower{changes: make(chan string, 1000), listed: make(chan int, 100)}
 	c.OnError = f.trouble.add

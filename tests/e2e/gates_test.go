@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
 )
@@ -49,7 +51,7 @@ func testShards(t *testing.T, c *kube.Client) {
 	checkShards(t, "metadata", widgets.Metadata(), selector)
 	rows := 0
 	for i := range 2 {
-		shard, err := kube.ShardOf(i, 2)
+		shard, err := core.ShardOf(i, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +71,7 @@ func checkShards[K any](t *testing.T, name string, api *kube.API[K], selector st
 	t.Helper()
 	listed, watched := map[string]int{}, map[string]int{}
 	for i := range 2 {
-		shard, err := kube.ShardOf(i, 2)
+		shard, err := core.ShardOf(i, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +85,7 @@ func checkShards[K any](t *testing.T, name string, api *kube.API[K], selector st
 			listed[object]++
 		}
 		seen := 0
-		for ev, err := range api.WatchOnce(limit(t), &kube.WatchOptions{LabelSelector: selector, ShardSelector: shard.String(), SendInitialEvents: true}) {
+		for ev, err := range api.WatchOnce(limit(t), &request.WatchOptions{LabelSelector: selector, ShardSelector: shard.String(), SendInitialEvents: true}) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -124,7 +126,7 @@ func testIgnoredShards(t *testing.T, c *kube.Client) {
 			t.Fatal(err)
 		}
 	}
-	shard, err := kube.ShardOf(0, 100)
+	shard, err := core.ShardOf(0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func testIgnoredShards(t *testing.T, c *kube.Client) {
 	if _, err := maps.Table(limit(t), &kube.ListOptions{ShardSelector: shard.String()}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Table: %v", err)
 	}
-	for _, err := range maps.WatchOnce(limit(t), &kube.WatchOptions{ShardSelector: shard.String()}) {
+	for _, err := range maps.WatchOnce(limit(t), &request.WatchOptions{ShardSelector: shard.String()}) {
 		if err == nil {
 			continue // an object that happens to be in the shard
 		}

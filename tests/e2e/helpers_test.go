@@ -18,7 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/wait"
 )
 
 // limit returns a context for one step of a test, which no step should need the whole of.
@@ -144,7 +146,7 @@ func (g *guarded[T]) set(value T) {
 func awaitPods(t *testing.T, c *kube.Client, ns string) {
 	t.Helper()
 	accounts := kube.Namespaced[corev1.ServiceAccount](c, ns)
-	if _, err := kube.Await(limit(t), accounts, "default", kube.Exists[corev1.ServiceAccount](), nil); err != nil {
+	if _, err := kube.Await(limit(t), accounts, "default", wait.Exists[corev1.ServiceAccount](), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -153,7 +155,7 @@ func awaitPods(t *testing.T, c *kube.Client, ns string) {
 func awaitRootCA(t *testing.T, c *kube.Client, ns string) {
 	t.Helper()
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
-	if _, err := kube.Await(limit(t), maps, "kube-root-ca.crt", kube.Exists[corev1.ConfigMap](), nil); err != nil {
+	if _, err := kube.Await(limit(t), maps, "kube-root-ca.crt", wait.Exists[corev1.ConfigMap](), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -180,6 +182,6 @@ func grant(t *testing.T, admin *kube.Client, ns, user string, resources ...strin
 }
 
 // podVerbs returns the verbs that only pods have, in the namespace of an API.
-func podVerbs(pods *kube.API[corev1.Pod]) *kube.PodAPI {
+func podVerbs(pods *kube.API[corev1.Pod]) *pod.API {
 	return kube.Pods(pods.Client(), pods.Namespace())
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/install"
 )
 
 // notes returns the definition of a kind whose spec has these fields, and its resource.
@@ -73,7 +74,7 @@ func TestInstall(t *testing.T) {
 
 	older, _ := notes("title")
 	err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{older}, nil)
-	if down, ok := errors.AsType[*kube.DowngradeError](err); !ok || !slices.Equal(down.Losses, []string{"version v1: field .spec.body"}) {
+	if down, ok := errors.AsType[*install.DowngradeError](err); !ok || !slices.Equal(down.Losses, []string{"version v1: field .spec.body"}) {
 		t.Fatalf("an older program's definition: %v, want a refusal for the sake of .spec.body", err)
 	}
 	for note, err := range kube.Dynamic(c, res).In(ns).All(limit(t), nil) {
@@ -122,7 +123,7 @@ func TestInstallOfTwoVersionsAtOnce(t *testing.T) {
 		start := func(fields ...string) {
 			<-both
 			err := kube.InstallCRDs(limit(t), c, made(fields...), nil)
-			if _, down := errors.AsType[*kube.DowngradeError](err); err != nil && (!down || len(fields) > 1) {
+			if _, down := errors.AsType[*install.DowngradeError](err); err != nil && (!down || len(fields) > 1) {
 				t.Error(err)
 			}
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -35,7 +36,7 @@ type kind struct {
 
 // kindOf returns a kind. The sample has all but a name; nil if the cluster has some objects, or takes none.
 func kindOf[K any, P core.ObjectPtr[K]](sample *K) kind {
-	res, err := kube.ResourceOf[K, P]()
+	res, err := core.ResourceOf[K, P]()
 	return kind{
 		resource: res,
 		err:      err,
@@ -57,7 +58,7 @@ func kindOf[K any, P core.ObjectPtr[K]](sample *K) kind {
 		list: func(ctx context.Context, c *kube.Client, version string) (any, int, string, error) {
 			o := &kube.ListOptions{ResourceVersion: version}
 			if version != "" {
-				o.ResourceVersionMatch = kube.Exact
+				o.ResourceVersionMatch = request.Exact
 			}
 			list, err := kube.ClusterWide[K, P](c).List(ctx, o)
 			if err != nil {

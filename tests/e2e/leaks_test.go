@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-go/sdk/client/discovery"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
 	"github.com/kube-go/sdk/tests/e2e/internal/leaks"
@@ -134,7 +135,7 @@ func checkLeaks() error {
 // print and what tests print.
 func TestLogsAndOutputAreRecorded(t *testing.T) {
 	before := recorder.Size(clientLog)
-	if _, err := kube.ServerVersion(limit(t), connect(t, nil), nil); err != nil {
+	if _, err := discovery.Version(limit(t), connect(t, nil), nil); err != nil {
 		t.Fatal(err)
 	}
 	if recorder.Size(clientLog) == before {

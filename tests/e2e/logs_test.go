@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -48,7 +49,7 @@ func testLogs(t *testing.T, pods *kube.API[corev1.Pod]) {
 		t.Errorf("eight bytes = %q", texts)
 	}
 	for _, err := range podVerbs(pods).LogLines(limit(t), "talker", &kube.LogOptions{Container: "none"}) {
-		if !errors.Is(err, kube.ErrBadRequest) {
+		if !errors.Is(err, core.ErrBadRequest) {
 			t.Errorf("the log of no container: %v", err)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/core/managed"
+	"github.com/kube-go/sdk/core/patch"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -49,12 +51,12 @@ func TestApplyClaimsOnlyWhatIsSet(t *testing.T) {
 		".metadata.creationTimestamp", ".spec.strategy", ".spec.template.metadata.creationTimestamp", ".status",
 		`.spec.template.spec.containers[name="main"].resources`,
 	} {
-		if owners, err := kube.FieldOwners(got, field); err != nil || len(owners) > 0 {
+		if owners, err := managed.Owners(got, field); err != nil || len(owners) > 0 {
 			t.Errorf("%s is owned by %v, %v, want nobody", field, owners, err)
 		}
 	}
 	for _, field := range []string{".spec.replicas", ".metadata.labels.app", `.spec.template.spec.containers[name="main"].image`} {
-		owners, err := kube.FieldOwners(got, field)
+		owners, err := managed.Owners(got, field)
 		if err != nil || len(owners) != 1 || owners[0].Manager != "web" || owners[0].Operation != metav1.ManagedFieldsOperationApply {
 			t.Errorf("%s is owned by %v, %v, want web", field, owners, err)
 		}
@@ -83,7 +85,7 @@ func TestExtract(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	mine, err := kube.Extract(stored, "web", nil)
+	mine, err := managed.Extract(stored, "web", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +112,7 @@ func TestExtract(t *testing.T) {
 	if got := changed.Spec.Template.Spec.Containers; len(got) != 1 || got[0].Image != "main:2" || changed.Spec.MinReadySeconds != 3 {
 		t.Errorf("after the apply there are %d containers, the first %s, minReadySeconds %d", len(got), got[0].Image, changed.Spec.MinReadySeconds)
 	}
-	nothing, err := kube.Extract(changed, "nobody", nil)
+	nothing, err := managed.Extract(changed, "nobody", nil)
 	if err != nil || nothing.Name != "web" || nothing.Namespace != ns || nothing.Spec.Replicas != nil {
 		t.Errorf("of a manager that has applied nothing: %v, %v", nothing, err)
 	}
@@ -128,7 +130,7 @@ func TestExtract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := kube.Extract(any1, "web", nil)
+	part, err := managed.Extract(any1, "web", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +163,7 @@ func TestExtractStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine, err := kube.Extract(stored, "web", &kube.ExtractOptions{Subresource: "status"})
+	mine, err := managed.Extract(stored, "web", &managed.ExtractOptions{Subresource: "status"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +174,7 @@ func TestExtractStatus(t *testing.T) {
 	if stored, err = deployments.Status().Apply(ctx, mine, &kube.ApplyOptions{FieldManager: "web", Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	if owners, err := kube.FieldOwners(stored, `.status.conditions[type="Seen"].message`); err != nil || len(owners) != 1 || owners[0].Subresource != "status" {
+	if owners, err := managed.Owners(stored, `.status.conditions[type="Seen"].message`); err != nil || len(owners) != 1 || owners[0].Subresource != "status" {
 		t.Errorf("the message is owned by %v, %v", owners, err)
 	}
 }
@@ -215,7 +217,7 @@ func TestConflictsNameOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, manager := range want {
-		if owners, err := kube.FieldOwners(stored, field); err != nil || len(owners) != 1 || owners[0].Manager != manager {
+		if owners, err := managed.Owners(stored, field); err != nil || len(owners) != 1 || owners[0].Manager != manager {
 			t.Errorf("FieldOwners(%s) = %v, %v, want %s", field, owners, err, manager)
 		}
 	}
@@ -241,7 +243,7 @@ func TestMigrateOwnership(t *testing.T) {
 			t.Fatal(err)
 		}
 		if tc.migrate {
-			ops, err := kube.MigrateOwnership(stored, []string{"legacy"}, "web", nil)
+			ops, err := managed.Migrate(stored, []string{"legacy"}, "web", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -253,14 +255,14 @@ func TestMigrateOwnership(t *testing.T) {
 			if _, err := maps.Patch(ctx, tc.name, kube.JSONPatch(ops...), nil); !errors.Is(err, kube.ErrConflict) {
 				t.Errorf("migrate an old version: error %v, want ErrConflict", err)
 			}
-			if ops, err = kube.MigrateOwnership(touched, []string{"legacy"}, "web", nil); err != nil {
+			if ops, err = managed.Migrate(touched, []string{"legacy"}, "web", nil); err != nil {
 				t.Fatal(err)
 			}
 			migrated, err := maps.Patch(ctx, tc.name, kube.JSONPatch(ops...), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ops, err := kube.MigrateOwnership(migrated, []string{"legacy"}, "web", nil); err != nil || ops != nil {
+			if ops, err := managed.Migrate(migrated, []string{"legacy"}, "web", nil); err != nil || ops != nil {
 				t.Errorf("the second migration is %v, %v, want none", ops, err)
 			}
 		}
@@ -281,17 +283,17 @@ func TestDiff(t *testing.T) {
 	ctx := limit(t)
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
-	lock := &kube.DiffOptions{Lock: true}
+	lock := &patch.Options{Lock: true}
 	for _, tc := range []struct {
 		name string
 		diff func(from, to *appsv1.Deployment) (kube.Patch, error)
 	}{
 		{"merge", func(from, to *appsv1.Deployment) (kube.Patch, error) {
-			diff, err := kube.DiffMerge(from, to, lock)
+			diff, err := patch.DiffMerge(from, to, lock)
 			return kube.MergePatch(diff), err
 		}},
 		{"json", func(from, to *appsv1.Deployment) (kube.Patch, error) {
-			ops, err := kube.DiffJSON(from, to, lock)
+			ops, err := patch.DiffJSON(from, to, lock)
 			return kube.JSONPatch(ops...), err
 		}},
 	} {

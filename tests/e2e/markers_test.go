@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -49,7 +50,7 @@ func TestDeclaredValidation(t *testing.T) {
 		t.Run(tt.Name, func(t *testing.T) {
 			obj := &unstructured.Unstructured{Object: map[string]any{"spec": withText(tt.Create)}}
 			obj.SetGenerateName("case-")
-			made, err := objects.Create(limit(t), obj, &kube.CreateOptions{FieldValidation: kube.ValidationStrict})
+			made, err := objects.Create(limit(t), obj, &kube.CreateOptions{FieldValidation: request.ValidationStrict})
 			if tt.Update != nil {
 				if err != nil {
 					t.Fatalf("Create before the update: %v", err)

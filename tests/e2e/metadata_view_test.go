@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kube"
 )
@@ -73,7 +74,7 @@ func TestMetadataView(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ev, err := range feed.Watch(limit(t), &kube.WatchOptions{SendInitialEvents: true}) {
+	for ev, err := range feed.Watch(limit(t), &request.WatchOptions{SendInitialEvents: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,6 +30,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
@@ -324,7 +325,7 @@ func TestOIDC(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("error = %v\n want = %s", err, want)
 		}
-		if _, ok := errors.AsType[*kube.OIDCError](err); !ok {
+		if _, ok := errors.AsType[*auth.OIDCError](err); !ok {
 			t.Errorf("error = %T, want an OIDCError in it", err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive/generate"
 	"github.com/kube-go/sdk/kube"
 )
@@ -45,7 +46,7 @@ func TestGeneratedSamples(t *testing.T) {
 				if res.Namespaced {
 					in = ns
 				}
-				strict := &kube.CreateOptions{FieldValidation: kube.ValidationStrict, DryRun: true}
+				strict := &kube.CreateOptions{FieldValidation: request.ValidationStrict, DryRun: true}
 				if _, err := kube.Dynamic(c, res).In(in).Create(limit(t), obj, strict); err != nil {
 					t.Errorf("%s: %v", filepath.Base(samples.Files[i].Path), err)
 				}

@@ -15,14 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/client/podfiles"
 	"github.com/kube-go/sdk/kube"
 )
 
 // testFiles promises that a folder comes into a container and back as it was, and that it is clear why what can't be
 // copied is not.
 func testFiles(t *testing.T, pods *kube.API[corev1.Pod]) {
-	var told kube.CopyProgress
-	files := kube.PodFilesIn(podVerbs(pods), "talker", &kube.PodFilesOptions{Container: "web", Progress: func(p kube.CopyProgress) { told = p }})
+	var told podfiles.Progress
+	files := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "web", Progress: func(p podfiles.Progress) { told = p }})
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 	plant(t, from)
 	up, err := files.Upload(limit(t), from, "/tmp/copy")
@@ -50,15 +51,15 @@ func testFiles(t *testing.T, pods *kube.API[corev1.Pod]) {
 	if _, err := files.Upload(limit(t), from, "/none/copy"); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("uploading into a folder that is not there: %v", err)
 	}
-	fixed := kube.PodFilesIn(podVerbs(pods), "talker", &kube.PodFilesOptions{Container: "fixed"})
+	fixed := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "fixed"})
 	if _, err := fixed.Upload(limit(t), from, "/tmp/copy"); err == nil || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("uploading to where nothing can be written: %v", err)
 	}
-	bare := kube.PodFilesIn(podVerbs(pods), "talker", &kube.PodFilesOptions{Container: "bare"})
-	if _, err := bare.Upload(limit(t), from, "/tmp/copy"); !errors.Is(err, kube.ErrNoTar) {
+	bare := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "bare"})
+	if _, err := bare.Upload(limit(t), from, "/tmp/copy"); !errors.Is(err, podfiles.ErrNoTar) {
 		t.Errorf("uploading where there is no tar: %v", err)
 	}
-	if _, err := bare.Download(limit(t), "/tmp", none); !errors.Is(err, kube.ErrNoTar) {
+	if _, err := bare.Download(limit(t), "/tmp", none); !errors.Is(err, podfiles.ErrNoTar) {
 		t.Errorf("downloading where there is no tar: %v", err)
 	}
 }

@@ -22,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kube-go/sdk/client/pod"
+	"github.com/kube-go/sdk/client/podfiles"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -217,7 +219,7 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		t.Fatal(err)
 	}
 	go func() { ends["exec"] <- p.Run(nil, nil, nil) }()
-	a, err := podVerbs(pods).Attach(limit(t), "talker", &kube.AttachOptions{Container: "lines"})
+	a, err := podVerbs(pods).Attach(limit(t), "talker", &pod.AttachOptions{Container: "lines"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +317,7 @@ func uploadWithoutEnd(t *testing.T, pods *kube.API[corev1.Pod], begun func()) er
 	if err := os.Truncate(name, 64<<30); err != nil { // with nothing in it, so it takes no room
 		return err
 	}
-	files := kube.PodFilesIn(podVerbs(pods), "talker", &kube.PodFilesOptions{Container: "web", Progress: func(kube.CopyProgress) {
+	files := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "web", Progress: func(podfiles.Progress) {
 		begun()
 		<-time.After(20 * time.Millisecond) // for a megabyte, lest the pod's disk be filled
 	}})

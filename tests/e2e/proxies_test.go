@@ -26,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -205,7 +206,7 @@ func TestThroughProxies(t *testing.T) {
 				t.Fatal(err)
 			}
 			background(t, func(ctx context.Context) error {
-				for ev, err := range maps.WatchOnce(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
+				for ev, err := range maps.WatchOnce(ctx, &request.WatchOptions{ResourceVersion: list.ResourceVersion}) {
 					if err != nil {
 						return err
 					}

@@ -21,6 +21,8 @@ import (
 
 	nodeverbs "github.com/kube-go/sdk/client/node"
 	"github.com/kube-go/sdk/client/service"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -42,13 +44,13 @@ func testProxyVerb(t *testing.T, c *kube.Client) {
 		return fetch(ctx, func(ctx context.Context) (*http.Response, error) { return service.In(c, ns).Proxy(ctx, "web", nil) }, "web-0\n")
 	})
 	checkNodeProxy(t, kube.ClusterWide[corev1.Node](c), node)
-	err = refusal(podVerbs(pods).Proxy(limit(t), "web-0", &kube.ProxyOptions{Port: "8080", Path: "no such path"}))
+	err = refusal(podVerbs(pods).Proxy(limit(t), "web-0", &request.ProxyOptions{Port: "8080", Path: "no such path"}))
 	if se, ok := errors.AsType[*kube.StatusError](err); !ok || string(se.Body) != "404 page not found\n" || !errors.Is(err, kube.ErrNotFound) {
 		t.Errorf("a path that the pod does not have: %v, want its answer", err)
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := refusal(podVerbs(pods).Proxy(soon, "web-0", &kube.ProxyOptions{Port: "8081"})); !errors.Is(err, kube.ErrUnavailable) {
+	if err := refusal(podVerbs(pods).Proxy(soon, "web-0", &request.ProxyOptions{Port: "8081"})); !errors.Is(err, core.ErrUnavailable) {
 		t.Errorf("a port where nobody listens: %v, want ErrUnavailable before long", err)
 	}
 }
@@ -71,7 +73,7 @@ func checkNodeProxy(t *testing.T, nodes *kube.API[corev1.Node], node string) {
 	}
 	health := func(name string) error {
 		return fetch(limit(t), func(ctx context.Context) (*http.Response, error) {
-			return nodeverbs.New(nodes.Client()).Proxy(ctx, name, &kube.ProxyOptions{Path: "healthz"})
+			return nodeverbs.New(nodes.Client()).Proxy(ctx, name, &request.ProxyOptions{Path: "healthz"})
 		}, "ok")
 	}
 	i := slices.IndexFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
@@ -81,7 +83,7 @@ func checkNodeProxy(t *testing.T, nodes *kube.API[corev1.Node], node string) {
 		}
 		return
 	}
-	if err := health(node); !errors.Is(err, kube.ErrBadRequest) || !strings.Contains(err.Error(), "address not allowed") {
+	if err := health(node); !errors.Is(err, core.ErrBadRequest) || !strings.Contains(err.Error(), "address not allowed") {
 		t.Errorf("a node at a loopback address: %v, want it refused by the server", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(ownAddress(t), "0"))

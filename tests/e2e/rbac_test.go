@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -79,7 +80,7 @@ func fromMarkers(t *testing.T, ns, command string) []*unstructured.Unstructured 
 func accepts(t *testing.T, c *kube.Client, res kube.Resource, obj *unstructured.Unstructured) {
 	t.Helper()
 	want := obj.DeepCopy()
-	got, err := kube.Dynamic(c, res).In(obj.GetNamespace()).Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict})
+	got, err := kube.Dynamic(c, res).In(obj.GetNamespace()).Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict})
 	if err != nil {
 		t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
 		return

@@ -50,7 +50,7 @@ func target[K any, P interface {
 	kube.Object
 }](t *testing.T, namespace, name string) request.Target {
 	t.Helper()
-	res, err := kube.ResourceOf[K, P]()
+	res, err := core.ResourceOf[K, P]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestRequests(t *testing.T) {
 			{"binding", bind(request.BindOptions{UID: pod.UID, ResourceVersion: pod.ResourceVersion, Annotations: map[string]string{"a": "b"}}), nil},
 			{"binding of a pod that is gone", bind(request.BindOptions{UID: "0"}), kube.ErrConflict},
 			{"binding of a pod as it was", bind(request.BindOptions{ResourceVersion: "1"}), kube.ErrConflict},
-			{"eviction", evict(request.EvictOptions{UID: pod.UID, Propagation: kube.Background, GracePeriod: new(time.Duration(0))}), nil},
+			{"eviction", evict(request.EvictOptions{UID: pod.UID, Propagation: request.Background, GracePeriod: new(time.Duration(0))}), nil},
 		} {
 			if tt.want == nil && tt.err != nil || !errors.Is(tt.err, tt.want) {
 				t.Errorf("%s: %v, want %v", tt.name, tt.err, tt.want)
@@ -194,7 +194,7 @@ func TestRequests(t *testing.T) {
 				}
 				r, err := request.List(target[corev1.Pod](t, ns, ""), nil)
 				r.Query = url.Values{key: {selector}}
-				if _, err = send(t, c, r, err); !errors.Is(err, kube.ErrBadRequest) {
+				if _, err = send(t, c, r, err); !errors.Is(err, core.ErrBadRequest) {
 					t.Errorf("the server says of %s %q: %v", key, selector, err)
 				}
 			}
@@ -213,7 +213,7 @@ func TestRequests(t *testing.T) {
 			if resp, err := c.Do(middleware.WithAttempts(limit(t), 1), r); err == nil {
 				resp.Body.Close()
 				t.Errorf("with timeout %v, the list succeeds", timeout)
-			} else if _, told := core.CauseOf(err, metav1.CauseTypeResourceVersionTooLarge); told != comes || !errors.Is(err, kube.ErrTimeout) {
+			} else if _, told := core.CauseOf(err, metav1.CauseTypeResourceVersionTooLarge); told != comes || !errors.Is(err, core.ErrTimeout) {
 				t.Errorf("with timeout %v: %v; is the version named: %v, want %v", timeout, err, told, comes)
 			}
 		}

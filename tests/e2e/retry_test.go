@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
 )
@@ -28,7 +30,7 @@ func TestServerRestarts(t *testing.T) {
 	failing := make(chan struct{}, 1) // told when a call has noticed
 	c := connect(t, &kube.ClientOptions{Retry: &kube.RetryOptions{
 		MaxElapsedTime: time.Minute, Attempts: 30, // a busy machine takes long to start a server
-		OnRetry: func(context.Context, kube.Retrying) {
+		OnRetry: func(context.Context, middleware.Retrying) {
 			retries.Add(1)
 			select {
 			case failing <- struct{}{}:
@@ -105,7 +107,7 @@ func TestWarnings(t *testing.T) {
 	var mu sync.Mutex // guards heard
 	var heard []string
 	c := connect(t, &kube.ClientOptions{OnWarning: func(ctx context.Context, w kube.Warning) {
-		call, _ := kube.CallOf(ctx)
+		call, _ := middleware.CallOf(ctx)
 		mu.Lock()
 		defer mu.Unlock()
 		heard = append(heard, call.Verb+" "+call.Resource+": "+w.Text)
@@ -118,7 +120,7 @@ func TestWarnings(t *testing.T) {
 		"metadata": map[string]any{"name": "odd"}, "dota": map[string]any{"a": "b"},
 	}}
 	maps := kube.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
-	if _, err := kube.Dynamic(c, maps).In(ns).Create(t.Context(), odd, &kube.CreateOptions{FieldValidation: kube.ValidationWarn}); err != nil {
+	if _, err := kube.Dynamic(c, maps).In(ns).Create(t.Context(), odd, &kube.CreateOptions{FieldValidation: request.ValidationWarn}); err != nil {
 		t.Fatal(err)
 	}
 	mu.Lock()

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/admission"
 	"github.com/kube-go/sdk/core/conversion"
 	"github.com/kube-go/sdk/core/wire"
@@ -162,7 +163,7 @@ func testAdmission(t *testing.T, cfg *kube.Config, h hooks, auditLog string) {
 		t.Errorf("Create = %v, want %s", err, want)
 	}
 	_, err = maps.Create(limit(t), configMap("broken", "error"), nil)
-	if !errors.Is(err, kube.ErrInternal) || !strings.Contains(err.Error(), "denied the request: the ledger can't be read") {
+	if !errors.Is(err, core.ErrInternal) || !strings.Contains(err.Error(), "denied the request: the ledger can't be read") {
 		t.Errorf("Create = %v, want what the webhook said", err)
 	}
 	got, err := maps.Create(limit(t), configMap("patched", "patch"), nil)
@@ -349,7 +350,7 @@ func testConversion(t *testing.T, c *kube.Client, h hooks) {
 	}
 	_, err = v2.Get(limit(t), "odd", nil)
 	const want = "convert object 0: Widget default/odd to " + sizedGroup + "/v2: spec.size: 13 can't be said in v2"
-	if !errors.Is(err, kube.ErrInternal) || !strings.Contains(err.Error(), want) {
+	if !errors.Is(err, core.ErrInternal) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Get of what can't be converted: %v, want %s", err, want)
 	}
 	if _, err := v2.List(limit(t), nil); err == nil || !strings.Contains(err.Error(), "spec.size: 13 can't be said in v2") {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/rollout"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -42,7 +43,7 @@ func TestScale(t *testing.T) {
 	if _, err := deployments.Create(t.Context(), dep, nil); err != nil {
 		t.Fatal(err)
 	}
-	scaled, err := deployments.Scale().Modify(t.Context(), "web", func(s *kube.Scale) error {
+	scaled, err := deployments.Scale().Modify(t.Context(), "web", func(s *core.Scale) error {
 		s.Spec.Replicas = 3
 		return nil
 	}, nil)

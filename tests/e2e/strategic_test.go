@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/kube"
 )
@@ -87,7 +89,7 @@ func TestStrategicMergePatch(t *testing.T) {
 func checkPatch(t *testing.T, api *kube.API[appsv1.Deployment], before, want *appsv1.Deployment, patch string) {
 	t.Helper()
 	got, err := api.Patch(limit(t), before.Name, kube.StrategicMergePatch(patch),
-		&kube.PatchOptions{DryRun: true, FieldValidation: kube.ValidationStrict})
+		&kube.PatchOptions{DryRun: true, FieldValidation: request.ValidationStrict})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +126,7 @@ func TestStrategicMergePatchRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = documents.Patch(t.Context(), "a", kube.StrategicMergePatch(`{"spec":{"title":"b"}}`), nil)
-	if !errors.Is(err, kube.ErrUnsupportedMediaType) {
+	if !errors.Is(err, core.ErrUnsupportedMediaType) {
 		t.Errorf("a custom resource: %v, want ErrUnsupportedMediaType", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -28,15 +29,15 @@ func TestLogRotation(t *testing.T) {
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
 	pods := kube.Namespaced[corev1.Pod](c, ns)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "chatter"}, Spec: podSpec(nodeOf(t, c))}
-	pod.Spec.Containers[0].Args = []string{"cat"}
-	pod.Spec.Containers[0].Stdin = true
-	startPod(t, pods, pod)
+	chatter := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "chatter"}, Spec: podSpec(nodeOf(t, c))}
+	chatter.Spec.Containers[0].Args = []string{"cat"}
+	chatter.Spec.Containers[0].Stdin = true
+	startPod(t, pods, chatter)
 
 	const before, after = 200_000, 1000                            // lines; the first alone are more than the 10 MiB that make a node rotate a log
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a busy machine takes its time for so many lines
 	defer cancel()
-	p, err := podVerbs(pods).Attach(ctx, "chatter", &kube.AttachOptions{Stdin: true, NoStdout: true, NoStderr: true})
+	p, err := podVerbs(pods).Attach(ctx, "chatter", &pod.AttachOptions{Stdin: true, NoStdout: true, NoStderr: true})
 	if err != nil {
 		t.Fatal(err)
 	}

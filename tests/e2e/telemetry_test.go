@@ -19,8 +19,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/client/middleware"
 	kubeotel "github.com/kube-go/sdk/contrib/otel"
 	kubeprometheus "github.com/kube-go/sdk/contrib/prometheus"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -49,7 +51,7 @@ func newTelemetry(t *testing.T) *telemetry {
 	if err := told.registry.Register(metrics); err != nil {
 		t.Fatal(err)
 	}
-	told.layers = []kube.Middleware{kube.Observe(traces.Observe), kube.Observe(metrics.Observe)}
+	told.layers = []kube.Middleware{middleware.Observe(traces.Observe), middleware.Observe(metrics.Observe)}
 	return told
 }
 
@@ -123,7 +125,7 @@ func TestTelemetry(t *testing.T) {
 	}
 	seen := make(chan string, 10)
 	stop := background(t, func(ctx context.Context) error {
-		for ev, err := range configMaps.WatchOnce(ctx, &kube.WatchOptions{ResourceVersion: list.ResourceVersion}) {
+		for ev, err := range configMaps.WatchOnce(ctx, &request.WatchOptions{ResourceVersion: list.ResourceVersion}) {
 			if err != nil {
 				return err
 			}

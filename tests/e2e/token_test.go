@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/serviceaccount"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -25,7 +26,7 @@ func TestToken(t *testing.T) {
 	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "robot", &kube.TokenOptions{Expiration: time.Hour})
+	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "robot", &request.TokenOptions{Expiration: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive/validation"
 	"github.com/kube-go/sdk/kube"
 )
@@ -183,7 +184,7 @@ func (o objectCase) note(obj, old *unstructured.Unstructured) objectRow {
 // answers asks the server and the validator.
 func (k *rowOfKind) answers(t *testing.T, v *validation.Validator, row objectCase, obj, old *unstructured.Unstructured) (theirs, ours error) {
 	t.Helper()
-	update := &kube.UpdateOptions{DryRun: true, FieldValidation: kube.ValidationStrict}
+	update := &kube.UpdateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
 	switch {
 	case row.StatusOf != nil:
 		next := old.DeepCopy()
@@ -195,7 +196,7 @@ func (k *rowOfKind) answers(t *testing.T, v *validation.Validator, row objectCas
 		_, theirs = k.api.Update(limit(t), obj, update)
 		return theirs, v.Update(obj, old)
 	}
-	_, theirs = k.api.Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict})
+	_, theirs = k.api.Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict})
 	return theirs, v.Create(obj)
 }
 

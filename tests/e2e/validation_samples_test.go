@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive/validation"
 	"github.com/kube-go/sdk/kube"
 )
@@ -131,7 +132,7 @@ func (s *sampling) passes(t *testing.T) *unstructured.Unstructured {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.api.Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: kube.ValidationStrict}); err != nil {
+		if _, err := s.api.Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}); err != nil {
 			t.Fatalf("the server refuses the sample %v: %v", obj.Object, err)
 		}
 		last = obj

@@ -20,8 +20,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/middleware"
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/wait"
 )
 
 // TestModify promises that no change is lost when many make one at once, and that what a type does not declare stays.
@@ -157,7 +159,7 @@ func TestDeleteAndWaitForOneOfMany(t *testing.T) {
 	}
 	stop := background(t, again)
 	for range 10 {
-		old, err := kube.Await(limit(t), maps, "web", kube.Exists[corev1.ConfigMap](), nil)
+		old, err := kube.Await(limit(t), maps, "web", wait.Exists[corev1.ConfigMap](), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +182,7 @@ func TestAllGoesOn(t *testing.T) {
 	var mu sync.Mutex
 	aged, refused := 0, 0
 	age := func(next http.RoundTripper) http.RoundTripper {
-		return kube.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			q := r.URL.Query()
 			mu.Lock()
 			if token := q.Get("continue"); token != "" && aged == 0 {

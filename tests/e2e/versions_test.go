@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/client/discovery"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -42,7 +43,7 @@ const (
 // has reports whether the server behaves as it does from a version on.
 func has(t *testing.T, c *kube.Client, since change) bool {
 	t.Helper()
-	v, err := kube.ServerVersion(limit(t), c, nil)
+	v, err := discovery.Version(limit(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core/request"
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/kube"
 )
@@ -80,7 +81,7 @@ func testMetadata(t *testing.T, meta *kube.API[metav1.PartialObjectMetadata], ap
 		t.Fatalf("List = %v, %v", list, err)
 	}
 	check("List", list.Items[0], "apply")
-	for ev, err := range meta.WatchOnce(limit(t), &kube.WatchOptions{FieldSelector: named.FieldSelector}) {
+	for ev, err := range meta.WatchOnce(limit(t), &request.WatchOptions{FieldSelector: named.FieldSelector}) {
 		if err != nil {
 			t.Fatal(err)
 		}

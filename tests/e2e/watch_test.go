@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
 )
@@ -49,7 +50,7 @@ func TestWatch(t *testing.T) {
 
 	t.Run("every change after a version is told, with its object", func(t *testing.T) {
 		var got []string
-		for ev, err := range maps.WatchOnce(limit(t), &kube.WatchOptions{ResourceVersion: before.ResourceVersion}) {
+		for ev, err := range maps.WatchOnce(limit(t), &request.WatchOptions{ResourceVersion: before.ResourceVersion}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +72,7 @@ func TestWatch(t *testing.T) {
 	})
 	t.Run("the objects that are there come first, up to a bookmark", func(t *testing.T) {
 		var got []string
-		for ev, err := range maps.WatchOnce(limit(t), &kube.WatchOptions{SendInitialEvents: true}) {
+		for ev, err := range maps.WatchOnce(limit(t), &request.WatchOptions{SendInitialEvents: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +107,7 @@ func TestWatchTimeout(t *testing.T) {
 	var watches sync.WaitGroup
 	for _, noBookmarks := range []bool{false, true} {
 		watches.Go(func() {
-			o := &kube.WatchOptions{ResourceVersion: before.ResourceVersion, Timeout: 10 * time.Second, NoBookmarks: noBookmarks}
+			o := &request.WatchOptions{ResourceVersion: before.ResourceVersion, Timeout: 10 * time.Second, NoBookmarks: noBookmarks}
 			var unseen string // a version that only a bookmark can tell of
 			told := false
 			for ev, err := range maps.WatchOnce(limit(t), o) {
@@ -207,7 +208,7 @@ func TestHealingWatch(t *testing.T) {
 			for _, name := range []string{"deleted", "replaced", "same", "updated"} {
 				create(t, maps, name, "1")
 			}
-			f := follow(t, kube.Namespaced[corev1.ConfigMap](c, ns), kube.WatchConfig{})
+			f := follow(t, kube.Namespaced[corev1.ConfigMap](c, ns), kube.WatchOptions{})
 			f.expect(t, "ADDED deleted=1", "ADDED replaced=1", "ADDED same=1", "ADDED updated=1")
 			f.inStep(t)
 			page, err := maps.List(limit(t), &kube.ListOptions{Limit: 1})
@@ -242,7 +243,7 @@ func TestHealingWatch(t *testing.T) {
 		var sent requests
 		c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
 		maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
-		f := follow(t, maps, kube.WatchConfig{})
+		f := follow(t, maps, kube.WatchOptions{})
 		f.inStep(t)
 
 		must(t, apiserver.Pause())
@@ -273,7 +274,7 @@ func TestHealingWatch(t *testing.T) {
 // wantForgotten wants the server to say that it has forgotten an old version, whatever is asked about it.
 func wantForgotten(t *testing.T, maps *kube.API[corev1.ConfigMap], old metav1.ListMeta) {
 	t.Helper()
-	for ev, err := range maps.WatchOnce(limit(t), &kube.WatchOptions{ResourceVersion: old.ResourceVersion}) {
+	for ev, err := range maps.WatchOnce(limit(t), &request.WatchOptions{ResourceVersion: old.ResourceVersion}) {
 		if !errors.Is(err, kube.ErrExpired) {
 			t.Errorf("a watch from version %s: %v, %v; want ErrExpired", old.ResourceVersion, ev, err)
 		}
@@ -281,7 +282,7 @@ func wantForgotten(t *testing.T, maps *kube.API[corev1.ConfigMap], old metav1.Li
 	}
 	for _, o := range []kube.ListOptions{
 		{Continue: old.Continue, Limit: 1},
-		{ResourceVersion: old.ResourceVersion, ResourceVersionMatch: kube.Exact},
+		{ResourceVersion: old.ResourceVersion, ResourceVersionMatch: request.Exact},
 	} {
 		if _, err := maps.List(limit(t), &o); !errors.Is(err, kube.ErrExpired) {
 			t.Errorf("a list with %+v: %v, want ErrExpired", o, err)
@@ -295,7 +296,7 @@ func TestSilentConnection(t *testing.T) {
 	direct := connect(t, nil)
 	ns := newNamespace(t, direct)
 	link, cfg := newProxy(t, loadConfig(t, ""))
-	f := follow(t, kube.Namespaced[corev1.ConfigMap](connect(t, &kube.ClientOptions{Config: cfg}), ns), kube.WatchConfig{})
+	f := follow(t, kube.Namespaced[corev1.ConfigMap](connect(t, &kube.ClientOptions{Config: cfg}), ns), kube.WatchOptions{})
 	f.inStep(t)
 
 	began := time.Now()
@@ -332,10 +333,10 @@ func TestListCutInTheMiddle(t *testing.T) {
 	creating.Wait()
 	for _, tc := range []struct {
 		name   string
-		config kube.WatchConfig
+		config kube.WatchOptions
 	}{
-		{"a streaming list", kube.WatchConfig{}},
-		{"a page", kube.WatchConfig{Paged: true, PageSize: 40}},
+		{"a streaming list", kube.WatchOptions{}},
+		{"a page", kube.WatchOptions{Paged: true, PageSize: 40}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			link, cfg := newProxy(t, loadConfig(t, ""))

@@ -65,7 +65,7 @@ func (st *stage) deleteConfigMap(ctx context.Context, s *screen) error {
 	if err := kube.AwaitGone(ctx, st.maps, "notes", old.UID, nil); err != nil {
 		return err
 	}
-	again, err := kube.Await(ctx, st.maps, "notes", kube.Exists[corev1.ConfigMap](), nil)
+	again, err := kube.Await(ctx, st.maps, "notes", func(*corev1.ConfigMap) error { return nil }, nil)
 	if err != nil {
 		return err
 	}

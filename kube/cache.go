@@ -1,0 +1,57 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"iter"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// WatchOptions are the options of [Watch]: LabelSelector, FieldSelector, OnError, PageSize, Paged, Timeout. See
+// [watcher.Config].
+type WatchOptions = watcher.Config
+
+// Watch yields the existing objects of an API as Added, and then their changes, until the context ends. It recovers
+// from failures; WatchOptions.OnError receives them. See [watcher.Watch].
+func Watch[K any, P core.ObjectPtr[K]](
+	ctx context.Context, api *API[K], o *WatchOptions,
+) iter.Seq2[WatchEvent[K], error] {
+	return watcher.Watch[K, P](ctx, api.Feed(), o)
+}
+
+// Caches.
+type (
+	// Cache is a set of shared watches on one server: views of the same kind and [Selection] share one watch.
+	// [NewCache] returns one. See [cache.Cache].
+	Cache = cache.Cache
+	// CacheOptions are the options of [NewCache]: Logger. See [cache.Options].
+	CacheOptions = cache.Options
+	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector. See [cache.Selection].
+	Selection = cache.Selection
+	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
+	// Health, Subscribe, WaitFor, Resource, Server. See [cache.View].
+	View[K any] = cache.View[K]
+	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), Packed, Ready,
+	// ResourceVersion, Subscribe, WaitFor, Resource. See [reflector.Store].
+	Store[K any] = reflector.Store[K]
+	// SelectOptions select objects of a store: Namespace, LabelSelector. See [reflector.SelectOptions].
+	SelectOptions = reflector.SelectOptions
+)
+
+// NewCache returns a cache of the objects of a server. It starts no watch until a view runs. See [cache.New].
+func NewCache(c *Client, o *CacheOptions) *Cache { return cache.New(c, o) }
+
+// ViewOf returns the view of a kind in a cache. Run it, or pass it to a controller, which runs it. See [cache.Of].
+func ViewOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] { return cache.Of[K, P](c, s) }
+
+// ViewOfResource returns the view of an explicit resource, for a Go type whose resource is not known, such as
+// unstructured.Unstructured. See [cache.OfResource].
+func ViewOfResource[K any, P core.ObjectPtr[K]](c *Cache, res Resource, s *Selection) *View[K] {
+	return cache.OfResource[K, P](c, res, s)
+}

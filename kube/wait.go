@@ -1,0 +1,66 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/install"
+	"github.com/kube-go/sdk/runtime/wait"
+)
+
+// WaitOptions are the options of [Await] and [AwaitGone]: Logger. See [wait.Options].
+type WaitOptions = wait.Options
+
+// Await watches an object until a condition holds, and returns the object. A condition is a func(*K) error that returns
+// nil when it holds, and otherwise an error that says what is missing; [StatusCondition] and [Established] return one.
+// See [wait.Await].
+func Await[K any, P core.ObjectPtr[K]](
+	ctx context.Context, api *API[K], name string, c wait.Condition[K], o *WaitOptions,
+) (*K, error) {
+	return wait.Await[K, P](ctx, api, name, c, o)
+}
+
+// AwaitGone watches an object until it is deleted. If uid is not empty, another object of the same name counts as
+// deleted. See [wait.Gone].
+func AwaitGone[K any, P core.ObjectPtr[K]](
+	ctx context.Context, api *API[K], name string, uid types.UID, o *WaitOptions,
+) error {
+	return wait.Gone[K, P](ctx, api, name, uid, o)
+}
+
+// DeleteAndWait deletes an object and waits until it no longer exists. See [wait.DeleteAndWait].
+func DeleteAndWait[K any, P core.ObjectPtr[K]](ctx context.Context, api *API[K], name string, o *DeleteOptions) error {
+	return wait.DeleteAndWait[K, P](ctx, api, name, o)
+}
+
+// StatusCondition returns the condition for [Await] that an entry of status.conditions has a status. See
+// [wait.StatusCondition].
+func StatusCondition[K any](conditionType string, status metav1.ConditionStatus) wait.Condition[K] {
+	return wait.StatusCondition[K](conditionType, status)
+}
+
+// Established returns the condition for [Await] that the server serves a CustomResourceDefinition. See
+// [wait.Established].
+func Established[K any]() wait.Condition[K] { return wait.Established[K]() }
+
+// InstallOptions are the options of [InstallCRDs]: FieldManager, AllowDowngrade. See [install.Options].
+type InstallOptions = install.Options
+
+// InstallCRDs applies CustomResourceDefinitions and waits until their kinds can be used. A definition that lacks a
+// version or a field of the installed one is an error. See [install.CRDs].
+func InstallCRDs(ctx context.Context, c *Client, crds []*unstructured.Unstructured, o *InstallOptions) error {
+	return install.CRDs(ctx, c, crds, o)
+}
+
+// CRD returns the CustomResourceDefinition that kube-derive generated for a kind. See [core.CRD].
+func CRD[K any, P core.ObjectPtr[K]]() (*unstructured.Unstructured, error) { return core.CRD[K, P]() }
+
+// CRDResource returns the resource of CustomResourceDefinitions, for [Dynamic]. See [core.CRDResource].
+func CRDResource() Resource { return core.CRDResource() }
