@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/runtime/drain"
 )
 
-// run drains the node in a bubble, in which time costs nothing, and returns each state that a pod went through.
+// run drains the node in a bubble, where waiting takes no real time, and returns each state of each pod.
 func run(t *testing.T, c *cluster, o drain.Options, limit time.Duration) (told []string, report *drain.Report, err error) {
 	t.Helper()
 	o.Progress = func(p drain.Pod) { told = append(told, strings.TrimPrefix(p.String(), "prod/")) }
@@ -26,7 +26,7 @@ func run(t *testing.T, c *cluster, o drain.Options, limit time.Duration) (told [
 	defer cancel()
 	report, err = drain.Node(ctx, c.client(ctx), "n1", &o)
 	c.timers.Wait()
-	slices.SortStableFunc(told, func(a, b string) int { // pods go in any order, each of them through its states in one
+	slices.SortStableFunc(told, func(a, b string) int { // orders by pod; keeps the order of each pod's states
 		podA, _, _ := strings.Cut(a, ":")
 		podB, _, _ := strings.Cut(b, ":")
 		return strings.Compare(podA, podB)
@@ -34,8 +34,8 @@ func run(t *testing.T, c *cluster, o drain.Options, limit time.Duration) (told [
 	return told, report, err
 }
 
-// TestNode promises that pods go through the states they should.
-func TestNode(t *testing.T) {
+// TestNode checks the states that each pod goes through.
+func TestNodeMovesPodsThroughTheirStates(t *testing.T) {
 	const (
 		needs    = "a: blocked: disruption budget web: needs 2 healthy pods and has 2 currently"
 		conflict = `conflict: server said: Operation cannot be fulfilled on poddisruptionbudgets.policy "web": the object has been modified`
@@ -51,28 +51,28 @@ func TestNode(t *testing.T) {
 	}{
 		{name: "an empty node"},
 		{
-			name: "pods of a controller are evicted and waited for",
+			name: "pods of a controller are evicted",
 			pods: []*podSpec{{name: "a", owner: "ReplicaSet/r", lingers: time.Minute}, {name: "b", owner: "Job/j"}},
 			want: []string{"a: pending", "a: evicted", "a: gone", "b: pending", "b: evicted", "b: gone"},
 		},
 		{
-			name: "what the node runs itself stays",
+			name: "a mirror pod is skipped",
 			pods: []*podSpec{{name: "a", mirror: true, owner: "Node/n1"}},
-			want: []string{"a: skipped: the node itself runs it"},
+			want: []string{"a: skipped: it is a mirror pod of the node"},
 		},
 		{
-			name: "the pods of a daemon set stay when that was asked for",
+			name: "pods of a daemon set are skipped with IgnoreDaemonSets",
 			pods: []*podSpec{{name: "a", owner: "DaemonSet/agent"}},
 			o:    drain.Options{IgnoreDaemonSets: true},
-			want: []string{"a: skipped: daemon set agent keeps it there"},
+			want: []string{"a: skipped: daemon set agent manages it"},
 		},
 		{
-			name: "what is finished goes without further questions",
+			name: "a finished pod is evicted without any option",
 			pods: []*podSpec{{name: "a", phase: "Succeeded", emptyDir: true}, {name: "b", phase: "Failed", owner: "DaemonSet/agent"}},
 			want: []string{"a: pending", "a: evicted", "a: gone", "b: pending", "b: evicted", "b: gone"},
 		},
 		{
-			name: "what would be lost goes when that was asked for",
+			name: "pods that would be lost are evicted with the options for it",
 			pods: []*podSpec{{name: "a"}, {name: "b", owner: "DaemonSet/lost"}, {name: "c", emptyDir: true, owner: "Job/j"}},
 			o:    drain.Options{Force: true, DeleteEmptyDirData: true},
 			want: []string{
@@ -80,32 +80,32 @@ func TestNode(t *testing.T) {
 			},
 		},
 		{
-			name: "a pod that would be lost twice is refused unless both are asked for",
+			name: "a pod without a controller and with data needs both options",
 			pods: []*podSpec{{name: "a", owner: "DaemonSet/lost", emptyDir: true}}, o: drain.Options{Force: true},
-			wantErr: "drain node n1: 1 pod stays: prod/a: refused: it has an emptyDir volume; set DeleteEmptyDirData to lose the data",
+			wantErr: "drain node n1: 1 pod remains: prod/a: refused: it has an emptyDir volume: set DeleteEmptyDirData to delete its data",
 		},
 		{
-			name: "a pod that is being deleted is waited for",
+			name: "the drain waits for a terminating pod",
 			pods: []*podSpec{{name: "a", deleting: true, stays: true, finalizers: []string{"x/guard"}}},
-			want: []string{"a: evicted: it is being deleted already"}, limit: time.Minute,
-			wantErr: "drain node n1: time is up; 1 pod stays: prod/a: evicted: it waits for its finalizers x/guard",
+			want: []string{"a: evicted: it is terminating already"}, limit: time.Minute,
+			wantErr: "drain node n1: time is up; 1 pod remains: prod/a: evicted: it waits for its finalizers x/guard",
 		},
 		{
-			name: "a pod that is being deleted may be given less time",
+			name: "a terminating pod is deleted again with a GracePeriod",
 			pods: []*podSpec{{name: "a", deleting: true}}, o: drain.Options{GracePeriod: new(time.Second)},
 			want: []string{"a: pending", "a: evicted", "a: gone"},
 		},
 		{
-			name: "a pod of a daemon set that is being deleted is not waited for: another one comes",
+			name: "a terminating pod of a daemon set is skipped, because it is recreated",
 			pods: []*podSpec{{name: "a", deleting: true, stays: true, owner: "DaemonSet/agent"}},
 			o:    drain.Options{IgnoreDaemonSets: true},
-			want: []string{"a: skipped: daemon set agent keeps it there"},
+			want: []string{"a: skipped: daemon set agent manages it"},
 		},
 		{
-			name: "a pod of a daemon set that is gone is waited for when it is being deleted",
+			name: "the drain waits for a terminating pod of a deleted daemon set",
 			pods: []*podSpec{{name: "a", deleting: true, stays: true, owner: "DaemonSet/lost"}},
-			want: []string{"a: evicted: it is being deleted already"}, limit: time.Minute,
-			wantErr: "drain node n1: time is up; 1 pod stays: prod/a: evicted: it has been asked to go, and has not ended yet",
+			want: []string{"a: evicted: it is terminating already"}, limit: time.Minute,
+			wantErr: "drain node n1: time is up; 1 pod remains: prod/a: evicted: it has not terminated yet",
 		},
 		{
 			name: "a disruption budget is respected",
@@ -113,7 +113,7 @@ func TestNode(t *testing.T) {
 			want: []string{"a: pending", needs, "a: evicted", "a: gone"},
 		},
 		{
-			name: "trouble passes",
+			name: "failures that may pass are retried",
 			pods: []*podSpec{{name: "a", owner: "ReplicaSet/r", refusals: []string{"busy", "ending namespace"}}},
 			want: []string{
 				"a: pending", "a: blocked: service unavailable: server said: try again",
@@ -122,48 +122,48 @@ func TestNode(t *testing.T) {
 			},
 		},
 		{
-			name: "a pod that was replaced by another of the same name is gone when the watch reports it",
+			name: "a replaced pod is gone once the watch reports its deletion",
 			pods: []*podSpec{{name: "a", owner: "StatefulSet/s", refusals: slices.Repeat([]string{"replaced"}, 10)}},
 			want: []string{"a: pending", "a: blocked: conflict: server said: Precondition failed: UID in precondition: u-a, UID in object meta: u-b", "a: gone"},
 		},
 		{
-			name: "a pod that does not exist is gone when the watch reports it",
+			name: "a missing pod is gone once the watch reports its deletion",
 			pods: []*podSpec{{name: "a", owner: "Job/j", refusals: []string{"gone"}}},
 			want: []string{"a: pending", "a: evicted", "a: gone"},
 		},
 		{
-			name: "a conflict about a disruption budget does not count as gone", limit: time.Minute,
+			name: "a conflict about a disruption budget does not mean that the pod is deleted", limit: time.Minute,
 			pods:    []*podSpec{{name: "a", owner: "ReplicaSet/r", stays: true, refusals: []string{"conflict"}}},
 			want:    []string{"a: pending", "a: blocked: " + conflict, "a: evicted"},
-			wantErr: "drain node n1: time is up; 1 pod stays: prod/a: evicted: it has been asked to go, and has not ended yet",
+			wantErr: "drain node n1: time is up; 1 pod remains: prod/a: evicted: it has not terminated yet",
 		},
 		{
 			name:    "a server that does not serve evictions fails the pod",
 			pods:    []*podSpec{{name: "a", owner: "ReplicaSet/r", refusals: []string{"not served"}}},
 			want:    []string{"a: pending", "a: failed: " + unserved},
-			wantErr: "drain node n1: 1 pod stays: prod/a: failed: " + unserved,
+			wantErr: "drain node n1: 1 pod remains: prod/a: failed: " + unserved,
 		},
 		{
-			name: "what fails for good does not keep the others",
+			name: "a permanent failure of one pod does not stop the others",
 			pods: []*podSpec{
 				{name: "a", owner: "ReplicaSet/r", refusals: []string{"forbidden"}},
 				{name: "b", owner: "ReplicaSet/r", lingers: time.Minute},
 			},
 			want:    []string{"a: pending", "a: failed: forbidden: server said: not you", "b: pending", "b: evicted", "b: gone"},
-			wantErr: "drain node n1: 1 pod stays: prod/a: failed: forbidden: server said: not you",
+			wantErr: "drain node n1: 1 pod remains: prod/a: failed: forbidden: server said: not you",
 		},
 		{
-			name: "when time is up, everything that stays is named", limit: time.Minute,
+			name: "the error of a timeout names every remaining pod", limit: time.Minute,
 			pods: []*podSpec{
 				{name: "a", owner: "ReplicaSet/r", refusals: slices.Repeat([]string{"budget"}, 1000)},
 				{name: "b", owner: "ReplicaSet/r", stays: true},
 				{name: "c", owner: "ReplicaSet/r"},
 			},
 			want:    []string{"a: pending", needs, "b: pending", "b: evicted", "c: pending", "c: evicted", "c: gone"},
-			wantErr: "drain node n1: time is up; 2 pods stay: prod/" + needs + "; prod/b: evicted: it has been asked to go, and has not ended yet",
+			wantErr: "drain node n1: time is up; 2 pods remain: prod/" + needs + "; prod/b: evicted: it has not terminated yet",
 		},
 		{
-			name: "only selected pods go",
+			name: "only selected pods are evicted",
 			pods: []*podSpec{{name: "a", owner: "Job/j"}, {name: "b", owner: "Job/j", labels: map[string]string{"go": "now"}}},
 			o:    drain.Options{PodSelector: "go=now"},
 			want: []string{"b: pending", "b: evicted", "b: gone"},
@@ -199,18 +199,18 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestNodeRefuses promises that nothing is done at all when pods would be lost, and that all of them are named.
-func TestNodeRefuses(t *testing.T) {
+// TestNodeRefusesBeforeItChangesAnything checks that Node changes nothing if pods would be lost, and names all of them.
+func TestNodeRefusesBeforeItChangesAnything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t,
 			&podSpec{name: "a"}, &podSpec{name: "b", owner: "DaemonSet/agent"}, &podSpec{name: "c", owner: "DaemonSet/lost"},
 			&podSpec{name: "d", owner: "Job/j", emptyDir: true}, &podSpec{name: "e", owner: "Job/j"})
 		c.daemonSets = []string{"agent"}
 		told, report, err := run(t, c, drain.Options{}, time.Hour)
-		const want = "drain node n1: 4 pods stay: prod/a: refused: no controller makes it again; set Force to lose it; " +
-			"prod/b: refused: daemon set agent would make it again; set IgnoreDaemonSets to leave it; " +
-			"prod/c: refused: its daemon set lost is gone; set Force to lose it; " +
-			"prod/d: refused: it has an emptyDir volume; set DeleteEmptyDirData to lose the data"
+		const want = "drain node n1: 4 pods remain: prod/a: refused: no controller recreates it: set Force to delete it; " +
+			"prod/b: refused: daemon set agent would recreate it: set IgnoreDaemonSets to skip it; " +
+			"prod/c: refused: its daemon set lost is deleted: set Force to delete it; " +
+			"prod/d: refused: it has an emptyDir volume: set DeleteEmptyDirData to delete its data"
 		if text(err) != want {
 			t.Errorf("error = %v\nwant %s", err, want)
 		}
@@ -218,26 +218,26 @@ func TestNodeRefuses(t *testing.T) {
 			t.Errorf("error = %#v", err)
 		}
 		if told != nil || c.cordoned || c.evicted != nil || len(report.Pods) != 5 {
-			t.Errorf("told %v, cordoned %v, evicted %v, report %v", told, c.cordoned, c.evicted, report)
+			t.Errorf("progress %v, cordoned %v, evicted %v, report %v", told, c.cordoned, c.evicted, report)
 		}
 	})
 }
 
-// TestNodeLooksAgain promises that pods which come before the node is cordoned are looked at, too.
-func TestNodeLooksAgain(t *testing.T) {
+// TestNodeListsPodsAgainAfterTheCordon checks that Node also judges pods that were created before the cordon.
+func TestNodeListsPodsAgainAfterTheCordon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.arriving = []*podSpec{{name: "late"}}
 		_, _, err := run(t, c, drain.Options{}, time.Hour)
-		const want = "drain node n1: 1 pod stays: prod/late: refused: no controller makes it again; set Force to lose it"
+		const want = "drain node n1: 1 pod remains: prod/late: refused: no controller recreates it: set Force to delete it"
 		if text(err) != want || !c.cordoned {
 			t.Errorf("error = %v, cordoned = %v, want %s, and cordoned", err, c.cordoned, want)
 		}
 	})
 }
 
-// TestNodeWatches promises that trouble of the watch does not keep a drain from noticing that pods are gone.
-func TestNodeWatches(t *testing.T) {
+// TestDrainSurvivesFailuresOfTheWatch checks that a drain notices deletions in spite of failures of the watch.
+func TestDrainSurvivesFailuresOfTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, &podSpec{name: "a", owner: "Job/j", lingers: 10 * time.Minute})
 		c.failLists = 2
@@ -262,8 +262,8 @@ func TestNodeWatches(t *testing.T) {
 	})
 }
 
-// TestNodeAsks looks at how pods are asked to go.
-func TestNodeAsks(t *testing.T) {
+// TestEvictionsAndDeletionsHaveTheOptions checks the requests that evict or delete pods.
+func TestEvictionsAndDeletionsHaveTheOptions(t *testing.T) {
 	tests := []struct {
 		name string
 		o    drain.Options
@@ -289,15 +289,15 @@ func TestNodeAsks(t *testing.T) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff([]string{tt.want}, c.queries); diff != "" {
-					t.Errorf("asked (-want +got):\n%s", diff)
+					t.Errorf("requests (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-// TestNodeChecks promises that what can't be honoured is refused before anything is done.
-func TestNodeChecks(t *testing.T) {
+// TestInvalidGracePeriodIsRejected checks that Node changes nothing if an option is invalid.
+func TestInvalidGracePeriodIsRejected(t *testing.T) {
 	for name, tt := range map[string]struct {
 		o    drain.Options
 		want string

@@ -25,8 +25,8 @@ func ExampleNode() {
 	})
 	fmt.Println(len(report.Pods), err)
 	// Output:
-	// drain node n1: 1 pod stays: prod/agent: refused: daemon set agent would make it again; set IgnoreDaemonSets to leave it
-	// prod/agent: skipped: daemon set agent keeps it there
+	// drain node n1: 1 pod remains: prod/agent: refused: daemon set agent would recreate it: set IgnoreDaemonSets to skip it
+	// prod/agent: skipped: daemon set agent manages it
 	// prod/web: pending
 	// prod/web: evicted
 	// prod/web: gone

@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// podSpec is a pod of the node of the test.
+// podSpec describes a pod of the test's node.
 type podSpec struct {
 	name       string
 	owner      string // kind/name of its controller
@@ -31,37 +31,37 @@ type podSpec struct {
 	labels     map[string]string
 	finalizers []string
 
-	refusals []string      // the answers to the first evictions, by the name of an answer
-	lingers  time.Duration // between its eviction and its end
-	stays    bool          // it never ends
+	refusals []string      // the names of the responses to the first evictions
+	lingers  time.Duration // the time from its eviction to its deletion
+	stays    bool          // it never terminates
 }
 
-// failer is the part of a testing.TB that says that a test fails.
+// failer is the part of testing.TB that reports failures.
 type failer interface {
 	Error(args ...any)
 	Errorf(format string, args ...any)
 }
 
-// cluster is a server with one node, that lives in memory. It is an http.RoundTripper.
+// cluster is an API server with one node, in memory. It is an http.RoundTripper.
 type cluster struct {
 	t          failer
 	daemonSets []string
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	pods     map[string]*podSpec
 	cordoned bool
-	arriving []*podSpec // pods that come when the node is cordoned
+	arriving []*podSpec // pods that are created when the node is cordoned
 	evicted  []string   // names, in order
-	queries  []string   // of evictions and deletions: how they were asked for
+	queries  []string   // the bodies of evictions and deletions
 	version  int
 	history  [][]byte // the watch event of each version, from 1
 	watches  map[*io.PipeWriter]bool
 	timers   sync.WaitGroup
 
-	failLists int // how many lists will fail
+	failLists int // the number of lists that will fail
 }
 
-// newCluster returns a cluster whose node has pods. It reports to t what it does not expect.
+// newCluster returns a cluster whose node has the given pods. It reports unexpected requests to t.
 func newCluster(t failer, pods ...*podSpec) *cluster {
 	c := &cluster{t: t, pods: map[string]*podSpec{}, watches: map[*io.PipeWriter]bool{}}
 	for _, p := range pods {
@@ -79,7 +79,7 @@ func (c *cluster) client(ctx context.Context) *client.Client {
 	return cl
 }
 
-// RoundTrip answers like a server.
+// RoundTrip responds like an API server.
 func (c *cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	var sent map[string]any
 	if r.Body != nil {
@@ -111,7 +111,7 @@ func response(r *http.Request, code int, body io.ReadCloser) *http.Response {
 
 type object = map[string]any
 
-// answer returns the answer to anything but a watch.
+// answer returns the response to any request but a watch.
 func (c *cluster) answer(r *http.Request, sent object) (int, object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,10 +152,10 @@ func (c *cluster) answer(r *http.Request, sent object) (int, object) {
 		return c.evict(path)
 	}
 	c.t.Errorf("unexpected request %s %s", r.Method, r.URL)
-	return status(404, "NotFound", "what is that")
+	return status(404, "NotFound", "unknown path")
 }
 
-// viewed returns what a server makes of an object for those who want to see its metadata.
+// viewed returns the metadata of an object if the request asks for metadata, and the object otherwise.
 func viewed(partial bool, o object) object {
 	if partial {
 		o = maps.Clone(o)
@@ -189,7 +189,7 @@ func (c *cluster) list(partial bool, selector string) object {
 	}
 }
 
-// object returns the pod as the server shows it.
+// object returns the pod as the server stores it.
 func (p *podSpec) object() object {
 	meta := object{
 		"name": p.name, "namespace": "prod", "uid": "u-" + p.name, "labels": p.labels, "finalizers": p.finalizers,
@@ -211,7 +211,7 @@ func (p *podSpec) object() object {
 	return object{"metadata": meta, "spec": object{"volumes": volumes}, "status": object{"phase": p.phase}}
 }
 
-// evict refuses as often as the pod says, and then lets it end.
+// evict returns the refusals of the pod first, and then terminates it.
 func (c *cluster) evict(path string) (int, object) {
 	name := path[strings.LastIndex(path, "/")+1:]
 	p := c.pods[name]
@@ -260,7 +260,7 @@ func (c *cluster) evict(path string) (int, object) {
 	return 201, object{"kind": "Status", "apiVersion": "v1", "status": "Success"}
 }
 
-// end removes a pod and tells the watches.
+// end removes a pod and sends its deletion to the watches.
 func (c *cluster) end(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,7 +286,7 @@ func (c *cluster) send(eventType string, obj object) []byte {
 	return event
 }
 
-// expire ends all watches with an event that says that their resource version is too old.
+// expire ends all watches with an event that reports an expired resource version.
 func (c *cluster) expire(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +303,7 @@ func (c *cluster) cut(err error) {
 	clear(c.watches)
 }
 
-// watch returns a stream of what happens.
+// watch returns a stream of events.
 func (c *cluster) watch(r *http.Request) *http.Response {
 	reader, writer := io.Pipe()
 	c.mu.Lock()

@@ -39,7 +39,7 @@ type volume struct {
 	EmptyDir *struct{} `json:"emptyDir"`
 }
 
-// KubeResource says that the type is a pod.
+// KubeResource returns the resource of pods.
 func (*pod) KubeResource() core.Resource {
 	return core.Resource{
 		Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true, Subresources: []string{"eviction"},
@@ -67,7 +67,7 @@ type judge struct {
 // decide returns the first state of a pod, and the reason.
 func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string, err error) {
 	if _, ok := p.Annotations[mirrorAnnotation]; ok {
-		return Skipped, "the node itself runs it", nil
+		return Skipped, "it is a mirror pod of the node", nil
 	}
 	ending, finished := p.DeletionTimestamp != nil, p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed"
 	owner := metav1.GetControllerOf(p)
@@ -79,13 +79,13 @@ func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string,
 	}
 	switch {
 	case ending && j.options.GracePeriod == nil:
-		return Evicted, "it is being deleted already", nil
+		return Evicted, "it is terminating already", nil
 	case ending, finished: // the grace period may be shorter now, or the pod has nothing to lose
 		return Pending, "", nil
 	case owner == nil && !j.options.Force:
-		return Refused, "no controller makes it again; set Force to lose it", nil
+		return Refused, "no controller recreates it: set Force to delete it", nil
 	case p.hasEmptyDir() && !j.options.DeleteEmptyDirData:
-		return Refused, "it has an emptyDir volume; set DeleteEmptyDirData to lose the data", nil
+		return Refused, "it has an emptyDir volume: set DeleteEmptyDirData to delete its data", nil
 	}
 	return Pending, "", nil
 }
@@ -104,11 +104,11 @@ func (j *judge) decideDaemon(ctx context.Context, ref core.ObjectRef, ending boo
 	}
 	switch {
 	case there && j.options.IgnoreDaemonSets:
-		return Skipped, "daemon set " + ref.Name + " keeps it there", nil
+		return Skipped, "daemon set " + ref.Name + " manages it", nil
 	case there:
-		return Refused, "daemon set " + ref.Name + " would make it again; set IgnoreDaemonSets to leave it", nil
+		return Refused, "daemon set " + ref.Name + " would recreate it: set IgnoreDaemonSets to skip it", nil
 	case !j.options.Force && !ending:
-		return Refused, "its daemon set " + ref.Name + " is gone; set Force to lose it", nil
+		return Refused, "its daemon set " + ref.Name + " is deleted: set Force to delete it", nil
 	}
 	return Pending, "", nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// leaving tracks which pods are deleted. It is safe for concurrent use.
+// leaving tracks the deletion of pods. It is safe for concurrent use.
 type leaving struct {
 	mu   sync.Mutex // guards pods
 	pods map[types.UID]*leaver
@@ -25,7 +25,7 @@ type leaving struct {
 // leaver is a pod that is not deleted yet.
 type leaver struct {
 	gone       chan struct{} // closed when the pod is deleted
-	finalizers []string      // the last known ones
+	finalizers []string      // as last observed
 }
 
 func newLeaving(pods []*Pod) *leaving {
@@ -50,7 +50,7 @@ func (l *leaving) why(uid types.UID) string {
 	if p := l.pods[uid]; p != nil && len(p.finalizers) > 0 {
 		return "it waits for its finalizers " + strings.Join(p.finalizers, ", ")
 	}
-	return "it has been asked to go, and has not ended yet"
+	return "it has not terminated yet"
 }
 
 // seen stores the finalizers of an existing pod.

@@ -66,7 +66,7 @@ func (d *drain) ask(ctx context.Context, p *Pod) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	ctx = middleware.WithAttempts(ctx, 1) // move waits by itself
+	ctx = middleware.WithAttempts(ctx, 1) // move itself retries
 	if d.options.DisableEviction {
 		return client.Namespaced[pod](d.client, p.Ref.Namespace).Delete(ctx, p.Ref.Name, &request.DeleteOptions{GracePeriod: d.options.GracePeriod, UID: p.UID})
 	}

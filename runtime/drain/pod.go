@@ -62,9 +62,9 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, "%v; ", e.Err)
 	}
 	if len(e.Pods) == 1 {
-		b.WriteString("1 pod stays")
+		b.WriteString("1 pod remains")
 	} else {
-		fmt.Fprintf(&b, "%d pods stay", len(e.Pods))
+		fmt.Fprintf(&b, "%d pods remain", len(e.Pods))
 	}
 	separator := ": "
 	for _, p := range e.Pods {

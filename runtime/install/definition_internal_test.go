@@ -31,7 +31,7 @@ metadata: {name: documents.docs.example.com}
 	return d
 }
 
-// oneVersion returns a definition whose only version has a schema.
+// oneVersion returns a definition with one version, which has the given schema.
 func oneVersion(t *testing.T, schema string) *definition {
 	t.Helper()
 	return define(t, "spec: {versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: "+schema+"}}]}")

@@ -31,11 +31,12 @@ type Options struct {
 	LabelSelector string
 	FieldSelector string
 
-	// Log says what is read of each log. If Container is set, only the containers of that name are read. With Follow,
-	// the logs of pods and containers that start later are also read, from their start.
+	// Log has the options of each log. If Container is set, only the containers of that name are read. With Follow, the
+	// logs of pods and containers that start later are also read, from their start.
 	Log request.LogOptions
 
-	// MaxLogs is how many logs are read at the same time. If there are more, OnError is called. Default 100.
+	// MaxLogs is the maximum number of logs that are read at the same time. If there are more, OnError is called. Default:
+	// 100.
 	MaxLogs int
 
 	// OnError is called when a log can't be read to its end; the others continue. It is called by several goroutines.
@@ -48,8 +49,8 @@ type Options struct {
 // arrives. A log whose connection breaks is resumed at the line where it ended, unless the node has rotated that line
 // away, see [pod.API.Logs].
 //
-// The API's namespace, or all namespaces for [client.ClusterWide], is the scope. Following takes the rights to list and
-// watch pods.
+// The scope is the API's namespace, or all namespaces for [client.ClusterWide]. Following requires permission to list
+// and watch pods.
 //
 // Errors: as [pod.API.Logs]; the context's cause. A pod that is deleted only ends its log.
 func Merge(ctx context.Context, pods *client.API[corev1.Pod], o *Options) iter.Seq2[pod.LogLine, error] {
@@ -60,7 +61,7 @@ func Merge(ctx context.Context, pods *client.API[corev1.Pod], o *Options) iter.S
 	return func(yield func(pod.LogLine, error) bool) {
 		var err error
 		if opts.MaxLogs < 0 {
-			err = &request.InvalidError{Field: "logs.Options.MaxLogs", Detail: "is negative; 0 means the default"}
+			err = &request.InvalidError{Field: "logs.Options.MaxLogs", Detail: "is negative: use 0 for the default"}
 		} else {
 			err = collect(ctx, pods, &opts, yield)
 		}
@@ -174,7 +175,7 @@ func (c *logCollector) join(ctx context.Context, pod *corev1.Pod, first bool) {
 		}
 		c.started[key] = true
 		if c.reading.Load() >= int64(c.opts.MaxLogs) {
-			c.problem(key, fmt.Errorf("there are more than %d logs; select fewer pods, or raise MaxLogs", c.opts.MaxLogs))
+			c.problem(key, fmt.Errorf("there are more than %d logs: select fewer pods, or raise MaxLogs", c.opts.MaxLogs))
 			continue
 		}
 		o := c.opts.Log

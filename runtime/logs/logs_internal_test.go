@@ -19,18 +19,18 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// TestALogIsTakenUpWhereItWasLeft promises that no line of a log is lost or comes twice when it is read again from the
-// second before, wherever it broke off.
-func TestALogIsTakenUpWhereItWasLeft(t *testing.T) {
+// TestResumedLogHasEachLineOnce checks that no line is lost or repeated if a log is read again from the second before,
+// wherever it broke off.
+func TestResumedLogHasEachLineOnce(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		log  []int // when the lines were written, in milliseconds
-		tail int   // how many lines were not asked for
+		tail int   // the number of first lines that were not requested
 	}{
-		{"lines in their order", []int{10, 20, 500, 990, 1010, 2000, 2001, 5000}, 0},
+		{"ordered lines", []int{10, 20, 500, 990, 1010, 2000, 2001, 5000}, 0},
 		{"lines of the same time", []int{10, 10, 10, 20, 20, 1000, 1000}, 0},
-		{"lines of two outputs, which are not in order", []int{10, 30, 20, 1010, 990, 1500, 1200, 1900}, 0},
-		{"lines over one second", []int{990, 1000, 999, 1001}, 0},
+		{"lines of two outputs, out of order", []int{10, 30, 20, 1010, 990, 1500, 1200, 1900}, 0},
+		{"lines around a full second", []int{990, 1000, 999, 1001}, 0},
 		{"the end of a log", []int{10, 20, 30, 40, 50, 60, 1060}, 3},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestALogIsTakenUpWhereItWasLeft(t *testing.T) {
 					p.add(time.UnixMilli(int64(ms)))
 					got = append(got, ms)
 				}
-				start := tc.tail // nothing was read: the log is asked for as it was at first
+				start := tc.tail // nothing was read, so the first request is repeated
 				if left > tc.tail {
 					start = 0
 				}
@@ -53,16 +53,16 @@ func TestALogIsTakenUpWhereItWasLeft(t *testing.T) {
 					}
 				}
 				if diff := cmp.Diff(tc.log[tc.tail:], got); diff != "" {
-					t.Errorf("left after %d lines, the log is (-want +got):\n%s", left, diff)
+					t.Errorf("interrupted after %d lines, the log is (-want +got):\n%s", left, diff)
 				}
 			}
 		})
 	}
 }
 
-// TestAFastLogIsRememberedInBounds promises that of a log without a pause only so much is remembered, and that nothing
-// of it comes twice.
-func TestAFastLogIsRememberedInBounds(t *testing.T) {
+// TestPositionOfAFastLogIsBounded checks that the memory of a log without pauses is bounded, and that no line is
+// repeated.
+func TestPositionOfAFastLogIsBounded(t *testing.T) {
 	var p logPosition
 	start := time.Unix(1, 0)
 	const lines = 5 * logMemory
@@ -70,12 +70,12 @@ func TestAFastLogIsRememberedInBounds(t *testing.T) {
 		p.add(start.Add(time.Duration(n)))
 	}
 	if len(p.recent) > logMemory {
-		t.Errorf("%d lines are remembered, want %d at most", len(p.recent), logMemory)
+		t.Errorf("%d lines are stored, want at most %d", len(p.recent), logMemory)
 	}
 	repeats := p.repeats()
 	for n := range lines {
 		if !repeats(start.Add(time.Duration(n))) {
-			t.Fatalf("line %d comes twice", n)
+			t.Fatalf("line %d is repeated", n)
 		}
 	}
 	if repeats(start.Add(lines)) {
@@ -83,12 +83,12 @@ func TestAFastLogIsRememberedInBounds(t *testing.T) {
 	}
 }
 
-// at is a line of a log at so many milliseconds.
+// at returns a line that was written after the given number of milliseconds.
 func at(name string, ms int) pod.LogLine {
 	return pod.LogLine{Pod: core.ObjectRef{Name: name}, Time: time.UnixMilli(int64(ms)), Text: time.Duration(ms * 1e6).String()}
 }
 
-// take returns the pods whose lines come out, in order, until no more do.
+// take returns the pods of the merged lines, in order, until no more lines arrive.
 func take(m *logMerge, n int) (pods string, err error) {
 	for range n {
 		line, err := m.next()
@@ -100,7 +100,7 @@ func take(m *logMerge, n int) (pods string, err error) {
 	return pods, nil
 }
 
-func TestLogsThatEndAreMergedByTime(t *testing.T) {
+func TestFiniteLogsAreMergedByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newLogMerge(-1)
 		m.setOpen(true)
@@ -109,7 +109,7 @@ func TestLogsThatEndAreMergedByTime(t *testing.T) {
 			go func() {
 				defer source.close()
 				for _, ms := range times {
-					time.Sleep(time.Hour) // however long it takes
+					time.Sleep(time.Hour) // the merge waits for the other log
 					source.push(at(pod, ms))
 				}
 			}()
@@ -121,7 +121,7 @@ func TestLogsThatEndAreMergedByTime(t *testing.T) {
 	})
 }
 
-func TestALineWaitsAMomentForOlderOnes(t *testing.T) {
+func TestFollowedLineWaitsForOlderLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newLogMerge(mergeGrace)
 		m.setOpen(true)
@@ -140,12 +140,12 @@ func TestALineWaitsAMomentForOlderOnes(t *testing.T) {
 		start = time.Now()
 		a.push(at("a", 3))
 		if got, _ := take(m, 1); got != "a" || time.Since(start) != 0 {
-			t.Errorf("the only log's line = %s after %v, want it at once", got, time.Since(start))
+			t.Errorf("the line of the only log = %s after %v, want no delay", got, time.Since(start))
 		}
 	})
 }
 
-func TestALogThatNobodyTakesWaits(t *testing.T) {
+func TestReaderOfALogWaitsForTheConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newLogMerge(mergeGrace)
 		source := m.add()
@@ -159,7 +159,7 @@ func TestALogThatNobodyTakesWaits(t *testing.T) {
 		}()
 		synctest.Wait()
 		if pushed != mergeLines {
-			t.Errorf("%d lines are kept, want %d", pushed, mergeLines)
+			t.Errorf("%d lines are buffered, want %d", pushed, mergeLines)
 		}
 		cause := errors.New("enough")
 		m.stop(cause)
@@ -170,7 +170,7 @@ func TestALogThatNobodyTakesWaits(t *testing.T) {
 	})
 }
 
-func TestAProblemComesAfterTheLines(t *testing.T) {
+func TestErrorFollowsTheBufferedLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newLogMerge(-1)
 		a, _ := m.add(), m.add()
@@ -183,15 +183,15 @@ func TestAProblemComesAfterTheLines(t *testing.T) {
 	})
 }
 
-// TestPodsThatAreGoneAreForgotten promises that who follows logs for long does not remember all pods that there ever
-// were.
-func TestPodsThatAreGoneAreForgotten(t *testing.T) {
+// TestDeletedPodsAreForgotten checks that memory for deleted pods is released, because logs may be followed for a long
+// time.
+func TestDeletedPodsAreForgotten(t *testing.T) {
 	key := func(uid, container string) logKey { return logKey{uid: uid, container: container} }
 	c := logCollector{started: map[logKey]bool{key("a", "one"): true, key("a", "two"): true, key("b", "one"): true, key("c", "one"): true}}
 	for _, uid := range []types.UID{"b", "c"} {
 		c.forget(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
 	}
 	if diff := cmp.Diff(map[logKey]bool{key("a", "one"): true, key("a", "two"): true}, c.started, cmp.AllowUnexported(logKey{})); diff != "" {
-		t.Errorf("remembered (-want +got):\n%s", diff)
+		t.Errorf("pods in memory (-want +got):\n%s", diff)
 	}
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/kube-go/sdk/runtime/logs"
 )
 
-// at is a time of the test's logs, so many seconds on.
+// at returns the time of a line, the given number of seconds after the first.
 func at(seconds int) string {
 	return time.Date(2026, 1, 1, 0, 0, seconds, 5, time.UTC).Format(time.RFC3339Nano)
 }
@@ -53,7 +53,7 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// fail sends a Status as API servers do.
+// fail sends a Status, as an API server does.
 func fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
@@ -62,13 +62,13 @@ func fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message s
 	})
 }
 
-// logServer plays a server with pods that have logs.
+// logServer is a server with pods that have logs.
 type logServer struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	pods    []corev1.Pod
 	logs    map[string]string // by "pod/container"
 	asked   []string
-	changed chan corev1.Pod // watched
+	changed chan corev1.Pod // events for the watch
 }
 
 // running is a pod with containers that have started.
@@ -125,7 +125,7 @@ func (l *logServer) log(w http.ResponseWriter, r *http.Request, which string) {
 	l.mu.Lock()
 	text, ok := l.logs[which]
 	l.asked = append(l.asked, which+"?"+r.URL.Query().Get("sinceTime"))
-	before := 0 // how often the log was asked for
+	before := 0 // the number of earlier requests for the log
 	for _, asked := range l.asked[:len(l.asked)-1] {
 		if strings.HasPrefix(asked, which+"?") {
 			before++
@@ -147,7 +147,7 @@ func (l *logServer) log(w http.ResponseWriter, r *http.Request, which string) {
 	}
 }
 
-func TestLinesAreInOrder(t *testing.T) {
+func TestLinesOfAllContainersAreOrdered(t *testing.T) {
 	l := &logServer{
 		pods: []corev1.Pod{running("a", "main", "side"), running("b", "main"), running("gone", "main"), {ObjectMeta: metav1.ObjectMeta{Name: "waiting"}}},
 		logs: map[string]string{
@@ -175,9 +175,8 @@ func TestLinesAreInOrder(t *testing.T) {
 	}
 }
 
-// TestFollowResumes promises that pods that come are joined, and that a log or a watch that breaks is taken up where it
-// was left.
-func TestFollowResumes(t *testing.T) {
+// TestFollowJoinsNewPodsAndResumes checks that new pods are included, and that a broken log or watch is resumed.
+func TestFollowJoinsNewPodsAndResumes(t *testing.T) {
 	l := &logServer{
 		pods:    []corev1.Pod{running("breaks", "main")},
 		logs:    map[string]string{"breaks/main": at(1) + " 1\n" + at(2) + " 2\n", "later/main": at(3) + " 3\n"},
@@ -208,19 +207,19 @@ func TestFollowResumes(t *testing.T) {
 			cancel(cause)
 		}
 	}
-	slices.Sort(got) // the log and the watch are taken up at the same time
+	slices.Sort(got) // the log and the watch are resumed at the same time
 	if want := "1,2,3,9"; strings.Join(got, ",") != want || !errors.Is(last, cause) {
 		t.Errorf("lines = %v, %v, want %s and %v", got, last, want, cause)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if want := "breaks/main?2026-01-01T00:00:01Z"; !slices.Contains(l.asked, want) {
-		t.Errorf("the server was asked for %v, want %s", l.asked, want)
+		t.Errorf("requests = %v, want %s", l.asked, want)
 	}
 }
 
-// TestFollowEndsWithItsContext promises that who follows hears why it ended, however the ends of its parts come
-// together.
+// TestFollowEndsWithItsContext checks that the sequence ends with the cause of its context, in whatever order its
+// goroutines end.
 func TestFollowEndsWithItsContext(t *testing.T) {
 	cause := errors.New("enough")
 	watched := make(chan struct{})
@@ -244,7 +243,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 			last = err
 		}
 		if !errors.Is(last, cause) {
-			t.Fatalf("it ended with %v, want %v", last, cause)
+			t.Fatalf("Merge ended with %v, want %v", last, cause)
 		}
 	}
 }
@@ -261,7 +260,7 @@ func TestErrorsOfLogsAreReported(t *testing.T) {
 		last = err
 	}
 	if !errors.Is(last, core.ErrForbidden) || !strings.Contains(last.Error(), "container main of pod prod/b") {
-		t.Errorf("without OnError the sequence ends with %v, want what is wrong with b", last)
+		t.Errorf("without OnError the sequence ends with %v, want the error of b", last)
 	}
 	var mu sync.Mutex
 	told := map[string]error{}
@@ -277,7 +276,7 @@ func TestErrorsOfLogsAreReported(t *testing.T) {
 		n++
 	}
 	if n != 1 || !errors.Is(told["b"], core.ErrForbidden) || told["c"] == nil || !strings.Contains(told["c"].Error(), "MaxLogs") {
-		t.Errorf("%d lines, told of %v; want the line of a, that b is forbidden, and that c is one too many", n, told)
+		t.Errorf("%d lines, errors %v; want the line of a and the errors of b and c", n, told)
 	}
 }
 

@@ -49,7 +49,7 @@ func (p *logPosition) forget() {
 	p.recent = kept
 }
 
-// since returns the time from which the log is read again, or zero before the first line.
+// since returns the time from which the log is read again, or the zero time before the first line.
 func (p *logPosition) since() time.Time {
 	if p.newest.IsZero() {
 		return time.Time{}

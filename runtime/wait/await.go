@@ -27,11 +27,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Await waits until there is an object of the given name and the condition holds of it, and returns the object as it
-// was then. A namespaced kind needs the API of one namespace.
+// Await waits until the object of the given name exists and meets the condition, and returns that state of the object.
+// A namespaced kind needs the API of one namespace.
 //
-// Errors: the context's cause when it ends first, with what was seen last; the condition's error when it is marked by
-// [Never]; what the server said when it said no for good.
+// Errors: the context's cause if the context ends first, with the last state that was observed; the condition's error
+// if it is marked by [Never]; the server's error if retrying cannot help, such as a missing permission.
 func Await[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, c Condition[K], o *Options,
 ) (*K, error) {
@@ -49,11 +49,11 @@ func Await[K any, P core.ObjectPtr[K]](
 	return found, nil
 }
 
-// Gone waits until the object of the given name and UID is gone, even if another one has taken its name. With an empty
-// UID it waits until there is no object of that name. It does not delete.
+// Gone waits until the object of the given name and UID is deleted, even if another object has taken its name. With an
+// empty UID, it waits until no object of that name exists. It does not delete the object.
 //
-// Errors: the context's cause when it ends first, with what holds the object; what the server said when it said no for
-// good.
+// Errors: the context's cause if the context ends first, with what delays the deletion; the server's error if retrying
+// cannot help.
 func Gone[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, uid types.UID, o *Options,
 ) error {
@@ -64,23 +64,23 @@ func Gone[K any, P core.ObjectPtr[K]](
 		case P(obj).GetDeletionTimestamp() == nil:
 			return errors.New("it exists and is not being deleted")
 		case len(P(obj).GetFinalizers()) > 0:
-			return fmt.Errorf("it is being deleted and waits for %s", strings.Join(P(obj).GetFinalizers(), ", "))
+			return fmt.Errorf("it is being deleted and waits for the finalizers %s", strings.Join(P(obj).GetFinalizers(), ", "))
 		}
 		return errors.New("it is being deleted")
 	})
 }
 
-// waiter follows one object.
+// waiter watches one object.
 type waiter[K any, P core.ObjectPtr[K]] struct {
 	api    *client.API[K]
 	name   string
 	logger *slog.Logger
 
-	obj     *K   // nil: there is none
-	listing bool // and it is not known yet whether there is one
+	obj     *K   // nil: it does not exist
+	listing bool // the initial list is incomplete: the object may exist
 
-	seen    error // what the condition said last; nil when nothing was seen
-	trouble error // what has gone wrong since
+	seen    error // the last error of the condition; nil if the object was never observed
+	trouble error // the last failure since then
 }
 
 func newWaiter[K any, P core.ObjectPtr[K]](api *client.API[K], name string, o *Options) *waiter[K, P] {
@@ -91,8 +91,8 @@ func newWaiter[K any, P core.ObjectPtr[K]](api *client.API[K], name string, o *O
 	return w
 }
 
-// run shows the object to the condition, nil when there is none, at first and after every change, until it is
-// satisfied.
+// run calls the condition with the object, or with nil if the object does not exist, at the start and after every
+// change, until the condition returns nil.
 func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error {
 	if err := w.check(); err != nil {
 		return w.failure(err)
@@ -107,7 +107,7 @@ func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error 
 				return
 			}
 			w.trouble = err
-			w.logger.Warn("waiting goes on after a failure", "for", w.object(), "error", err)
+			w.logger.Warn("retrying after a failure", "for", w.object(), "error", err)
 		},
 	}
 	for ev, err := range watcher.Events(ctx, w.api.Feed(), config) {
@@ -130,10 +130,10 @@ func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error 
 			return w.failure(err)
 		}
 	}
-	return w.failure(context.Cause(ctx)) // the sequence has ended with an error before
+	return w.failure(context.Cause(ctx)) // unreachable: the sequence ends with an error
 }
 
-// take keeps the object up to date, and reports whether its state is one to look at.
+// take stores the state of the object that an event carries, and reports whether to check the condition.
 func (w *waiter[K, P]) take(ev watcher.Event) (changed bool, err error) {
 	switch ev.Type {
 	case watcher.Init:
@@ -150,13 +150,13 @@ func (w *waiter[K, P]) take(ev watcher.Event) (changed bool, err error) {
 	return !w.listing, err
 }
 
-// check refuses what does not mean one object.
+// check returns an error if the API and the name do not identify one object.
 func (w *waiter[K, P]) check() error {
 	switch {
 	case w.name == "":
-		return &request.InvalidError{Field: "name", Detail: "is empty; name the object"}
+		return &request.InvalidError{Field: "name", Detail: "is empty: set the name of the object"}
 	case w.api.Resource().Namespaced && w.api.Namespace() == "":
-		return &request.InvalidError{Field: "namespace", Detail: "is empty; choose one with API.In"}
+		return &request.InvalidError{Field: "namespace", Detail: "is empty: choose one with API.In"}
 	}
 	return nil
 }
@@ -170,12 +170,12 @@ func (w *waiter[K, P]) decode(ev watcher.Event) (*K, error) {
 	return obj, nil
 }
 
-// object names what is awaited.
+// object returns the resource, namespace and name of the awaited object.
 func (w *waiter[K, P]) object() string {
 	return w.api.Resource().String() + " " + core.ObjectRef{Namespace: w.api.Namespace(), Name: w.name}.String()
 }
 
-// failure says why waiting ends, and what is known of the object.
+// failure returns the reason why the wait ends, together with the last known state of the object.
 func (w *waiter[K, P]) failure(reason error) error {
 	err := fmt.Errorf("await %s: %w", w.object(), reason)
 	if w.seen != nil {

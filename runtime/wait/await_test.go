@@ -24,7 +24,7 @@ import (
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
-// running is the condition that the phase is Running.
+// running returns nil if the phase is Running.
 func running(d *document) error {
 	if d.Status.Phase != "Running" {
 		return fmt.Errorf("phase is %s", d.Status.Phase)
@@ -32,7 +32,7 @@ func running(d *document) error {
 	return nil
 }
 
-func TestAwait(t *testing.T) {
+func TestAwaitReturnsTheObjectOnceTheConditionHolds(t *testing.T) {
 	tests := []struct {
 		name         string
 		start        *document
@@ -41,24 +41,24 @@ func TestAwait(t *testing.T) {
 		wantRequests string
 	}{
 		{
-			name:  "an object that is as wanted is returned at once",
+			name:  "the condition holds at the start",
 			start: doc("u1", "Running"), wantUID: "u1", wantRequests: "list",
 		},
 		{
-			name:  "an object that becomes as wanted",
+			name:  "the condition holds later",
 			start: doc("u1", "Pending"), change: func(s *server) {
 				s.put(doc("u1", "Starting"))
 				s.put(doc("u1", "Running"))
 			}, wantUID: "u1", wantRequests: "list",
 		},
 		{
-			name: "an object that is not there at first",
+			name: "the object is created later",
 			change: func(s *server) {
 				s.put(doc("u1", "Running"))
 			}, wantUID: "u1", wantRequests: "list",
 		},
 		{
-			name:  "an object that is replaced by another",
+			name:  "another object takes the name",
 			start: doc("u1", "Pending"), change: func(s *server) {
 				s.put(nil)
 				s.put(doc("u2", "Pending"))
@@ -66,7 +66,7 @@ func TestAwait(t *testing.T) {
 			}, wantUID: "u2", wantRequests: "list",
 		},
 		{
-			name:  "a watch that ends is taken up where it was",
+			name:  "a watch that ends is resumed",
 			start: doc("u1", "Pending"), change: func(s *server) {
 				s.put(doc("u1", "Starting"))
 				synctest.Wait()
@@ -75,14 +75,14 @@ func TestAwait(t *testing.T) {
 			}, wantUID: "u1", wantRequests: "list, watch 2",
 		},
 		{
-			name:  "a watch that breaks is taken up where it was",
+			name:  "a watch that breaks is resumed",
 			start: doc("u1", "Pending"), change: func(s *server) {
 				s.cut(io.ErrUnexpectedEOF)
 				s.put(doc("u1", "Running"))
 			}, wantUID: "u1", wantRequests: "list, watch 1",
 		},
 		{
-			name:  "a version that is forgotten is listed anew",
+			name:  "an expired resource version leads to a new list",
 			start: doc("u1", "Pending"), change: func(s *server) {
 				s.forget()
 				s.cut(nil)
@@ -90,7 +90,7 @@ func TestAwait(t *testing.T) {
 			}, wantUID: "u1", wantRequests: "list, watch 1, list",
 		},
 		{
-			name:  "a server that is in trouble is waited for",
+			name:  "an unavailable server is retried",
 			start: doc("u1", "Pending"), change: func(s *server) {
 				s.fail(503, 429, 500)
 				s.cut(io.ErrUnexpectedEOF)
@@ -133,7 +133,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-func TestAwaitDoesNotPoll(t *testing.T) {
+func TestAwaitSendsOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		s.put(doc("u1", "Pending"))
@@ -148,7 +148,7 @@ func TestAwaitDoesNotPoll(t *testing.T) {
 	})
 }
 
-func TestConditionIsAskedOncePerChange(t *testing.T) {
+func TestConditionIsCalledOncePerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		s.put(doc("u1", "Pending"))
@@ -164,12 +164,12 @@ func TestConditionIsAskedOncePerChange(t *testing.T) {
 			return running(d)
 		}, nil)
 		if got := fmt.Sprint(asked); err != nil || got != "[Pending Starting Running]" {
-			t.Errorf("the condition was asked of %s, Await() = %v", got, err)
+			t.Errorf("the condition was called with %s, Await() = %v", got, err)
 		}
 	})
 }
 
-func TestObjectThatDoesNotDecodeEndsIt(t *testing.T) {
+func TestAwaitEndsIfTheObjectDoesNotDecode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		s.put(doc("u1", "Running"))
@@ -181,21 +181,21 @@ func TestObjectThatDoesNotDecodeEndsIt(t *testing.T) {
 	})
 }
 
-func TestGone(t *testing.T) {
+func TestGoneReturnsOnceTheObjectIsDeleted(t *testing.T) {
 	tests := []struct {
 		name   string
 		start  *document
 		uid    types.UID
 		change func(*server) // when Gone waits; nil: it must not wait
 	}{
-		{name: "an object that is not there is gone", uid: "u1"},
-		{name: "an object whose name another one has is gone", start: doc("u2", ""), uid: "u1"},
+		{name: "the object does not exist", uid: "u1"},
+		{name: "another object has the name", start: doc("u2", ""), uid: "u1"},
 		{
-			name: "an object that is deleted", start: doc("u1", ""), uid: "u1",
+			name: "the object is deleted", start: doc("u1", ""), uid: "u1",
 			change: func(s *server) { s.put(nil) },
 		},
 		{
-			name: "an object that is replaced while nobody looks", start: doc("u1", ""), uid: "u1",
+			name: "the object is replaced between two watches", start: doc("u1", ""), uid: "u1",
 			change: func(s *server) {
 				s.fail(503)
 				s.cut(nil)
@@ -205,7 +205,7 @@ func TestGone(t *testing.T) {
 			},
 		},
 		{
-			name: "an object that goes while nobody looks", start: doc("u1", ""), uid: "u1",
+			name: "the object is deleted between two watches", start: doc("u1", ""), uid: "u1",
 			change: func(s *server) {
 				s.fail(503)
 				s.cut(nil)
@@ -214,7 +214,7 @@ func TestGone(t *testing.T) {
 			},
 		},
 		{
-			name: "whatever has the name, without a UID", start: doc("u2", ""),
+			name: "without a UID, every object of the name counts", start: doc("u2", ""),
 			change: func(s *server) { s.put(nil) },
 		},
 	}
@@ -245,7 +245,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-func TestDeadlineSaysWhatWasSeen(t *testing.T) {
+func TestDeadlineErrorHasTheLastState(t *testing.T) {
 	terminating := doc("u1", "")
 	terminating.DeletionTimestamp, terminating.Finalizers = new(metav1.Now()), []string{"a/b", "c/d"}
 	graceful := doc("u1", "")
@@ -260,23 +260,23 @@ func TestDeadlineSaysWhatWasSeen(t *testing.T) {
 	tests := []struct {
 		name  string
 		start *document
-		fail  int // so many requests
+		fail  int // the number of requests that fail
 		wait  func(context.Context, *client.API[document]) error
 		want  string
 	}{
 		{
-			name: "the condition's words", start: doc("u1", "Pending"), wait: await,
+			name: "the error of the condition", start: doc("u1", "Pending"), wait: await,
 			want: "await documents.docs.example.com prod/a: context deadline exceeded; last seen: phase is Pending",
 		},
 		{
-			name: "that there is no object", wait: await,
+			name: "the object does not exist", wait: await,
 			want: "await documents.docs.example.com prod/a: context deadline exceeded; last seen: it does not exist",
 		},
-		{name: "that nobody has deleted it", start: doc("u1", ""), wait: gone, want: "; last seen: it exists and is not being deleted"},
-		{name: "which finalizers hold it", start: terminating, wait: gone, want: "; last seen: it is being deleted and waits for a/b, c/d"},
-		{name: "that its end takes time", start: graceful, wait: gone, want: "; last seen: it is being deleted"},
-		{name: "that nothing was seen, and why", fail: 10, wait: await, want: "context deadline exceeded; last failure: watch documents.docs.example.com in prod: service unavailable: server said: no"},
-		{name: "no failure that was overcome", start: doc("u1", "Pending"), fail: 1, wait: await, want: "; last seen: phase is Pending"},
+		{name: "the object is not being deleted", start: doc("u1", ""), wait: gone, want: "; last seen: it exists and is not being deleted"},
+		{name: "finalizers delay the deletion", start: terminating, wait: gone, want: "; last seen: it is being deleted and waits for the finalizers a/b, c/d"},
+		{name: "the grace period delays the deletion", start: graceful, wait: gone, want: "; last seen: it is being deleted"},
+		{name: "the first request fails", fail: 10, wait: await, want: "context deadline exceeded; last failure: watch documents.docs.example.com in prod: service unavailable: server said: no"},
+		{name: "a failure before a success is omitted", start: doc("u1", "Pending"), fail: 1, wait: await, want: "; last seen: phase is Pending"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -292,14 +292,14 @@ func TestDeadlineSaysWhatWasSeen(t *testing.T) {
 				defer cancel()
 				err := tt.wait(ctx, s.docs(t))
 				if !errors.Is(err, context.DeadlineExceeded) || !strings.HasSuffix(err.Error(), tt.want) {
-					t.Errorf("error = %v, want %q in the end", err, tt.want)
+					t.Errorf("error = %v, want it to contain %q", err, tt.want)
 				}
 			})
 		})
 	}
 }
 
-func TestCauseOfTheContextIsKept(t *testing.T) {
+func TestAwaitReturnsTheCauseOfTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		s.put(doc("u1", "Pending"))
@@ -318,19 +318,19 @@ func TestCauseOfTheContextIsKept(t *testing.T) {
 	})
 }
 
-func TestWhatWaitingDoesNotMendEndsIt(t *testing.T) {
+func TestPermanentFailureEndsTheWait(t *testing.T) {
 	failed := errors.New("phase is Failed")
 	tests := []struct {
 		name      string
 		refuse    int
-		object    string // its name
+		object    string // the name of the object
 		namespace string
 		condition wait.Condition[document]
 		want      error
 		wantMsg   string
 	}{
 		{name: "a missing permission", refuse: 403, object: "a", namespace: "prod", want: core.ErrForbidden, wantMsg: "await documents.docs.example.com prod/a: watch"},
-		{name: "credentials that do not do", refuse: 401, object: "a", namespace: "prod", want: core.ErrUnauthorized},
+		{name: "invalid credentials", refuse: 401, object: "a", namespace: "prod", want: core.ErrUnauthorized},
 		{name: "a kind that is not served", refuse: 404, object: "a", namespace: "prod", want: core.ErrNotFound},
 		{name: "no name", namespace: "prod", wantMsg: "name: is empty"},
 		{name: "no namespace", object: "a", wantMsg: "choose one with API.In"},
@@ -340,7 +340,7 @@ func TestWhatWaitingDoesNotMendEndsIt(t *testing.T) {
 			want:      failed, wantMsg: "await documents.docs.example.com prod/a: phase is Failed.",
 		},
 		{
-			name: "a condition that will never hold, though its error looks like trouble of the server", object: "a", namespace: "prod",
+			name: "a condition that will never hold, with an error that is otherwise retried", object: "a", namespace: "prod",
 			condition: func(*document) error { return wait.Never(&core.StatusError{Status: metav1.Status{Code: 503}}) },
 			want:      core.ErrUnavailable,
 		},
@@ -368,14 +368,14 @@ func TestWhatWaitingDoesNotMendEndsIt(t *testing.T) {
 					t.Errorf("Await() = %#v", err)
 				}
 				if took := time.Since(start); took > 0 {
-					t.Errorf("it took %v", took)
+					t.Errorf("Await() took %v", took)
 				}
 			})
 		})
 	}
 }
 
-func TestFailuresThatAreOvercomeAreLogged(t *testing.T) {
+func TestRetriedFailureIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := &server{}

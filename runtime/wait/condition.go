@@ -13,12 +13,13 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Condition says whether an object is as wanted: nil when it is, else an error that says what is missing, such as
-// "phase is Pending". The object is there, and is the condition's to keep. An error marked by [Never] ends the wait.
+// Condition checks whether an object has reached the wanted state. It returns nil if it has, and otherwise an error
+// that says what is missing, such as "phase is Pending". The object is never nil, and the condition may keep it. An
+// error marked by [Never] ends the wait.
 type Condition[K any] func(obj *K) error
 
-// Never marks a condition's error as final: whatever happens to the object, it will not become as wanted. A nil error
-// stays nil.
+// Never marks a condition's error as final: the object will never meet the condition, whatever happens to it. Never
+// returns nil if err is nil.
 func Never(err error) error {
 	if err == nil {
 		return nil
@@ -36,15 +37,15 @@ func isNever(err error) bool {
 	return ok
 }
 
-// Exists holds of every object that is there.
+// Exists returns a condition that holds for every existing object.
 func Exists[K any]() Condition[K] {
 	return func(*K) error { return nil }
 }
 
-// StatusCondition holds when the status condition of a type, such as Ready, has a status, such as
-// [metav1.ConditionTrue], and is not outdated: it, or else the status as a whole, was observed of the object's present
-// generation, as far as they say. It is for every K that declares status.conditions, and for
-// unstructured.Unstructured.
+// StatusCondition returns a condition that holds if the status condition of the given type, such as Ready, has the
+// given status, such as [metav1.ConditionTrue], and is not outdated. A status condition is outdated if its
+// observedGeneration, or without one that of the status, is less than the generation of the object. K must declare
+// status.conditions or be unstructured.Unstructured.
 func StatusCondition[K any](conditionType string, status metav1.ConditionStatus) Condition[K] {
 	return func(obj *K) error {
 		c, err := readConditions(obj)
@@ -55,7 +56,8 @@ func StatusCondition[K any](conditionType string, status metav1.ConditionStatus)
 	}
 }
 
-// Established holds when a CustomResourceDefinition is served. K is any type for it.
+// Established returns a condition that holds if a CustomResourceDefinition is served. K is any type for
+// CustomResourceDefinitions.
 func Established[K any]() Condition[K] {
 	return func(crd *K) error {
 		c, err := readConditions(crd)
@@ -70,7 +72,7 @@ func Established[K any]() Condition[K] {
 	}
 }
 
-// conditioned is the part of an object that holds its conditions.
+// conditioned declares the fields of an object that matter for its conditions.
 type conditioned struct {
 	Metadata struct {
 		Generation int64 `json:"generation"`
@@ -81,7 +83,7 @@ type conditioned struct {
 	} `json:"status"`
 }
 
-// condition is what the conditions of all kinds have in common.
+// condition declares the fields that the conditions of all kinds share.
 type condition struct {
 	Type               string                 `json:"type"`
 	Status             metav1.ConditionStatus `json:"status"`
@@ -90,8 +92,8 @@ type condition struct {
 	ObservedGeneration int64                  `json:"observedGeneration"`
 }
 
-// readConditions reads the conditions of an object of any type by way of its JSON, since types declare them as they
-// like: with metav1.Condition, with a condition type of their own, or as maps.
+// readConditions reads the conditions of an object of any type from its JSON, because types declare them differently:
+// as metav1.Condition, as another struct, or as maps.
 func readConditions[K any](obj *K) (*conditioned, error) {
 	c := new(conditioned)
 	if err := convert(obj, c); err != nil {
@@ -108,7 +110,7 @@ func declaresConditions[K any]() bool {
 	const probe = `{"apiVersion":"v1","kind":"Probe","status":{"conditions":[{"type":"Probe","status":"True"}]}}`
 	obj, c := new(K), new(conditioned)
 	if err := wire.UnmarshalJSON([]byte(probe), obj); err != nil {
-		return true // it has conditions of some kind
+		return true // the type declares conditions of another shape
 	}
 	return convert(obj, c) != nil || len(c.Status.Conditions) > 0
 }
@@ -130,11 +132,12 @@ func (c *conditioned) find(conditionType string) *condition {
 	return nil
 }
 
-// check returns nil when the condition has the status and is not outdated, else what is the case instead.
+// check returns nil if the condition has the status and is not outdated, and otherwise an error that describes its
+// state.
 func (c *conditioned) check(conditionType string, status metav1.ConditionStatus) error {
 	found := c.find(conditionType)
 	if found == nil {
-		return fmt.Errorf("there is no condition %s", conditionType)
+		return fmt.Errorf("condition %s is missing", conditionType)
 	}
 	observed := found.ObservedGeneration
 	if observed == 0 {
@@ -142,14 +145,15 @@ func (c *conditioned) check(conditionType string, status metav1.ConditionStatus)
 	}
 	switch {
 	case observed != 0 && observed < c.Metadata.Generation:
-		return fmt.Errorf("condition %s was observed of generation %d, the object is at %d", conditionType, observed, c.Metadata.Generation)
+		return fmt.Errorf("condition %s was observed of generation %d, but the object has generation %d",
+			conditionType, observed, c.Metadata.Generation)
 	case found.Status != status:
 		return found.unlike()
 	}
 	return nil
 }
 
-// unlike says what the condition is.
+// unlike returns an error with the status, the reason and the message of the condition.
 func (c *condition) unlike() error {
 	parts := []string{fmt.Sprintf("condition %s is %s", c.Type, c.Status)}
 	for _, more := range []string{c.Reason, c.Message} {

@@ -31,53 +31,53 @@ func message(err error) string {
 	return err.Error()
 }
 
-func TestStatusCondition(t *testing.T) {
+func TestStatusConditionChecksStatusAndGeneration(t *testing.T) {
 	tests := []struct {
 		name, in string
 		status   metav1.ConditionStatus // default: True
-		want     string                 // what is missing; empty: it holds
+		want     string                 // the error; empty: the condition holds
 	}{
 		{
-			name: "it is true", in: `{"status": {"conditions": [{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]}}`,
+			name: "true", in: `{"status": {"conditions": [{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]}}`,
 		},
 		{
-			name: "it is false, with a reason and a message",
+			name: "false, with a reason and a message",
 			in:   `{"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Rendering", "message": "3 of 5 pages"}]}}`,
 			want: "condition Ready is False: Rendering: 3 of 5 pages",
 		},
 		{
-			name: "it is false, with nothing more", in: `{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}`,
+			name: "false, without a reason", in: `{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}`,
 			want: "condition Ready is False",
 		},
 		{
-			name: "it is to be false", status: metav1.ConditionFalse, in: `{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}`,
+			name: "false as wanted", status: metav1.ConditionFalse, in: `{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}`,
 		},
 		{
-			name: "it is to be false and is unknown", status: metav1.ConditionFalse,
+			name: "unknown, but wanted false", status: metav1.ConditionFalse,
 			in:   `{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}`,
 			want: "condition Ready is Unknown",
 		},
-		{name: "there are others", in: `{"status": {"conditions": [{"type": "Other", "status": "True"}]}}`, want: "there is no condition Ready"},
-		{name: "there is no status yet", in: `{"metadata": {"name": "a"}}`, want: "there is no condition Ready"},
+		{name: "only another condition", in: `{"status": {"conditions": [{"type": "Other", "status": "True"}]}}`, want: "condition Ready is missing"},
+		{name: "no status", in: `{"metadata": {"name": "a"}}`, want: "condition Ready is missing"},
 		{
-			name: "it is true of an older generation",
+			name: "true for an older generation",
 			in: `{"metadata": {"generation": 4}, "status": {"observedGeneration": 4,
 				"conditions": [{"type": "Ready", "status": "True", "observedGeneration": 3}]}}`,
-			want: "condition Ready was observed of generation 3, the object is at 4",
+			want: "condition Ready was observed of generation 3, but the object has generation 4",
 		},
 		{
-			name: "the status is of an older generation",
+			name: "a status of an older generation",
 			in: `{"metadata": {"generation": 4}, "status": {"observedGeneration": 3,
 				"conditions": [{"type": "Ready", "status": "True"}]}}`,
-			want: "condition Ready was observed of generation 3, the object is at 4",
+			want: "condition Ready was observed of generation 3, but the object has generation 4",
 		},
 		{
-			name: "it is of the present generation, whatever the status says",
+			name: "true for the present generation, with an older status",
 			in: `{"metadata": {"generation": 4}, "status": {"observedGeneration": 3,
 				"conditions": [{"type": "Ready", "status": "True", "observedGeneration": 4}]}}`,
 		},
 		{
-			name: "nobody says which generation was observed",
+			name: "no observed generation",
 			in:   `{"metadata": {"generation": 4}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}`,
 		},
 	}
@@ -88,19 +88,19 @@ func TestStatusCondition(t *testing.T) {
 				status = metav1.ConditionTrue
 			}
 			if got := wait.StatusCondition[document]("Ready", status)(decode[document](t, tt.in)); message(got) != tt.want {
-				t.Errorf("of a struct: %v, want %q", got, tt.want)
+				t.Errorf("error for a struct = %v, want %q", got, tt.want)
 			}
 			u := &unstructured.Unstructured{Object: *decode[map[string]any](t, tt.in)}
 			u.SetAPIVersion("docs.example.com/v1")
 			u.SetKind("Document")
 			if got := wait.StatusCondition[unstructured.Unstructured]("Ready", status)(u); message(got) != tt.want {
-				t.Errorf("of an unstructured object: %v, want %q", got, tt.want)
+				t.Errorf("error for an unstructured object = %v, want %q", got, tt.want)
 			}
 		})
 	}
 }
 
-func TestStatusConditionOfATypeWithoutConditions(t *testing.T) {
+func TestStatusConditionFailsForATypeWithoutConditions(t *testing.T) {
 	err := wait.StatusCondition[bare]("Ready", metav1.ConditionTrue)(&bare{})
 	if err == nil || err.Error() != "the type wait_test.bare declares no status.conditions" {
 		t.Errorf("error = %v", err)
@@ -112,7 +112,7 @@ func TestStatusConditionOfATypeWithoutConditions(t *testing.T) {
 	}
 }
 
-func TestStatusConditionOfAnotherShape(t *testing.T) {
+func TestStatusConditionFailsForConditionsOfAnotherShape(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Odd", "status": map[string]any{"conditions": "none"},
 	}}
@@ -122,21 +122,21 @@ func TestStatusConditionOfAnotherShape(t *testing.T) {
 	}
 }
 
-func TestEstablished(t *testing.T) {
+func TestEstablishedHoldsForAServedDefinition(t *testing.T) {
 	tests := []struct{ name, in, want string }{
-		{name: "it is served", in: `{"status": {"conditions": [{"type": "Established", "status": "True"}]}}`},
+		{name: "served", in: `{"status": {"conditions": [{"type": "Established", "status": "True"}]}}`},
 		{
-			name: "it is served under the names it has, while new ones are refused",
+			name: "served under the old names, while new names are refused",
 			in:   `{"status": {"conditions": [{"type": "Established", "status": "True"}, {"type": "NamesAccepted", "status": "False"}]}}`,
 		},
-		{name: "it is new", in: `{}`, want: "there is no condition Established"},
+		{name: "new", in: `{}`, want: "condition Established is missing"},
 		{
-			name: "it is being installed",
+			name: "being installed",
 			in:   `{"status": {"conditions": [{"type": "NamesAccepted", "status": "True"}, {"type": "Established", "status": "False", "reason": "Installing"}]}}`,
 			want: "condition Established is False: Installing",
 		},
 		{
-			name: "its names are taken",
+			name: "names in use",
 			in: `{"status": {"conditions": [{"type": "Established", "status": "False", "reason": "NotAccepted"},
 				{"type": "NamesAccepted", "status": "False", "reason": "KindConflict", "message": "\"Document\" is already in use"}]}}`,
 			want: `condition NamesAccepted is False: KindConflict: "Document" is already in use`,
@@ -151,7 +151,7 @@ func TestEstablished(t *testing.T) {
 	}
 }
 
-func TestNeverOfNothingIsNothing(t *testing.T) {
+func TestNeverReturnsNilForNil(t *testing.T) {
 	if err := wait.Never(nil); err != nil {
 		t.Errorf("Never(nil) = %v", err)
 	}

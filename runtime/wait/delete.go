@@ -13,15 +13,15 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/apierr"
 )
 
-// replacements is how often DeleteAndWait finds another object of the same name before it returns the conflict.
+// replacements is the number of conflicts with a new object of the same name after which DeleteAndWait gives up.
 const replacements = 3
 
-// DeleteAndWait deletes the object of a name and waits until it is deleted, even if another object has taken its name.
-// It deletes the object that it reads first, by UID. A connection that breaks and a server that is busy only delay it,
-// so give ctx a deadline. It takes the rights to get, delete, list and watch.
+// DeleteAndWait deletes the object with the given name and waits until it is deleted, even if another object takes its
+// name. It deletes the object that it reads first, by UID. Broken connections and busy servers delay it, so give ctx a
+// deadline. It needs permission to get, delete, list and watch.
 //
-// Errors: [core.ErrNotFound] for an object that does not exist; [core.ErrConflict] when a precondition does not hold;
-// the context's cause when it ends first, with what delays the deletion.
+// Errors: [core.ErrNotFound] if the object does not exist; [core.ErrConflict] if a precondition does not hold; the
+// context's cause if the context ends first, with what delays the deletion.
 func DeleteAndWait[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.API[K], name string, o *request.DeleteOptions) error {
 	var opts request.DeleteOptions
 	if o != nil {
@@ -30,7 +30,7 @@ func DeleteAndWait[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.
 	if opts.DryRun {
 		t := request.Target{Resource: api.Resource(), Namespace: api.Namespace(), Name: name}
 		return client.WrapError("delete", t, &request.InvalidError{
-			Field: "DeleteOptions.DryRun", Detail: "deletes nothing to wait for; use Delete",
+			Field: "DeleteOptions.DryRun", Detail: "a dry run deletes no object to wait for: use Delete",
 		})
 	}
 	conditional := opts.UID != "" || opts.ResourceVersion != "" // the caller's own preconditions

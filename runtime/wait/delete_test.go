@@ -23,7 +23,7 @@ import (
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
-// deleter adds reads and deletions of the document to a server.
+// deleter adds get and delete of the document to a server.
 type deleter struct {
 	*server
 	deleted []types.UID                    // the precondition of each deletion
@@ -65,7 +65,7 @@ func (d *deleter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(string(data))), Request: r}, nil
 }
 
-func TestDeleteAndWait(t *testing.T) {
+func TestDeleteAndWaitReturnsOnceTheObjectIsDeleted(t *testing.T) {
 	tests := []struct {
 		name    string
 		start   *document
@@ -76,13 +76,13 @@ func TestDeleteAndWait(t *testing.T) {
 		is      error
 	}{
 		{
-			name: "an object that is deleted at once", start: doc("u1", ""), deleted: "u1",
+			name: "the object is deleted at once", start: doc("u1", ""), deleted: "u1",
 			delete: func(d *deleter) func(int, types.UID) int {
 				return func(int, types.UID) int { d.put(nil); return 200 }
 			},
 		},
 		{
-			name: "an object that is deleted later", start: doc("u1", ""), deleted: "u1",
+			name: "the object is deleted later", start: doc("u1", ""), deleted: "u1",
 			delete: func(d *deleter) func(int, types.UID) int {
 				return func(int, types.UID) int {
 					time.AfterFunc(time.Second, func() { d.put(nil) })
@@ -91,13 +91,13 @@ func TestDeleteAndWait(t *testing.T) {
 			},
 		},
 		{
-			name: "an object whose name another one takes", start: doc("u1", ""), deleted: "u1",
+			name: "another object takes the name", start: doc("u1", ""), deleted: "u1",
 			delete: func(d *deleter) func(int, types.UID) int {
 				return func(int, types.UID) int { d.put(nil); d.put(doc("u2", "")); return 200 }
 			},
 		},
 		{
-			name: "an object that is replaced before the deletion", start: doc("u1", ""), deleted: "u1 u2",
+			name: "the object is replaced before the deletion", start: doc("u1", ""), deleted: "u1 u2",
 			delete: func(d *deleter) func(int, types.UID) int {
 				return func(n int, _ types.UID) int {
 					if d.put(nil); n == 1 {
@@ -109,29 +109,29 @@ func TestDeleteAndWait(t *testing.T) {
 			},
 		},
 		{
-			name: "an object that is replaced again and again", start: doc("u1", ""), deleted: "u1 u1 u1", is: core.ErrConflict,
+			name: "the object is replaced repeatedly", start: doc("u1", ""), deleted: "u1 u1 u1", is: core.ErrConflict,
 			delete: func(*deleter) func(int, types.UID) int { return func(int, types.UID) int { return 409 } },
 		},
 		{
-			name: "an object that somebody else deletes first", start: doc("u1", ""), deleted: "u1",
+			name: "another client deletes the object first", start: doc("u1", ""), deleted: "u1",
 			delete: func(d *deleter) func(int, types.UID) int {
 				return func(int, types.UID) int { d.put(nil); return 404 }
 			},
 		},
 		{
-			name: "another object than the caller means", start: doc("u2", ""), options: &request.DeleteOptions{UID: "u1"}, deleted: "u1",
+			name: "the UID is another object's", start: doc("u2", ""), options: &request.DeleteOptions{UID: "u1"}, deleted: "u1",
 			is:     core.ErrConflict,
 			delete: func(*deleter) func(int, types.UID) int { return func(int, types.UID) int { return 409 } },
 		},
-		{name: "an object that does not exist", want: "get documents.docs.example.com prod/a: not found", is: core.ErrNotFound},
+		{name: "the object does not exist", want: "get documents.docs.example.com prod/a: not found", is: core.ErrNotFound},
 		{
-			name: "an object that stays", start: doc("u1", ""), deleted: "u1", is: errEnough,
+			name: "the object is not deleted", start: doc("u1", ""), deleted: "u1", is: errEnough,
 			want:   "await documents.docs.example.com prod/a: enough; last seen: it exists and is not being deleted",
 			delete: func(*deleter) func(int, types.UID) int { return func(int, types.UID) int { return 200 } },
 		},
 		{
 			name: "a dry run", start: doc("u1", ""), options: &request.DeleteOptions{DryRun: true},
-			want: "delete documents.docs.example.com prod/a: request not sent: DeleteOptions.DryRun: deletes nothing to wait for; use Delete",
+			want: "delete documents.docs.example.com prod/a: request not sent: DeleteOptions.DryRun: a dry run deletes no object to wait for: use Delete",
 		},
 	}
 	for _, tt := range tests {
@@ -160,7 +160,7 @@ func TestDeleteAndWait(t *testing.T) {
 					uids[i] = string(uid)
 				}
 				if got := strings.Join(uids, " "); got != tt.deleted {
-					t.Errorf("deletions of %q, want %q", got, tt.deleted)
+					t.Errorf("deleted UIDs = %q, want %q", got, tt.deleted)
 				}
 			})
 		})

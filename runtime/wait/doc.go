@@ -3,8 +3,8 @@
 
 // Package wait waits until a condition holds for one object, or until the object is deleted, and can delete it first.
 //
-// Use it in commands, installers and tests. A controller does not wait: it returns and is run again when something
-// changes.
+// Use it in commands, installers and tests. A controller does not wait: it returns, and its reconcile function is
+// called again after the next change.
 //
 //	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 //	defer cancel()
@@ -15,26 +15,27 @@
 //		return nil
 //	}, nil)
 //	…
-//	err = wait.Gone(ctx, pods, pod.Name, pod.UID, nil)       // somebody else deletes it
+//	err = wait.Gone(ctx, pods, pod.Name, pod.UID, nil)       // another client deletes it
 //	err = wait.DeleteAndWait(ctx, pods, pod.Name, nil)
 //
-// [Await] reads the object once and then watches it; it does not poll. A [Condition] returns what is still missing, so
-// that an error tells what the wait was about:
+// [Await] lists the object once and then watches it; it does not poll. A [Condition] returns what is missing, and the
+// error of a wait that times out contains it:
 //
 //	await pods prod/web-0: context deadline exceeded; last seen: phase is Pending
 //
 // # Errors
 //
-// The deadline is the context's; errors match its cause. A watch that ends or breaks and a server that is down or busy
-// are overcome, with growing pauses; [Options.Logger] hears of it. What waiting does not mend ends it at once: a
-// missing permission, a kind that is not served, an object that does not decode, an error marked by [Never].
+// Set the deadline in the context; an error matches the context's cause. The wait continues after a watch ends or
+// breaks, and while a server is down or busy, with growing pauses; these failures are logged to [Options.Logger]. A
+// failure that does not pass ends the wait at once: a missing permission, a kind that is not served, an object that
+// does not decode, an error marked by [Never].
 //
 // # Permissions
 //
-// The verbs list and watch on the kind, and get and delete for [DeleteAndWait]; they may be limited to the name of the
-// object.
+// The verbs list and watch for the kind, and get and delete for [DeleteAndWait]. They may be restricted to the name of
+// the object.
 //
 // # Concurrency
 //
-// Everything runs in the goroutine of the caller, conditions too.
+// The functions start no goroutine: conditions are called in the goroutine of the caller.
 package wait

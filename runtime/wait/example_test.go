@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
-// exampleDocs returns an API of documents; the server stands in for a cluster.
+// exampleDocs returns an API of documents, with a server that runs in the process.
 func exampleDocs(s *server) *client.API[document] {
 	c, err := client.New(context.Background(), &client.Options{
 		Config:    &config.Config{Server: "https://cluster.test"},
@@ -80,7 +80,7 @@ func ExampleStatusCondition() {
 
 	// Output:
 	// a is ready: Rendered
-	// before that: there is no condition Ready
+	// before that: condition Ready is missing
 }
 
 func ExampleGone() {
@@ -92,7 +92,7 @@ func ExampleGone() {
 	go func() {
 		time.Sleep(10 * time.Millisecond)
 		s.put(nil)
-		s.put(doc("u2", "Pending")) // another one takes the name
+		s.put(doc("u2", "Pending")) // another object takes the name
 	}()
 
 	if err := wait.Gone(context.Background(), docs, d.Name, d.UID, nil); err != nil {

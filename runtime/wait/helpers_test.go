@@ -22,8 +22,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// document is a kind with a status; bare is the same kind as seen by somebody who cares for metadata only, and mistaken
-// by somebody who is wrong about its status.
+// document is a kind with a status. bare is the same kind with its metadata only, and mistaken declares a wrong type
+// for its status.
 type (
 	document struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -59,16 +59,16 @@ func doc(uid types.UID, phase string) *document {
 	return d
 }
 
-// server holds one document, and everything that ever happened to it.
+// server stores one document and the history of its changes.
 type server struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	version  int
-	oldest   int // versions before it are forgotten
+	oldest   int // older versions are expired
 	current  *document
 	history  []event
 	watches  map[*watch]struct{}
 	requests []string // "list", "watch 3"; a list is the streaming one
-	refuse   []int    // status codes for the next requests, 0 for an answer
+	refuse   []int    // status codes for the next requests, 0: handle the request
 }
 
 type event struct {
@@ -120,7 +120,7 @@ func (s *server) put(d *document) {
 	}
 }
 
-// cut ends all watches: in good order, or with an error.
+// cut ends all watches, cleanly or with an error.
 func (s *server) cut(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *server) cut(err error) {
 	clear(s.watches)
 }
 
-// bookmark tells all watches how far they have come.
+// bookmark sends a bookmark to all watches.
 func (s *server) bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func bookmark(version int, annotations map[string]string) event {
 	}}
 }
 
-// forget makes all versions up to now too old to watch from.
+// forget expires all versions up to now.
 func (s *server) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +182,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return refusal(400, "unexpected request "+r.URL.String()), nil
 	}
 	if q.Get("watch") != "true" {
-		return refusal(405, "this server does streaming lists"), nil
+		return refusal(405, "this server has streaming lists only"), nil
 	}
 	initial := q.Get("sendInitialEvents") == "true"
 	if initial {
@@ -206,7 +206,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.watch(r, w), nil
 }
 
-// list sends what is there, then the bookmark that ends it. The lock is held.
+// list sends the existing object, then the bookmark that ends the list. The caller holds the lock.
 func (s *server) list(w *watch) {
 	if s.current != nil {
 		w.events <- event{Type: core.Added, Object: s.current}
@@ -214,7 +214,7 @@ func (s *server) list(w *watch) {
 	w.events <- bookmark(s.version, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 }
 
-// replay sends what has happened since a version. The lock is held.
+// replay sends the changes since a version. The caller holds the lock.
 func (s *server) replay(w *watch, from string) error {
 	since, err := strconv.Atoi(from)
 	if err == nil && since < s.oldest {
@@ -228,7 +228,7 @@ func (s *server) replay(w *watch, from string) error {
 	return err
 }
 
-// watch streams events until the request or the server ends it. The lock is held.
+// watch streams events until the request or the server ends it. The caller holds the lock.
 func (s *server) watch(r *http.Request, w *watch) *http.Response {
 	if s.watches == nil {
 		s.watches = map[*watch]struct{}{}

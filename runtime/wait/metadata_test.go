@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
-func TestAwaitedMetadataIsOfTheKindOfTheObject(t *testing.T) {
+func TestAwaitSetsTheKindOfMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		secrets, _ := core.ResourceOf[corev1.Secret]()
 		s := fakeapi.New(secrets)

@@ -66,7 +66,7 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 	states, err := drainNode(limit(t), drain.Options{})
 	check("a drain that may lose nothing", states, err,
 		map[string]drain.State{"agent": drain.Refused, "cache": drain.Refused, "guarded": drain.Pending},
-		"2 pods stay", "daemon set agent would make it again; set IgnoreDaemonSets", "it has an emptyDir volume; set DeleteEmptyDirData")
+		"2 pods remain", "daemon set agent would recreate it: set IgnoreDaemonSets", "it has an emptyDir volume: set DeleteEmptyDirData")
 
 	blocked, cancel := context.WithCancelCause(limit(t))
 	defer cancel(nil)
@@ -82,7 +82,7 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 	})
 	check("a drain against a budget", states, err,
 		map[string]drain.State{"agent": drain.Skipped, "cache": drain.Gone, "guarded": drain.Blocked},
-		enough.Error(), "1 pod stays: "+ns+"/guarded-", "disruption budget never")
+		enough.Error(), "1 pod remains: "+ns+"/guarded-", "disruption budget never")
 	if !errors.Is(err, enough) {
 		t.Errorf("a drain against a budget: %v, want the context's cause", err)
 	}
@@ -98,7 +98,7 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 	}
 	// Its pods have no owner any more.
 	states, err = drainNode(limit(t), drain.Options{IgnoreDaemonSets: true})
-	check("a drain of what nobody owns", states, err, map[string]drain.State{"agent": drain.Refused}, "no controller makes it again; set Force")
+	check("a drain of what nobody owns", states, err, map[string]drain.State{"agent": drain.Refused}, "no controller recreates it: set Force")
 	states, err = drainNode(limit(t), drain.Options{Force: true})
 	check("a drain by force", states, err, map[string]drain.State{"agent": drain.Gone})
 	states, err = drainNode(limit(t), drain.Options{})

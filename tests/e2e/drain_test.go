@@ -51,7 +51,7 @@ func testDrain(t *testing.T, c *kube.Client) {
 
 	selector := "drained-by=" + ns // the node may be others', too
 	_, err = drain.Node(limit(t), c, node, &drain.Options{PodSelector: selector})
-	want := "drain node " + node + ": 1 pod stays: " + ns + "/loose: refused: no controller makes it again; set Force to lose it"
+	want := "drain node " + node + ": 1 pod remains: " + ns + "/loose: refused: no controller recreates it: set Force to delete it"
 	if err == nil || err.Error() != want {
 		t.Fatalf("error = %v, want %s", err, want)
 	}
