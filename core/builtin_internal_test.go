@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/core/internal/apitest"
 )
 
-// snapshot reads what a real API server with every API enabled said of its resources.
+// snapshot returns the resources of a real API server on which every API is enabled.
 func snapshot(t *testing.T) []Resource {
 	t.Helper()
 	data, err := os.ReadFile("internal/cmd/kindgen/discovery.json")
@@ -31,7 +31,7 @@ func snapshot(t *testing.T) []Resource {
 	return served
 }
 
-func TestTableAgreesWithTheServer(t *testing.T) {
+func TestTableHasTheServersResources(t *testing.T) {
 	rows := map[string]Resource{}
 	for _, row := range builtinKinds {
 		if row.plural != "" {
@@ -49,13 +49,13 @@ func TestTableAgreesWithTheServer(t *testing.T) {
 		}
 		compared++
 		if want.Kind == "CSINode" {
-			want.Subresources = []string{"status"} // newer than the server
+			want.Subresources = []string{"status"} // the server is older
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-server +table):\n%s", want.GroupVersionKind(), diff)
 		}
 	}
-	wantMissing := []string{ // not, or no longer, in k8s.io/api
+	wantMissing := []string{ // not in k8s.io/api, or removed from it
 		"customresourcedefinitions.apiextensions.k8s.io/v1",
 		"apiservices.apiregistration.k8s.io/v1",
 		"podgroups.scheduling.k8s.io/v1alpha2",
@@ -76,11 +76,11 @@ func TestEveryTypeOfTheAPIHasARow(t *testing.T) {
 		if !ok {
 			t.Errorf("%v has no row", k.Type)
 		} else if got := row.resource().GroupVersionKind(); row.plural != "" && got != k.GroupVersionKind {
-			t.Errorf("%v: the table says %v, its scheme says %v", k.Type, got, k.GroupVersionKind)
+			t.Errorf("%v: the table has %v, its scheme has %v", k.Type, got, k.GroupVersionKind)
 		}
 	}
 	if diff := len(builtinKinds) - len(kinds); diff != 0 {
-		t.Errorf("the table has %d rows more than there are types", diff)
+		t.Errorf("the table has %d rows without a type", diff)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestTableIsOrdered(t *testing.T) {
 	}
 }
 
-func TestRowsAreValidOrSayWhyNot(t *testing.T) {
+func TestRowsAreValidOrHaveANote(t *testing.T) {
 	for _, row := range builtinKinds {
 		err := row.resource().Validate()
 		if hasResource := err == nil; hasResource == (row.note != "") {
@@ -99,11 +99,11 @@ func TestRowsAreValidOrSayWhyNot(t *testing.T) {
 	}
 }
 
-// The table must be plain data: a row is found and spelled out without any work at start-up, and its size stays small.
+// The table must be plain data, so that it needs no initialization: a row is found and expanded on demand.
 func TestTableIsPlainData(t *testing.T) {
 	for field := range reflect.TypeFor[builtinKind]().Fields() {
 		if k := field.Type.Kind(); k != reflect.String && k != reflect.Bool {
-			t.Errorf("builtinKind.%s is a %s; only strings and bools need no initialisation", field.Name, k)
+			t.Errorf("builtinKind.%s is a %s; only strings and booleans need no initialization", field.Name, k)
 		}
 	}
 	allocs := testing.AllocsPerRun(100, func() { builtin("k8s.io/api/core/v1", "Pod") })

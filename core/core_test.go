@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// widget is a kind that describes itself.
+// widget is a kind with a valid method KubeResource.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -29,20 +29,20 @@ func (*widget) KubeResource() core.Resource {
 	return core.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
 }
 
-// gadget is one that describes itself wrongly.
+// gadget is a kind with an invalid method KubeResource.
 type gadget struct{ widget }
 
 func (*gadget) KubeResource() core.Resource {
 	return core.Resource{Group: "example.com", Version: "v1/x", Kind: "Gadget"}
 }
 
-// plain is one that nothing describes.
+// plain is a type without a known resource.
 type plain struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 }
 
-// leanPod is a built-in kind with only the fields that its author needs.
+// leanPod is a built-in kind that declares few fields.
 type leanPod struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -53,7 +53,7 @@ func (*leanPod) KubeResource() core.Resource {
 	return res
 }
 
-func TestResourceOf(t *testing.T) {
+func TestResourceOfFindsTheResourceOfAType(t *testing.T) {
 	pod := core.Resource{
 		Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true, Singular: "pod",
 		ShortNames: []string{"po"}, Categories: []string{"all"},
@@ -71,8 +71,8 @@ func TestResourceOf(t *testing.T) {
 			Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Plural: "clusterroles", Singular: "clusterrole",
 			Verbs: pod.Verbs,
 		}},
-		{"a kind that describes itself", core.ResourceOf[widget], (*widget)(nil).KubeResource()},
-		{"a lean struct", core.ResourceOf[leanPod], pod},
+		{"a kind with a method KubeResource", core.ResourceOf[widget], (*widget)(nil).KubeResource()},
+		{"a struct with few fields", core.ResourceOf[leanPod], pod},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,19 +87,19 @@ func TestResourceOf(t *testing.T) {
 	}
 }
 
-func TestResourceOfRefuses(t *testing.T) {
+func TestResourceOfFailsForUnknownKinds(t *testing.T) {
 	tests := []struct {
 		name string
 		got  func() (core.Resource, error)
 		typ  string // of the UnknownKindError
 		want string
 	}{
-		{"a type that nothing describes", core.ResourceOf[plain], "core_test.plain", "give it a method KubeResource()"},
+		{"an unknown type", core.ResourceOf[plain], "core_test.plain", "give it a method KubeResource()"},
 		{"a type that can be of any kind", core.ResourceOf[unstructured.Unstructured], "unstructured.Unstructured", "name the resource explicitly"},
 		{"the metadata of any kind", core.ResourceOf[metav1.PartialObjectMetadata], "v1.PartialObjectMetadata", "name the resource explicitly"},
 		{"the body of a subresource", core.ResourceOf[policyv1.Eviction], "v1.Eviction", "has no resource of its own: it is the body of pods/eviction"},
 		{"the body of many subresources", core.ResourceOf[autoscalingv1.Scale], "v1.Scale", "body of the subresource scale"},
-		{"what describes itself wrongly", core.ResourceOf[gadget], "", `KubeResource: resource: Version "v1/x" can't be part of a URL`},
+		{"an invalid method KubeResource", core.ResourceOf[gadget], "", `KubeResource: resource: Version "v1/x" can't be part of a URL`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestResourceOfRefuses(t *testing.T) {
 	}
 }
 
-// What a caller does with a resource must not change what the next one gets.
+// Callers may change the resource that they receive.
 func TestResourceOfObjectIsResourceOfItsType(t *testing.T) {
 	want, err := core.ResourceOf[corev1.Pod]()
 	if err != nil {
@@ -133,11 +133,11 @@ func TestResourceOfObjectIsResourceOfItsType(t *testing.T) {
 		t.Errorf("ResourceOfObject() = %v, %v; want an UnknownKindError that names the type", got, err)
 	}
 	if _, err := core.ResourceOfObject(nil); err == nil {
-		t.Error("nil is of a known kind")
+		t.Error("ResourceOfObject(nil) returned no error")
 	}
 }
 
-func TestResourceOfReturnsTheCallersOwn(t *testing.T) {
+func TestResourceOfReturnsACopy(t *testing.T) {
 	first, err := core.ResourceOf[corev1.Pod]()
 	if err != nil {
 		t.Fatal(err)
@@ -145,11 +145,11 @@ func TestResourceOfReturnsTheCallersOwn(t *testing.T) {
 	first.Verbs[0], first.ShortNames[0] = "x", "x"
 	second, err := core.ResourceOf[corev1.Pod]()
 	if err != nil || second.Verbs[0] != "create" || second.ShortNames[0] != "po" {
-		t.Errorf("ResourceOf = %v, %v after another's was changed", second, err)
+		t.Errorf("ResourceOf = %v, %v after another copy was changed", second, err)
 	}
 }
 
-func TestResourceNames(t *testing.T) {
+func TestResourceMethodsReturnItsNames(t *testing.T) {
 	pod := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}
 	deployment := core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments"}
 	for _, tt := range []struct {
@@ -174,16 +174,16 @@ func TestResourceNames(t *testing.T) {
 	}
 }
 
-func TestResourceValidate(t *testing.T) {
+func TestValidateReportsEveryInvalidField(t *testing.T) {
 	tests := []struct {
 		name string
 		in   core.Resource
-		want []string // parts of the error; none: valid
+		want []string // parts of the error; nil: valid
 	}{
 		{"the core group", core.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}, nil},
 		{"another group", core.Resource{Group: "a.example.com", Version: "v1beta1", Kind: "A", Plural: "as"}, nil},
-		{"nothing", core.Resource{}, []string{"Version is empty", "Kind is empty", "Plural is empty"}},
-		{"segments that lead elsewhere", core.Resource{Group: "..", Version: ".", Kind: "K", Plural: "a/b"}, []string{`Group ".."`, `Version "."`, `Plural "a/b"`}},
+		{"the zero value", core.Resource{}, []string{"Version is empty", "Kind is empty", "Plural is empty"}},
+		{"segments that change the path", core.Resource{Group: "..", Version: ".", Kind: "K", Plural: "a/b"}, []string{`Group ".."`, `Version "."`, `Plural "a/b"`}},
 		{"a query", core.Resource{Group: "g?x", Version: "v1#y", Kind: "K", Plural: "a%2fb"}, []string{`Group "g?x"`, `Version "v1#y"`, `Plural "a%2fb"`}},
 		{"a line break", core.Resource{Version: "v1", Kind: "K", Plural: "a\r\nb"}, []string{`Plural "a\r\nb"`}},
 	}
@@ -202,7 +202,7 @@ func TestResourceValidate(t *testing.T) {
 	}
 }
 
-func TestObjectRef(t *testing.T) {
+func TestObjectRefIsParsedFromItsString(t *testing.T) {
 	for text, ref := range map[string]core.ObjectRef{
 		"prod/web": {Namespace: "prod", Name: "web"},
 		"web":      {Name: "web"},
@@ -222,7 +222,7 @@ func TestObjectRef(t *testing.T) {
 	}
 }
 
-func TestInitialEventsEnd(t *testing.T) {
+func TestInitialEventsEndReadsTheAnnotation(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, "false": false, "": false} {
 		pod := &corev1.Pod{}
 		pod.Annotations = map[string]string{"k8s.io/initial-events-end": value}

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// defined is a kind that has a definition, as generated ones do.
+// defined is a kind with a definition, as kube-derive generates it.
 type defined struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -25,7 +25,7 @@ func (*defined) KubeCRD() []byte {
 	return []byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.example.com"}}`)
 }
 
-// broken is a kind whose definition is no JSON.
+// broken is a kind whose definition is not JSON.
 type broken struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -43,7 +43,7 @@ func ExampleCRD() {
 	// Output: CustomResourceDefinition things.example.com
 }
 
-func TestCRDIsTheCallersOwn(t *testing.T) {
+func TestCRDReturnsACopy(t *testing.T) {
 	first, err := core.CRD[defined]()
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestCRDIsTheCallersOwn(t *testing.T) {
 	first.SetName("changed")
 	second, err := core.CRD[defined]()
 	if err != nil || second.GetName() != "things.example.com" {
-		t.Errorf("CRD = %v, %v, want it as the kind gives it", second, err)
+		t.Errorf("CRD = %v, %v, want the definition of the kind", second, err)
 	}
 	if r := core.CRDResource(); r.APIVersion() != second.GetAPIVersion() || r.Kind != second.GetKind() || r.Validate() != nil {
 		t.Errorf("CRDResource() = %+v, want the resource of a %s %s", r, second.GetAPIVersion(), second.GetKind())
@@ -69,6 +69,6 @@ func TestCRDOfOtherTypesIsAnError(t *testing.T) {
 		t.Errorf("CRD of a Pod: %v, want %s", err, want)
 	}
 	if _, err := core.CRD[broken](); err == nil || !strings.HasPrefix(err.Error(), "decode the CustomResourceDefinition of core_test.broken: ") {
-		t.Errorf("CRD of a kind whose definition is no JSON: %v, want an error that names it", err)
+		t.Errorf("CRD of a kind whose definition is not JSON: %v, want an error that names it", err)
 	}
 }

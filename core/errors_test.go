@@ -41,7 +41,7 @@ func sentinels() []error {
 	}
 }
 
-func TestAStatusMatchesTheSentinelOfItsReasonElseOfItsCode(t *testing.T) {
+func TestStatusMatchesTheSentinelOfItsReasonOrCode(t *testing.T) {
 	tests := []struct {
 		reason    metav1.StatusReason
 		code      int32
@@ -68,11 +68,11 @@ func TestAStatusMatchesTheSentinelOfItsReasonElseOfItsCode(t *testing.T) {
 		{metav1.StatusReasonServiceUnavailable, 503, core.ErrUnavailable, true},
 		{metav1.StatusReasonStoreReadError, 500, core.ErrStoreRead, false},
 
-		// The reason decides over the code.
+		// The reason takes precedence over the code.
 		{metav1.StatusReasonNotFound, 500, core.ErrNotFound, false},
 		{metav1.StatusReasonConflict, 0, core.ErrConflict, false},
 
-		// Without a known reason the code does.
+		// Without a known reason, the code decides.
 		{"", 400, core.ErrBadRequest, false},
 		{"", 401, core.ErrUnauthorized, false},
 		{"", 403, core.ErrForbidden, false},
@@ -91,7 +91,7 @@ func TestAStatusMatchesTheSentinelOfItsReasonElseOfItsCode(t *testing.T) {
 		{metav1.StatusReasonUnknown, 404, core.ErrNotFound, false},
 		{"MyOwn", 409, core.ErrConflict, false},
 
-		// Else there is none.
+		// Other statuses match no sentinel.
 		{"", 0, nil, false},
 		{"MyOwn", 0, nil, false},
 		{"", 408, nil, true},
@@ -113,7 +113,7 @@ func TestAStatusMatchesTheSentinelOfItsReasonElseOfItsCode(t *testing.T) {
 	}
 }
 
-func TestStatusErrorText(t *testing.T) {
+func TestStatusErrorHasReasonAndMessage(t *testing.T) {
 	tests := []struct {
 		name string
 		in   metav1.Status
@@ -121,10 +121,10 @@ func TestStatusErrorText(t *testing.T) {
 	}{
 		{"a missing object", metav1.Status{Reason: metav1.StatusReasonNotFound, Message: `pods "web" not found`}, `not found: server said: pods "web" not found`},
 		{"a reason with a message", metav1.Status{Reason: metav1.StatusReasonForbidden, Message: " no \n"}, "forbidden: server said: no"},
-		{"a message that would drive a terminal", metav1.Status{Code: 500, Message: "a\x1b[31m\r\nb\u009b0m\a"}, "internal error: server said: a[31m\nb0m"},
+		{"a message with control characters", metav1.Status{Code: 500, Message: "a\x1b[31m\r\nb\u009b0m\a"}, "internal error: server said: a[31m\nb0m"},
 		{"a reason alone", metav1.Status{Reason: metav1.StatusReasonConflict}, "conflict"},
 		{"a code alone", metav1.Status{Code: 418}, "status 418"},
-		{"a message without an end", metav1.Status{Code: 500, Message: strings.Repeat("x", 1<<20)}, "internal error: server said: " + strings.Repeat("x", 16<<10) + "..."},
+		{"a long message", metav1.Status{Code: 500, Message: strings.Repeat("x", 1<<20)}, "internal error: server said: " + strings.Repeat("x", 16<<10) + "..."},
 		{"a code with a message", metav1.Status{Code: 502, Message: "Bad Gateway"}, "status 502: server said: Bad Gateway"},
 	}
 	for _, tt := range tests {
@@ -136,7 +136,7 @@ func TestStatusErrorText(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
+func TestRetryAfterReturnsTheRequestedDelay(t *testing.T) {
 	details := &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{RetryAfterSeconds: 3}}}
 	both := &core.StatusError{Status: details.Status, RetryAfter: 2 * time.Second}
 	tests := []struct {
@@ -147,12 +147,12 @@ func TestRetryAfter(t *testing.T) {
 	}{
 		{"no error", nil, 0, false},
 		{"another error", io.EOF, 0, false},
-		{"a status that does not ask", status(metav1.StatusReasonTooManyRequests, 429), 0, false},
-		{"a status with details that ask for nothing", &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{}}}, 0, false},
-		{"the status asks", details, 3 * time.Second, true},
-		{"the header asks, which is about this answer", fmt.Errorf("wrapped: %w", both), 2 * time.Second, true},
-		{"a header that asks for years", &core.StatusError{RetryAfter: 1e5 * time.Hour}, 5 * time.Minute, true},
-		{"details that ask for years", &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{RetryAfterSeconds: 1e9}}}, 5 * time.Minute, true},
+		{"a status without a delay", status(metav1.StatusReasonTooManyRequests, 429), 0, false},
+		{"a status with details without a delay", &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{}}}, 0, false},
+		{"a status with a delay", details, 3 * time.Second, true},
+		{"a header, which takes precedence over the status", fmt.Errorf("wrapped: %w", both), 2 * time.Second, true},
+		{"a header with a very long delay", &core.StatusError{RetryAfter: 1e5 * time.Hour}, 5 * time.Minute, true},
+		{"details with a very long delay", &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{RetryAfterSeconds: 1e9}}}, 5 * time.Minute, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A proxy may put a Retry-After on any response, and some servers put one on all of theirs.
+// A proxy may add a Retry-After to any response, and some servers add one to all of theirs.
 func TestRetryAfterMakesNoResponseRetryable(t *testing.T) {
 	for code := int32(300); code < 600; code++ {
 		want := code == 408 || code == 429 || code >= 500 && code != 501
@@ -188,7 +188,7 @@ func TestRetryAfterMakesNoResponseRetryable(t *testing.T) {
 	}
 }
 
-func TestIsRetryableOfWhatIsNotTheServers(t *testing.T) {
+func TestIsRetryableOfErrorsOfTheClient(t *testing.T) {
 	get := func(err error) error { return &url.Error{Op: "Get", URL: "https://example.com", Err: err} }
 	tests := []struct {
 		name string
@@ -196,23 +196,23 @@ func TestIsRetryableOfWhatIsNotTheServers(t *testing.T) {
 		want bool
 	}{
 		{"no error", nil, false},
-		{"some error", errors.New("no"), false},
-		{"the caller gave up", get(context.Canceled), false},
-		{"the caller's time is over", get(context.DeadlineExceeded), false},
+		{"an unknown error", errors.New("no"), false},
+		{"the context was cancelled", get(context.Canceled), false},
+		{"the deadline of the context has passed", get(context.DeadlineExceeded), false},
 		{"the stream broke", fmt.Errorf("read list: %w", io.ErrUnexpectedEOF), true},
 		{"the connection was closed", get(io.EOF), true},
 		{"the connection was refused", get(&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), true},
 		{"the connection was reset", &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}, true},
-		{"the name server does not answer", get(&net.DNSError{Err: "server misbehaving", IsTemporary: true}), true},
-		{"the operating system's time is over", get(os.ErrDeadlineExceeded), true},
-		{"the certificate is of an unknown authority", get(x509.UnknownAuthorityError{}), false},
+		{"the name server is unavailable", get(&net.DNSError{Err: "server misbehaving", IsTemporary: true}), true},
+		{"the deadline of the connection has passed", get(os.ErrDeadlineExceeded), true},
+		{"the authority of the certificate is unknown", get(x509.UnknownAuthorityError{}), false},
 		{"the certificate is for another host", get(&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "a"}}), false},
 		{"the certificate has expired", get(x509.CertificateInvalidError{Reason: x509.Expired}), false},
 		{"the server speaks plain HTTP", get(tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), false},
-		{"the server does not like the client's certificate", get(&net.OpError{Op: "remote error", Err: tls.AlertError(42)}), false},
+		{"the server rejects the client's certificate", get(&net.OpError{Op: "remote error", Err: tls.AlertError(42)}), false},
 		{"the certificate could not be read", &os.PathError{Op: "open", Path: "ca.crt", Err: os.ErrNotExist}, false},
 		{"an address without a scheme", get(errors.New(`unsupported protocol scheme ""`)), false},
-		{"a certificate below another layer", fmt.Errorf("connect: %w", get(x509.UnknownAuthorityError{})), false},
+		{"a certificate error wrapped in another error", fmt.Errorf("connect: %w", get(x509.UnknownAuthorityError{})), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -223,14 +223,14 @@ func TestIsRetryableOfWhatIsNotTheServers(t *testing.T) {
 	}
 }
 
-// An alert of crypto/tls as a real handshake yields it, since its type is not exported.
-func TestAnAlertOfTheServerIsNotRetryable(t *testing.T) {
+// The alert of crypto/tls comes from a real handshake, because its type is not exported.
+func TestTLSAlertOfTheServerIsNotRetryable(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
 	var peer sync.WaitGroup
 	peer.Go(func() {
 		defer server.Close()
-		head := make([]byte, 5) // of the client's first record; its length comes last
+		head := make([]byte, 5) // the header of the client's first record, which ends with its length
 		_, _ = io.ReadFull(server, head)
 		_, _ = io.CopyN(io.Discard, server, int64(head[3])<<8+int64(head[4]))
 		_, _ = server.Write([]byte{21, 3, 3, 0, 2, 2, 42}) // a fatal alert: bad certificate
@@ -245,7 +245,7 @@ func TestAnAlertOfTheServerIsNotRetryable(t *testing.T) {
 	}
 }
 
-func TestCauseOf(t *testing.T) {
+func TestCauseOfFindsACauseByType(t *testing.T) {
 	tooLarge := metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}
 	invalid := metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.a"}
 	both := &core.StatusError{Status: metav1.Status{Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{invalid, tooLarge}}}}
@@ -273,7 +273,7 @@ func TestCauseOf(t *testing.T) {
 	}
 }
 
-// Whatever reason apimachinery knows has a sentinel of its own, also after an upgrade.
+// Every reason of apimachinery has its own sentinel, also after an upgrade.
 func TestEveryReasonHasASentinel(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "k8s.io/apimachinery/pkg/apis/meta/v1").Output()
 	if err != nil {

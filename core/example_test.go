@@ -47,7 +47,7 @@ func ExampleResource_Validate() {
 }
 
 func ExampleStatusError() {
-	// What a client returns; the server's answer is in it.
+	// A client returns such an error; it contains the server's response.
 	err := fmt.Errorf("update pods prod/web-0: %w", &core.StatusError{Status: metav1.Status{
 		Reason:  metav1.StatusReasonConflict,
 		Code:    409,
@@ -68,11 +68,11 @@ func ExampleRetryAfter() {
 		RetryAfter: 2 * time.Second,
 	})
 	if wait, ok := core.RetryAfter(err); ok {
-		fmt.Println("the server asks to wait", wait)
+		fmt.Println("the server requests a delay of", wait)
 	}
 	fmt.Println(core.IsRetryable(err))
 	// Output:
-	// the server asks to wait 2s
+	// the server requests a delay of 2s
 	// true
 }
 
@@ -107,13 +107,13 @@ func ExampleSetController() {
 
 func ExampleCompareVersions() {
 	served := []string{"v1alpha1", "v1", "v2beta1", "v1beta2"}
-	slices.SortFunc(served, func(a, b string) int { return core.CompareVersions(b, a) }) // the best first
+	slices.SortFunc(served, func(a, b string) int { return core.CompareVersions(b, a) }) // the most stable first
 	fmt.Println(served)
 	// Output: [v1 v2beta1 v1beta2 v1alpha1]
 }
 
 func ExampleCauseOf() {
-	// What creating an object in a namespace that is about to go returns.
+	// The server returns this error if an object is created in a namespace that is being deleted.
 	err := fmt.Errorf("create pods prod/web-0: %w", &core.StatusError{Status: metav1.Status{
 		Reason: metav1.StatusReasonForbidden,
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{

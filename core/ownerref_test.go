@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-func TestOwnerReferences(t *testing.T) {
+func TestOwnerRefsDescribeTheOwner(t *testing.T) {
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "u"}}
 	want := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "u"}
 	if got, err := core.OwnerRef(owner); err != nil || !cmp.Equal(got, want) {
@@ -41,7 +41,7 @@ func TestOwnerReferences(t *testing.T) {
 		want  string
 	}{
 		{
-			"an owner that was never stored", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}},
+			"an owner that was not created yet", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}},
 			`"prod/web": metadata.name and metadata.uid must be set`,
 		},
 		{"an owner without a name", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, "must be set"},
@@ -56,7 +56,7 @@ func TestOwnerReferences(t *testing.T) {
 	}
 }
 
-func TestSetController(t *testing.T) {
+func TestSetControllerAddsAnOwnerReference(t *testing.T) {
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "u"}}
 	ref := metav1.OwnerReference{
 		APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "u", Controller: new(true), BlockOwnerDeletion: new(true),
@@ -71,7 +71,7 @@ func TestSetController(t *testing.T) {
 		wantErr   string
 	}{
 		{"an object without owners", "prod", nil, []metav1.OwnerReference{ref}, ""},
-		{"an object that does not say its namespace yet", "", nil, []metav1.OwnerReference{ref}, ""},
+		{"an object without a namespace", "", nil, []metav1.OwnerReference{ref}, ""},
 		{"an object with another owner", "prod", []metav1.OwnerReference{friend}, []metav1.OwnerReference{friend, ref}, ""},
 		{
 			"an object that it owns, in an older version",
@@ -103,6 +103,6 @@ func TestSetController(t *testing.T) {
 		})
 	}
 	if err := core.SetController(&corev1.Pod{}, &appsv1.Deployment{}); err == nil {
-		t.Error("SetController of an owner that was never stored = nil")
+		t.Error("SetController of an owner that was not created yet = nil")
 	}
 }

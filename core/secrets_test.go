@@ -20,8 +20,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// TestPrintingShowsNoSecret promises that requests, packed objects and errors can be printed and logged without what is
-// in the body of a Secret.
+// TestPrintingShowsNoSecret checks that requests, packed objects and errors do not reveal the body of a Secret when
+// they are printed or logged.
 func TestPrintingShowsNoSecret(t *testing.T) {
 	const secret = "s3cret"
 	packed := wire.NewPacked(wire.JSON, []byte(secret))

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-func TestShardOf(t *testing.T) {
+func TestShardsPartitionTheObjects(t *testing.T) {
 	for _, count := range []int{1, 2, 3, 7, 1000} {
 		of := map[int]int{}
 		for i := range 2000 {
@@ -36,12 +36,12 @@ func TestShardOf(t *testing.T) {
 			}
 		}
 		if len(of) != 2000 {
-			t.Errorf("of %d shards, %d objects are in one; want all 2000", count, len(of))
+			t.Errorf("of %d shards, %d objects are in a shard; want all 2000", count, len(of))
 		}
 	}
 	for _, bad := range [][2]int{{0, 0}, {-1, 2}, {2, 2}, {0, -1}} {
 		if _, err := core.ShardOf(bad[0], bad[1]); err == nil {
-			t.Errorf("ShardOf(%d, %d) is no error", bad[0], bad[1])
+			t.Errorf("ShardOf(%d, %d) returned no error", bad[0], bad[1])
 		}
 	}
 }
@@ -56,7 +56,7 @@ func ExampleShardOf() {
 	// shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000') <nil>
 }
 
-func TestParseShard(t *testing.T) {
+func TestParseShardReadsWhatStringWrites(t *testing.T) {
 	const whole = "shardRange(object.metadata.uid, '0x0000000000000000', '0x10000000000000000')"
 	tests := []struct{ name, in, want, wantErr string }{
 		{name: "all objects", in: whole, want: whole},
@@ -94,7 +94,7 @@ func TestParseShard(t *testing.T) {
 	}
 }
 
-// FuzzShard holds what a shard has to what servers put into it.
+// FuzzShard compares a shard with apimachinery's evaluation of the same selector.
 func FuzzShard(f *testing.F) {
 	f.Add("shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')", "9d4c2b1a-5c55-4d0a-8f3e-0d6b5b7d1c11", "prod")
 	f.Add("shardRange(object.metadata.namespace, '0x8000000000000000', '0x10000000000000000')", "", "")
@@ -116,7 +116,7 @@ func FuzzShard(f *testing.F) {
 	})
 }
 
-// requirements takes a shard selector as String writes it apart.
+// requirements splits a shard selector as written by String.
 func requirements(selector string) []sharding.ShardRangeRequirement {
 	var all []sharding.ShardRangeRequirement
 	for part := range strings.SplitSeq(selector, " || ") {

@@ -13,17 +13,17 @@ import (
 )
 
 func TestVersionsAreOrderedByStabilityThenByNumber(t *testing.T) {
-	want := []string{ // as the documentation of Kubernetes lists them
+	want := []string{ // the order of the Kubernetes documentation
 		"v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10",
 	}
 	for _, got := range [][]string{slices.Sorted(slices.Values(want)), reversed(want)} {
 		slices.SortFunc(got, func(a, b string) int { return core.CompareVersions(b, a) })
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("sorted by CompareVersions, the best first (-want +got):\n%s", diff)
+			t.Errorf("sorted by CompareVersions, the most stable first (-want +got):\n%s", diff)
 		}
 	}
 	if got := slices.MaxFunc(want, core.CompareVersions); got != "v10" {
-		t.Errorf("the best version is %q, want v10", got)
+		t.Errorf("the most stable version is %q, want v10", got)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// asked is a review of a pod, which has a field that no struct knows.
+// asked is a review of a pod that has a field unknown to the Go type.
 const asked = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u1",
 	"kind":{"group":"","version":"v1","kind":"Pod"},"resource":{"group":"","version":"v1","resource":"pods"},
 	"name":"web","namespace":"prod","operation":"CREATE","userInfo":{"username":"jane","uid":"7","groups":["dev"],"extra":{"a":["b"]}},
@@ -42,7 +42,7 @@ func read(t testing.TB, text string) *admission.Request {
 	return req
 }
 
-// answer returns a response as the server's own types read it.
+// answer returns a response as decoded into the server's type.
 func answer(t *testing.T, resp *admission.Response) *admissionv1.AdmissionResponse {
 	t.Helper()
 	body, err := resp.Encode(read(t, asked))
@@ -54,12 +54,12 @@ func answer(t *testing.T, resp *admission.Response) *admissionv1.AdmissionRespon
 		t.Fatal(err)
 	}
 	if out.APIVersion != "admission.k8s.io/v1" || out.Kind != "AdmissionReview" || out.Request != nil || out.Response == nil || out.Response.UID != "u1" {
-		t.Fatalf("the answer is %s", body)
+		t.Fatalf("the response is %s", body)
 	}
 	return out.Response
 }
 
-func TestRead(t *testing.T) {
+func TestReadReturnsTheRequest(t *testing.T) {
 	req := read(t, asked)
 	want := &admission.Request{
 		UID:           "u1",
@@ -77,8 +77,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The server's own types write a review with all of its fields.
-func TestReadWhatTheServerWrites(t *testing.T) {
+// The review is encoded by the server's types, with all fields set.
+func TestReadDecodesEveryFieldOfAReview(t *testing.T) {
 	review := admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
@@ -105,17 +105,17 @@ func TestReadWhatTheServerWrites(t *testing.T) {
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadRejectsInvalidReviews(t *testing.T) {
 	for _, tc := range []struct{ name, in, wantErr string }{
-		{"what is no JSON", `{`, "is not JSON, or has a duplicate field"},
-		{"a field that is there twice", strings.Replace(asked, `"uid":"u1"`, `"uid":"u1","uid":"u2"`, 1), "is not JSON, or has a duplicate field"},
-		{"a field of an object that is there twice", strings.Replace(asked, `"image":"main:1"`, `"image":"main:1","image":"x"`, 1), "has a duplicate field"},
+		{"invalid JSON", `{`, "is not JSON, or has a duplicate field"},
+		{"a duplicate field", strings.Replace(asked, `"uid":"u1"`, `"uid":"u1","uid":"u2"`, 1), "is not JSON, or has a duplicate field"},
+		{"a duplicate field of an object", strings.Replace(asked, `"image":"main:1"`, `"image":"main:1","image":"x"`, 1), "has a duplicate field"},
 		{"another kind", `{"kind":"Pod","apiVersion":"v1"}`, `kind is "Pod", want AdmissionReview`},
 		{"an old version", strings.Replace(asked, "k8s.io/v1", "k8s.io/v1beta1", 1), "set admissionReviewVersions: [v1]"},
 		{"a review without a request", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, "request is missing"},
-		{"a request spelled wrongly", strings.Replace(asked, `"request"`, `"Request"`, 1), "request is missing"},
+		{"a misspelled request", strings.Replace(asked, `"request"`, `"Request"`, 1), "request is missing"},
 		{"a request without a uid", strings.Replace(asked, `"uid":"u1"`, `"UID":"u1"`, 1), "request.uid is missing"},
-		{"a request of another shape", strings.Replace(asked, `"name":"web"`, `"name":1`, 1), "admission review: "},
+		{"a request with a field of the wrong type", strings.Replace(asked, `"name":"web"`, `"name":1`, 1), "admission review: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if _, err := admission.Read(strings.NewReader(tc.in), nil); err == nil || !strings.Contains(err.Error(), tc.wantErr) {
@@ -125,11 +125,11 @@ func TestReadRefuses(t *testing.T) {
 	}
 	_, err := admission.Read(strings.NewReader(asked), &wire.Limits{ObjectBytes: 100})
 	if _, ok := errors.AsType[*wire.TooLargeError](err); !ok {
-		t.Errorf("of more than the limit: error %v, want a TooLargeError", err)
+		t.Errorf("Read of a review above the limit = %v, want a TooLargeError", err)
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestEncodeWritesTheResponse(t *testing.T) {
 	failure := func(code int32, reason metav1.StatusReason, message string) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{UID: "u1", Result: &metav1.Status{Status: "Failure", Code: code, Reason: reason, Message: message}}
 	}
@@ -168,17 +168,17 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestEncodeRefuses(t *testing.T) {
+func TestEncodeRejectsInvalidResponses(t *testing.T) {
 	op := []request.Op{{Op: "remove", Path: "/a"}}
 	for _, tc := range []struct {
 		name    string
 		resp    *admission.Response
 		wantErr string
 	}{
-		{"a patch of what is denied", &admission.Response{Patch: op}, "has a Patch, but is not allowed"},
-		{"a reason for what is allowed", &admission.Response{Allowed: true, Status: &metav1.Status{Status: "Failure"}}, "is allowed, but has a Status"},
+		{"a patch of a denied request", &admission.Response{Patch: op}, "has a Patch, but is not allowed"},
+		{"a status of an allowed request", &admission.Response{Allowed: true, Status: &metav1.Status{Status: "Failure"}}, "is allowed, but has a Status"},
 		{"an annotation with a prefix", &admission.Response{Allowed: true, AuditAnnotations: map[string]string{"a/b": ""}}, `AuditAnnotations: "a/b" must be`},
-		{"an annotation that ends with a point", &admission.Response{Allowed: true, AuditAnnotations: map[string]string{"a.": ""}}, `"a." must be`},
+		{"an annotation that ends with a dot", &admission.Response{Allowed: true, AuditAnnotations: map[string]string{"a.": ""}}, `"a." must be`},
 		{"a long annotation", &admission.Response{Allowed: true, AuditAnnotations: map[string]string{strings.Repeat("a", 64): ""}}, `must be 1 to 63`},
 		{"a patch that can't be encoded", &admission.Response{Allowed: true, Patch: []request.Op{{Op: "add", Path: "/a", Value: func() {}}}}, "encode the patch"},
 	} {
@@ -190,28 +190,28 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-func TestPatched(t *testing.T) {
+func TestPatchedReturnsTheDifference(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*corev1.Pod)
-		want   string // how the patch changes the text of the pod: old => new
+		want   string // how the patch changes the JSON of the pod: old => new
 	}{
 		{"nothing", func(*corev1.Pod) {}, ""},
 		{"a field", func(p *corev1.Pod) { p.Spec.Containers[1].Image = "main:2" }, `main:1 => main:2`},
 		{"a label", func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }, `"name":"web", => "labels":{"a":"b"},"name":"web",`},
 		{
-			"a new container before the others",
+			"a new first container",
 			func(p *corev1.Pod) {
 				p.Spec.Containers = append([]corev1.Container{{Name: "new", Image: "new:1"}}, p.Spec.Containers...)
 			},
 			`"containers":[ => "containers":[{"image":"new:1","name":"new","resources":{}},`,
 		},
 		{
-			"a container that goes", func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[1:] },
+			"a removed container", func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[1:] },
 			`{"name":"side","image":"side:1","future":[1]}, => `,
 		},
 		{
-			"a field beneath one that is not there",
+			"a field of a missing object",
 			func(p *corev1.Pod) {
 				p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "c"}}
 			},
@@ -235,13 +235,13 @@ func TestPatched(t *testing.T) {
 			}
 			old, changed, _ := strings.Cut(tc.want, " => ")
 			if left, err := patch.DiffJSON(strings.Replace(pod, old, changed, 1), got, nil); err != nil || len(left) > 0 {
-				t.Errorf("%v, the pod became %s, which differs by %v", err, got, left)
+				t.Errorf("error %v; the patched pod is %s, which differs by %v", err, got, left)
 			}
 		})
 	}
 }
 
-// What the server gets is the patch itself, as bytes.
+// The server receives the patch as base64, not as JSON.
 func TestPatchOnTheWire(t *testing.T) {
 	req := read(t, asked)
 	obj := new(unstructured.Unstructured)
@@ -255,29 +255,29 @@ func TestPatchOnTheWire(t *testing.T) {
 	}
 }
 
-func TestPatchedRefuses(t *testing.T) {
+func TestPatchedRejectsInvalidObjects(t *testing.T) {
 	gone := read(t, strings.Replace(strings.Replace(asked, `"object":`, `"oldObject":`, 1), `"oldObject":null,`, "", 1))
 	if resp := admission.Patched(gone, new(corev1.Pod)); resp.Allowed || !strings.Contains(resp.Status.Message, "has no object to change") {
 		t.Errorf("Patched without an object = %+v", resp)
 	}
 	strange := read(t, strings.Replace(asked, `"containers":[`, `"containers":[1,`, 1))
 	if resp := admission.Patched(strange, new(corev1.Pod)); resp.Allowed || !strings.Contains(resp.Status.Message, "decode the object") {
-		t.Errorf("Patched of what is no pod = %+v", resp)
+		t.Errorf("Patched of an object that is not a pod = %+v", resp)
 	}
 }
 
-// FuzzRead holds that no review makes it panic, and that a patch of one is right.
+// FuzzRead checks that Read does not panic, and that a patch of a decoded review is correct.
 func FuzzRead(f *testing.F) {
 	f.Add(asked)
 	f.Add(strings.Replace(asked, `"object":`, `"object":null,"x":`, 1))
 	f.Fuzz(func(t *testing.T, text string) {
 		req, err := admission.Read(strings.NewReader(text), nil)
 		if err != nil {
-			return // no review
+			return // not a review
 		}
 		obj := new(corev1.Pod)
 		if req.Object.Len() == 0 || req.Object.Decode(obj) != nil {
-			return // no pod
+			return // not a pod
 		}
 		obj.Annotations = map[string]string{"seen": "yes"}
 		resp := admission.Patched(req, obj)
@@ -285,7 +285,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(resp.Status.Message)
 		}
 		if _, err := patchtest.ApplyJSON(req.Object.Bytes(), resp.Patch); err != nil {
-			t.Errorf("the patch of %s does not fit: %v", req.Object.Bytes(), err)
+			t.Errorf("the patch of %s does not apply: %v", req.Object.Bytes(), err)
 		}
 		if _, err := resp.Encode(req); err != nil {
 			t.Error(err)

@@ -15,14 +15,14 @@ import (
 const labelled = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","operation":"CREATE",
 	"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","labels":{"team":"a"}},"spec":{"containers":[]}}}}`
 
-// review is what a webhook does: it wants a team, and sets the priority by it.
+// review is the function of a webhook: it requires the label team, and derives the priority from it.
 func review(req *admission.Request) *admission.Response {
 	pod := new(corev1.Pod)
 	if err := req.Object.Decode(pod); err != nil {
 		return admission.Errored(err)
 	}
 	if pod.Labels["team"] == "" {
-		return admission.Deny("metadata.labels.team: is missing; name the team that runs the pod")
+		return admission.Deny("metadata.labels.team: is missing: set it to the team that runs the pod")
 	}
 	pod.Spec.PriorityClassName = "team-" + pod.Labels["team"]
 	return admission.Patched(req, pod)

@@ -50,7 +50,7 @@ func read(t testing.TB, text string) *conversion.Request {
 	return req
 }
 
-func TestConvert(t *testing.T) {
+func TestConvertConvertsEveryObject(t *testing.T) {
 	req := read(t, asked)
 	body, err := conversion.Convert(req, convert).Encode(req)
 	want := `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"u1","convertedObjects":[` +
@@ -58,22 +58,22 @@ func TestConvert(t *testing.T) {
 		`{"kind":"Widget","apiVersion":"example.com/v2","metadata":{"name":"b","uid":"2"},"size":"2cm"}],` +
 		`"result":{"metadata":{},"status":"Success"}}}`
 	if err != nil || string(body) != want {
-		t.Errorf("the answer is %s, %v, want\n%s", body, err, want)
+		t.Errorf("the response is %s, %v, want\n%s", body, err, want)
 	}
 }
 
-func TestConvertFails(t *testing.T) {
+func TestFailedConversionFailsTheReview(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*widget)
 		err    error
 		want   string
 	}{
-		{"when the function does", nil, errors.New("size is odd"), "convert object 0: Widget prod/a to example.com/v2: size is odd"},
-		{"when there is no object", nil, nil, "the function has returned nothing"},
-		{"when the name changes", func(w *widget) { w.Name = "c" }, nil, "the result is prod/c; keep metadata.name and metadata.namespace"},
-		{"when the UID changes", func(w *widget) { w.UID = "" }, nil, "metadata.uid has changed; copy all metadata"},
-		{"when the version is another", func(w *widget) { w.APIVersion, w.Kind = "example.com/v3", "Widget" }, nil, "the result is a Widget of example.com/v3"},
+		{"the function fails", nil, errors.New("size is odd"), "convert object 0: Widget prod/a to example.com/v2: size is odd"},
+		{"the function returns nothing", nil, nil, "the function has returned nothing"},
+		{"the name has changed", func(w *widget) { w.Name = "c" }, nil, "the result is prod/c; keep metadata.name and metadata.namespace"},
+		{"the UID has changed", func(w *widget) { w.UID = "" }, nil, "metadata.uid has changed; copy all metadata"},
+		{"the version is wrong", func(w *widget) { w.APIVersion, w.Kind = "example.com/v3", "Widget" }, nil, "the result is a Widget of example.com/v3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			req := read(t, asked)
@@ -90,29 +90,29 @@ func TestConvertFails(t *testing.T) {
 			}
 			body, err := resp.Encode(req)
 			if err != nil || !strings.Contains(string(body), `"status":"Failure"`) || strings.Contains(string(body), `"convertedObjects":[`) {
-				t.Errorf("the answer is %s, %v", body, err)
+				t.Errorf("the response is %s, %v", body, err)
 			}
 		})
 	}
 }
 
-func TestEncodeRefusesAnotherNumberOfObjects(t *testing.T) {
+func TestEncodeRejectsAnotherNumberOfObjects(t *testing.T) {
 	if _, err := new(conversion.Response).Encode(read(t, asked)); err == nil || !strings.Contains(err.Error(), "has 0 objects for a request of 2") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadRejectsInvalidReviews(t *testing.T) {
 	for _, tc := range []struct{ name, in, wantErr string }{
-		{"what is no JSON", `{`, "is not JSON, or has a duplicate field"},
-		{"a field that is there twice", strings.Replace(asked, `"size":1`, `"size":1,"size":2`, 1), "has a duplicate field"},
+		{"invalid JSON", `{`, "is not JSON, or has a duplicate field"},
+		{"a duplicate field", strings.Replace(asked, `"size":1`, `"size":1,"size":2`, 1), "has a duplicate field"},
 		{"another kind", `{"kind":"Pod","apiVersion":"v1"}`, `kind is "Pod", want ConversionReview`},
 		{"an old version", strings.Replace(asked, "k8s.io/v1", "k8s.io/v1beta1", 1), "set conversionReviewVersions: [v1]"},
 		{"a review without a request", `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}`, "request is missing"},
 		{"a request without a uid", strings.Replace(asked, `"uid":"u1"`, `"Uid":"u1"`, 1), "request.uid is missing"},
 		{"a request for no version", strings.Replace(asked, "desiredAPIVersion", "desiredApiVersion", 1), "request.desiredAPIVersion is missing"},
-		{"an object that is none", strings.Replace(asked, `"objects":[`, `"objects":[1,`, 1), "request.objects[0] is not an object"},
-		{"a request of another shape", strings.Replace(asked, `"objects":[`, `"objects":1,"x":[`, 1), "conversion review: "},
+		{"an item that is not an object", strings.Replace(asked, `"objects":[`, `"objects":[1,`, 1), "request.objects[0] is not an object"},
+		{"a request with a field of the wrong type", strings.Replace(asked, `"objects":[`, `"objects":1,"x":[`, 1), "conversion review: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if _, err := conversion.Read(strings.NewReader(tc.in), nil); err == nil || !strings.Contains(err.Error(), tc.wantErr) {
@@ -122,11 +122,11 @@ func TestReadRefuses(t *testing.T) {
 	}
 	_, err := conversion.Read(strings.NewReader(asked), &wire.Limits{ObjectBytes: 100})
 	if _, ok := errors.AsType[*wire.TooLargeError](err); !ok {
-		t.Errorf("of more than the limit: error %v, want a TooLargeError", err)
+		t.Errorf("Read of a review above the limit = %v, want a TooLargeError", err)
 	}
 }
 
-// FuzzRead holds that no review makes it panic, and that what was read can be answered.
+// FuzzRead checks that Read does not panic, and that every decoded review can be converted.
 func FuzzRead(f *testing.F) {
 	f.Add(asked)
 	f.Fuzz(func(t *testing.T, text string) {

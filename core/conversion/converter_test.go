@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Gauges have three versions. The hub, v2, says all that the others say, and more.
+// Gauges have three versions. The hub, v2, has all fields of the others, and more.
 type (
 	gaugeV2 struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -47,7 +47,7 @@ type (
 	gaugeSpecV1 struct {
 		Size  string   `json:"size"`
 		Parts []partV1 `json:"parts,omitempty"`
-		Rank  *int32   `json:"rank,omitempty"` // is nowhere else
+		Rank  *int32   `json:"rank,omitempty"` // in v1 only
 	}
 	partV1 struct{ Name, Color string }
 
@@ -79,7 +79,7 @@ func v2ToV1(in *gaugeV2) (*gaugeV1, error) {
 	out := &gaugeV1{Spec: gaugeSpecV1{Size: strings.TrimSuffix(in.Spec.Size.Value+" "+in.Spec.Size.Unit, " ")}}
 	for _, p := range in.Spec.Parts {
 		if p.Color == "" && p.Shape == "hidden" {
-			continue // can't be said at all
+			continue // cannot be expressed
 		}
 		out.Spec.Parts = append(out.Spec.Parts, partV1{Name: p.Name, Color: p.Color})
 	}
@@ -122,7 +122,7 @@ func to(t testing.TB, c *conversion.Converter, obj core.Object, version string) 
 	return out
 }
 
-func TestConverter(t *testing.T) {
+func TestConverterConvertsByWayOfTheHub(t *testing.T) {
 	c := gauges(t, nil)
 	meta := metav1.ObjectMeta{
 		Name: "g", Namespace: "prod", UID: "1", Labels: map[string]string{"a": "b"},
@@ -146,16 +146,16 @@ func TestConverter(t *testing.T) {
 	}
 }
 
-func TestConverterLeavesAnObjectOfTheSameVersionAsItIs(t *testing.T) {
+func TestConverterKeepsAnObjectOfTheSameVersion(t *testing.T) {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Gauge", "metadata": map[string]any{"name": "g"}, "unknown": int64(1),
 	}}
 	if diff := cmp.Diff(obj, to(t, gauges(t, nil), obj, "v1")); diff != "" {
-		t.Errorf("it has changed (-want +got):\n%s", diff)
+		t.Errorf("the object has changed (-want +got):\n%s", diff)
 	}
 }
 
-func TestConverterTakesLabelsAndAnnotationsOfTheFunctions(t *testing.T) {
+func TestConverterKeepsLabelsAndAnnotationsSetByFunctions(t *testing.T) {
 	c, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{conversion.Between(
 		func(*gaugeV1) (*gaugeV2, error) {
 			return &gaugeV2{ObjectMeta: metav1.ObjectMeta{Name: "ignored", Labels: map[string]string{}, Annotations: map[string]string{"new": "y"}}}, nil
@@ -170,7 +170,7 @@ func TestConverterTakesLabelsAndAnnotationsOfTheFunctions(t *testing.T) {
 	}
 }
 
-func TestConverterRefuses(t *testing.T) {
+func TestConverterRejectsInvalidObjects(t *testing.T) {
 	fails := errors.New("odd size")
 	c, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{
 		conversion.Between(func(*gaugeV1) (*gaugeV2, error) { return nil, fails }, func(*gaugeV2) (*gaugeV1, error) { return nil, nil }),
@@ -179,13 +179,13 @@ func TestConverterRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, in, to, want string }{
-		{"what its function refuses", `{"apiVersion":"example.com/v1","kind":"Gauge"}`, "example.com/v2", "odd size"},
-		{"what its function makes nothing of", `{"apiVersion":"example.com/v2","kind":"Gauge"}`, "example.com/v1", "from v2 to v1: the function has returned nothing"},
-		{"a version that it does not know", `{"apiVersion":"example.com/v3","kind":"Gauge"}`, "example.com/v1", "nothing converts Gauge of example.com/v3; there are the versions v2, v1"},
-		{"a version that nobody knows", `{"apiVersion":"example.com/v1","kind":"Gauge"}`, "example.com/v3", "nothing converts Gauge of example.com/v3"},
+		{"an error of the function", `{"apiVersion":"example.com/v1","kind":"Gauge"}`, "example.com/v2", "odd size"},
+		{"a function that returns nothing", `{"apiVersion":"example.com/v2","kind":"Gauge"}`, "example.com/v1", "from v2 to v1: the function has returned nothing"},
+		{"an unknown version of the object", `{"apiVersion":"example.com/v3","kind":"Gauge"}`, "example.com/v1", "nothing converts Gauge of example.com/v3; there are the versions v2, v1"},
+		{"an unknown version of the result", `{"apiVersion":"example.com/v1","kind":"Gauge"}`, "example.com/v3", "nothing converts Gauge of example.com/v3"},
 		{"another kind", `{"apiVersion":"example.com/v1","kind":"Meter"}`, "example.com/v2", "it is a Meter, not a Gauge"},
-		{"what is not of its type", `{"apiVersion":"example.com/v1","kind":"Gauge","spec":[]}`, "example.com/v2", "decode"},
-		{"what is no object", `[]`, "example.com/v2", "decode"},
+		{"an object that does not decode", `{"apiVersion":"example.com/v1","kind":"Gauge","spec":[]}`, "example.com/v2", "decode"},
+		{"a value that is not an object", `[]`, "example.com/v2", "decode"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := c.Convert(wire.NewPacked(wire.JSON, []byte(tt.in)), tt.to); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -195,13 +195,13 @@ func TestConverterRefuses(t *testing.T) {
 	}
 }
 
-// undescribed has no name on the wire.
+// undescribed is a type without a known kind.
 type undescribed struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 }
 
-func TestNewConverterRefuses(t *testing.T) {
+func TestNewConverterRejectsInvalidArguments(t *testing.T) {
 	good := conversion.Between(v1ToV2, v2ToV1)
 	for _, tt := range []struct {
 		name   string
@@ -210,13 +210,13 @@ func TestNewConverterRefuses(t *testing.T) {
 		want   string
 	}{
 		{"an empty spoke", []conversion.Spoke[gaugeV2]{good, {}}, nil, "spoke 1 is empty; make it with Between"},
-		{"a version twice", []conversion.Spoke[gaugeV2]{good, good}, nil, "spoke 1: there is a version v1 already"},
+		{"a duplicate version", []conversion.Spoke[gaugeV2]{good, good}, nil, "spoke 1: there is a version v1 already"},
 		{"the hub as a spoke", []conversion.Spoke[gaugeV2]{conversion.Between(func(g *gaugeV2) (*gaugeV2, error) { return g, nil }, func(g *gaugeV2) (*gaugeV2, error) { return g, nil })}, nil, "there is a version v2 already"},
-		{"a way that is missing", []conversion.Spoke[gaugeV2]{conversion.Between(v1ToV2, nil)}, nil, "version v1: Between needs a function for each way"},
+		{"a missing function", []conversion.Spoke[gaugeV2]{conversion.Between(v1ToV2, nil)}, nil, "version v1: Between needs a function for each way"},
 		{"another kind", []conversion.Spoke[gaugeV2]{conversion.Between(func(*metav1Widget) (*gaugeV2, error) { return nil, nil }, func(*gaugeV2) (*metav1Widget, error) { return nil, nil })}, nil, "it is a Widget of example.com, and the hub is a Gauge of example.com"},
-		{"a type that nothing describes", []conversion.Spoke[gaugeV2]{conversion.Between(func(*undescribed) (*gaugeV2, error) { return nil, nil }, func(*gaugeV2) (*undescribed, error) { return nil, nil })}, nil, "not a known kind"},
-		{"a bound below nothing", nil, &conversion.ConverterOptions{KeepLost: true, MaxLostBytes: -1}, "ConverterOptions.MaxLostBytes is -1"},
-		{"a bound of what is not kept", nil, &conversion.ConverterOptions{MaxLostBytes: 1}, "MaxLostBytes is set, but KeepLost is not"},
+		{"an unknown type", []conversion.Spoke[gaugeV2]{conversion.Between(func(*undescribed) (*gaugeV2, error) { return nil, nil }, func(*gaugeV2) (*undescribed, error) { return nil, nil })}, nil, "not a known kind"},
+		{"a negative limit", nil, &conversion.ConverterOptions{KeepLost: true, MaxLostBytes: -1}, "ConverterOptions.MaxLostBytes is -1"},
+		{"a limit without KeepLost", nil, &conversion.ConverterOptions{MaxLostBytes: 1}, "MaxLostBytes is set, but KeepLost is not"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := conversion.NewConverter(tt.spokes, tt.opts); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -225,11 +225,11 @@ func TestNewConverterRefuses(t *testing.T) {
 		})
 	}
 	if _, err := conversion.NewConverter[undescribed](nil, nil); err == nil || !strings.Contains(err.Error(), "converter: hub: ") {
-		t.Errorf("NewConverter of a hub that nothing describes = %v", err)
+		t.Errorf("NewConverter with a hub of an unknown type = %v", err)
 	}
 }
 
-// metav1Widget is of another kind.
+// metav1Widget is another kind.
 type metav1Widget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -239,7 +239,7 @@ func (*metav1Widget) KubeResource() core.Resource {
 	return core.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets"}
 }
 
-func TestCovers(t *testing.T) {
+func TestCoversFindsMissingVersions(t *testing.T) {
 	c := gauges(t, nil)
 	definition := func(kind string, versions ...string) *unstructured.Unstructured {
 		list := []any{}
@@ -270,7 +270,7 @@ func TestCovers(t *testing.T) {
 
 const keptV2 = "example.com/conversion-v2"
 
-func TestWhatIsLostComesBack(t *testing.T) {
+func TestLostFieldsAreRestored(t *testing.T) {
 	c := gauges(t, &conversion.ConverterOptions{KeepLost: true})
 	full := func() *gaugeV2 {
 		return &gaugeV2{
@@ -288,21 +288,21 @@ func TestWhatIsLostComesBack(t *testing.T) {
 		edit    func(*gaugeV1)
 		changes func(*gaugeV2)
 	}{
-		{"when nothing changes", func(*gaugeV1) {}, func(*gaugeV2) {}},
-		{"when something else changes", func(g *gaugeV1) { g.Spec.Size = "4 cm" }, func(g *gaugeV2) { g.Spec.Size.Value = "4" }},
-		{"of the items that stay, also beside one that changes", func(g *gaugeV1) { g.Spec.Parts[0].Color = "green" }, func(g *gaugeV2) { g.Spec.Parts[0].Color = "green" }},
-		{"of the items that stay, when one goes", func(g *gaugeV1) { g.Spec.Parts = g.Spec.Parts[1:] }, func(g *gaugeV2) { g.Spec.Parts = g.Spec.Parts[1:] }},
+		{"without a change", func(*gaugeV1) {}, func(*gaugeV2) {}},
+		{"after a change of another field", func(g *gaugeV1) { g.Spec.Size = "4 cm" }, func(g *gaugeV2) { g.Spec.Size.Value = "4" }},
+		{"in the remaining items, after a change of one", func(g *gaugeV1) { g.Spec.Parts[0].Color = "green" }, func(g *gaugeV2) { g.Spec.Parts[0].Color = "green" }},
+		{"in the remaining items, after a removal", func(g *gaugeV1) { g.Spec.Parts = g.Spec.Parts[1:] }, func(g *gaugeV2) { g.Spec.Parts = g.Spec.Parts[1:] }},
 		{
-			"of the items that stay, when one comes",
+			"in the remaining items, after an addition",
 			func(g *gaugeV1) { g.Spec.Parts = append([]partV1{{"z", "black"}}, g.Spec.Parts...) },
 			func(g *gaugeV2) { g.Spec.Parts = append([]partV2{{Name: "z", Color: "black"}}, g.Spec.Parts...) },
 		},
 		{
-			"not where all is taken away",
+			"not in a removed list",
 			func(g *gaugeV1) { g.Spec.Parts = nil },
 			func(g *gaugeV2) { g.Spec.Parts = nil },
 		},
-		{"in spite of another field", func(g *gaugeV1) { g.Spec.Rank = new(int32(7)) }, func(g *gaugeV2) {
+		{"beside a new value of another field", func(g *gaugeV1) { g.Spec.Rank = new(int32(7)) }, func(g *gaugeV2) {
 			g.Annotations = map[string]string{"example.com/conversion-v1": `{"was":{"spec":{}},"is":{"spec":{"rank":7}}}`}
 		}},
 	} {
@@ -322,7 +322,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsLostSurvivesAThirdVersion(t *testing.T) {
+func TestLostFieldsSurviveAThirdVersion(t *testing.T) {
 	c := gauges(t, &conversion.ConverterOptions{KeepLost: true})
 	in := &gaugeV1{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: gaugeSpecV1{Size: "3 cm", Rank: new(int32(2))}}
 	hub := to(t, c, in, "v2")
@@ -333,18 +333,18 @@ func TestWhatIsLostSurvivesAThirdVersion(t *testing.T) {
 	}
 }
 
-func TestAnAnnotationThatNobodyUnderstandsIsIgnored(t *testing.T) {
+func TestInvalidAnnotationOfLostFieldsIsIgnored(t *testing.T) {
 	c := gauges(t, &conversion.ConverterOptions{KeepLost: true})
 	for _, text := range []string{"{", "[]", `{"is":{"spec":{"size":[]}}}`, `{"is":{"metadata":{"name":"other"},"kind":"Other"}}`, `{"is":1}`} {
 		in := &gaugeV1{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: map[string]string{keptV2: text, "mine": "x"}}, Spec: gaugeSpecV1{Size: "3 cm"}}
 		out := to(t, c, in, "v2").(*gaugeV2)
 		if out.Name != "g" || out.Kind != "Gauge" || out.Spec.Size.Unit != "cm" || cmp.Diff(map[string]string{"mine": "x"}, out.Annotations) != "" {
-			t.Errorf("with %s it becomes %+v", text, out)
+			t.Errorf("with %s the result is %+v", text, out)
 		}
 	}
 }
 
-func TestMoreThanMayBeKeptIsAnError(t *testing.T) {
+func TestLostFieldsAboveTheLimitAreAnError(t *testing.T) {
 	c := gauges(t, &conversion.ConverterOptions{KeepLost: true, MaxLostBytes: 64})
 	obj := &gaugeV2{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v2", Kind: "Gauge"}, Spec: gaugeSpecV2{Notes: []string{strings.Repeat("x", 64)}}}
 	packed, err := wire.Pack(obj, wire.JSON)
@@ -365,7 +365,7 @@ func FuzzRoundTrips(f *testing.F) {
 	conversiontest.Fuzz(f, gauges(f, &conversion.ConverterOptions{KeepLost: true}), nil)
 }
 
-// FuzzKept holds that no annotation makes a conversion fail or changes whose the object is.
+// FuzzKept checks that no annotation makes a conversion fail or changes the identity of the object.
 func FuzzKept(f *testing.F) {
 	f.Add(`{"was":{"spec":{}},"is":{"spec":{"limit":{"Low":1}}}}`)
 	f.Add(`{"was":{"spec":{"parts":[{"Name":"a"},1,[]]}},"is":{"spec":{"parts":[{"Name":"a","Shape":"x"}],"notes":null}}}`)
@@ -373,7 +373,7 @@ func FuzzKept(f *testing.F) {
 		c := gauges(t, &conversion.ConverterOptions{KeepLost: true, MaxLostBytes: 1 << 20})
 		in := &gaugeV1{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: map[string]string{keptV2: text}}, Spec: gaugeSpecV1{Parts: []partV1{{"a", "b"}}}}
 		if out := to(t, c, in, "v2"); out.GetName() != "g" || out.GetAnnotations()[keptV2] != "" {
-			t.Errorf("it becomes %+v", out)
+			t.Errorf("the result is %+v", out)
 		}
 	})
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// thing has a field of every form.
+// thing has a field of every shape.
 type thing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -57,7 +57,7 @@ type inner struct {
 	Flag bool `json:"flag,omitempty"`
 }
 
-// special has a form of its own.
+// special decodes itself.
 type special struct{ text string }
 
 func (s special) MarshalJSON() ([]byte, error)  { return json.Marshal(s.text) }
@@ -88,7 +88,7 @@ func converter(t testing.TB, up func(*thingV1) (*thingV2, error)) *conversion.Co
 
 func all(in *thingV1) (*thingV2, error) { return &thingV2{in.thing}, nil }
 
-func TestRoundTripOfAllForms(t *testing.T) {
+func TestRoundTripKeepsFieldsOfAllShapes(t *testing.T) {
 	RoundTrip(t, converter(t, all), &Options{Runs: 50})
 }
 
@@ -96,7 +96,7 @@ func FuzzAllForms(f *testing.F) {
 	Fuzz(f, converter(f, all), &Options{Definition: bounded()})
 }
 
-func TestRoundTripFindsWhatIsLost(t *testing.T) {
+func TestRoundTripReportsLostFields(t *testing.T) {
 	c := converter(t, func(in *thingV1) (*thingV2, error) {
 		out := in.thing
 		out.Names = nil
@@ -108,12 +108,12 @@ func TestRoundTripFindsWhatIsLost(t *testing.T) {
 			err = p.roundTrip(seed)
 		}
 		if err == nil || !strings.Contains(err.Error(), `"names":`) || !strings.Contains(err.Error(), "seed ") {
-			t.Errorf("%s to %s: %v, want that names are lost", p.from, p.to, err)
+			t.Errorf("%s to %s: %v, want an error about lost names", p.from, p.to, err)
 		}
 	}
 }
 
-func TestRoundTripFindsFunctionsThatFail(t *testing.T) {
+func TestRoundTripReportsFailingFunctions(t *testing.T) {
 	c := converter(t, func(*thingV1) (*thingV2, error) { return nil, fmt.Errorf("odd") })
 	for _, p := range pairs(t, c, &Options{}) {
 		if err := p.roundTrip(3); err == nil || !strings.Contains(err.Error(), "odd\n{") || !strings.Contains(err.Error(), "seed 3: ") {
@@ -122,7 +122,7 @@ func TestRoundTripFindsFunctionsThatFail(t *testing.T) {
 	}
 }
 
-func TestTheSameSeedIsTheSameObject(t *testing.T) {
+func TestEqualSeedsMakeEqualObjects(t *testing.T) {
 	p := pairs(t, converter(t, all), &Options{})[0]
 	var made []string
 	for _, seed := range []uint64{1, 1, 2} {
@@ -137,7 +137,7 @@ func TestTheSameSeedIsTheSameObject(t *testing.T) {
 	}
 }
 
-func TestMend(t *testing.T) {
+func TestMendChangesTheObject(t *testing.T) {
 	p := pairs(t, converter(t, all), &Options{Mend: func(obj core.Object) { obj.SetName("mended") }})[0]
 	obj, err := p.object(1)
 	if err != nil || !strings.Contains(string(obj.Bytes()), `"name":"mended"`) {
@@ -145,7 +145,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// bounded is a definition with all that random values keep to.
+// bounded returns a definition with every constraint that random values satisfy.
 func bounded() *unstructured.Unstructured {
 	version := func(name string) map[string]any {
 		return map[string]any{"name": name, "schema": map[string]any{"openAPIV3Schema": map[string]any{
@@ -174,7 +174,7 @@ func bounded() *unstructured.Unstructured {
 	}}
 }
 
-func TestValuesKeepToTheDefinition(t *testing.T) {
+func TestValuesSatisfyTheDefinition(t *testing.T) {
 	p := pairs(t, converter(t, all), &Options{Definition: bounded()})[0]
 	for seed := range uint64(200) {
 		packed, err := p.object(seed)
@@ -202,7 +202,7 @@ func TestValuesKeepToTheDefinition(t *testing.T) {
 	}
 }
 
-func TestFormats(t *testing.T) {
+func TestFormattedValuesAreValid(t *testing.T) {
 	f := &filler{rand: rand.New(rand.NewPCG(1, 1))}
 	for _, format := range []string{"date-time", "date", "duration", "ipv4", "uri", "uuid", "byte"} {
 		if text, ok := f.formatted(format); !ok || text == "" {
@@ -214,7 +214,7 @@ func TestFormats(t *testing.T) {
 	}
 	s := &schema{Required: []string{"code"}, Properties: map[string]*schema{"code": {Pattern: "^[A-Z]$"}}}
 	err := f.plain(reflect.ValueOf(&obj).Elem(), s, 1)
-	if want := `Code: no random text matches "^[A-Z]$"; give the field an enum or a default, or set it in Options.Mend`; err == nil || err.Error() != want {
+	if want := `Code: no random string matches "^[A-Z]$": give the field an enum or a default, or set it in Options.Mend`; err == nil || err.Error() != want {
 		t.Errorf("fill = %v, want %s", err, want)
 	}
 	s.Properties["code"].Default = "A"
@@ -223,7 +223,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestSchemaOfAnAbsentVersion(t *testing.T) {
+func TestSchemaOfAMissingVersionIsAnError(t *testing.T) {
 	if _, err := schemaOf(bounded(), "v3"); err == nil || err.Error() != "things.example.com has no version v3" {
 		t.Errorf("schemaOf = %v", err)
 	}
@@ -233,8 +233,8 @@ func TestSchemaOfAnAbsentVersion(t *testing.T) {
 	}
 }
 
-// TestDifferenceIgnoresWhatOtherVersionsKeep holds that only the converter's own annotations are no difference.
-func TestDifferenceIgnoresWhatOtherVersionsKeep(t *testing.T) {
+// TestDifferenceIgnoresAnnotationsOfTheConverter checks that only the converter's own annotations are ignored.
+func TestDifferenceIgnoresAnnotationsOfTheConverter(t *testing.T) {
 	p := pairs(t, converter(t, all), &Options{})[0]
 	packed := func(annotations string) wire.Packed {
 		return wire.NewPacked(wire.JSON, []byte(`{"metadata":{"name":"a"`+annotations+`}}`))
@@ -251,6 +251,6 @@ func TestDifferenceIgnoresWhatOtherVersionsKeep(t *testing.T) {
 		}
 	}
 	if _, err := p.difference(packed("}"), packed("")); err == nil {
-		t.Error("difference of what is no JSON = nil")
+		t.Error("difference of invalid JSON returned no error")
 	}
 }

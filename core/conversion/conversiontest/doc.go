@@ -1,10 +1,10 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversiontest finds objects that a converter does not bring back as they were.
+// Package conversiontest finds objects that a converter does not convert back to the same object.
 //
-// Call it in the tests of a program that converts. It makes random objects of every version, converts each to every
-// other version and back, and prints what is different:
+// Use it in the tests of a conversion webhook. It makes random objects of every version, converts each to every other
+// version and back, and reports the differences:
 //
 //	func TestConversions(t *testing.T) {
 //		converter, err := widgets.Converter()
@@ -21,10 +21,10 @@
 //
 // # Objects
 //
-// They follow from the Go types alone, unless [Options.Definition] is given: then values keep to the bounds, enums and
-// formats of its schema. Times are whole seconds, as on the wire. What a program asks beyond that, such as that two
-// fields fit together, [Options.Mend] sees to.
+// Objects are derived from the Go types. If [Options.Definition] is set, values also satisfy the bounds, enums and
+// formats of its schema. Times are whole seconds, as on the wire. Use [Options.Mend] for constraints beyond the schema,
+// such as fields that depend on each other.
 //
-// The same options make the same objects. A failure names the seed of its object, and [Options.Seed] with one run is
-// that object again.
+// Equal options make equal objects. A failure names the seed of its object; to reproduce it, set [Options.Seed] to the
+// seed and [Options.Runs] to 1.
 package conversiontest

@@ -24,20 +24,20 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// filler makes random values. What it makes follows from its random numbers alone.
+// filler makes random values. They depend on its random numbers only.
 type filler struct {
 	rand *rand.Rand
 }
 
-// maxDepth bounds values of types that contain themselves.
+// maxDepth limits the depth of recursive types.
 const maxDepth = 8
 
-// fill gives every field of an object a value, or none. Its type is left to the caller.
+// fill sets random fields of an object to random values. It does not set the type of the object.
 func (f *filler) fill(obj core.Object, s *schema) error {
 	return f.value(reflect.ValueOf(obj).Elem(), s, maxDepth)
 }
 
-// value sets v. Types that Kubernetes gives a form of their own have values that survive the wire.
+// value sets v. Types with a special encoding get values that survive a round trip over the wire.
 func (f *filler) value(v reflect.Value, s *schema, depth int) error {
 	if s != nil && len(s.Enum) > 0 {
 		return set(v, s.Enum[f.rand.IntN(len(s.Enum))])
@@ -73,12 +73,12 @@ func (f *filler) value(v reflect.Value, s *schema, depth int) error {
 		p.Raw = []byte(`{"raw":"` + f.word() + `"}`)
 		return nil
 	case json.Unmarshaler:
-		return nil // has a form that only its author knows: see Options.Mend
+		return nil // its encoding is unknown: see Options.Mend
 	}
 	return f.plain(v, s, depth)
 }
 
-// plain sets a value of one of Go's own kinds.
+// plain sets a value of a type without a special encoding, by its reflect.Kind.
 func (f *filler) plain(v reflect.Value, s *schema, depth int) error {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -106,12 +106,12 @@ func (f *filler) plain(v reflect.Value, s *schema, depth int) error {
 		v.SetUint(uint64(f.number(s, 0, maxOf(v))))
 	case reflect.Float32, reflect.Float64:
 		v.SetFloat(f.number(s, -1000, 1000))
-	default: // interfaces and the like, of which JSON would not say the type
+	default: // such as interfaces, whose type JSON does not preserve
 	}
 	return nil
 }
 
-// fields sets the fields of a struct that JSON knows.
+// fields sets the JSON fields of a struct.
 func (f *filler) fields(v reflect.Value, s *schema, depth int) error {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -120,7 +120,7 @@ func (f *filler) fields(v reflect.Value, s *schema, depth int) error {
 		if name == "-" || !field.IsExported() && !inline {
 			continue
 		}
-		if !field.IsExported() { // of an embedded struct, the exported fields count all the same
+		if !field.IsExported() { // the exported fields of an unexported embedded struct are encoded
 			if v.Field(i).Kind() == reflect.Struct {
 				if err := f.fields(v.Field(i), s, depth); err != nil {
 					return err
@@ -143,8 +143,8 @@ func (f *filler) fields(v reflect.Value, s *schema, depth int) error {
 	return nil
 }
 
-// leaveOut decides whether a field that may be absent has no value: at random, when values have become too deep, and
-// when a pattern asks for what a random text is not. What has a default is never absent on a server.
+// leaveOut decides whether an optional field stays empty: at random, at the maximum depth, or if its pattern cannot be
+// matched by a random string. A field with a default is never empty, because a server sets it.
 func (f *filler) leaveOut(v reflect.Value, s *schema, omits bool, depth int) bool {
 	switch {
 	case s != nil && s.Default != nil:
@@ -168,7 +168,7 @@ func (f *filler) slice(v reflect.Value, s *schema, depth int) error {
 	}
 	n := least + f.rand.IntN(most-least+1)
 	if n == 0 {
-		return nil // an empty list and none are the same on most wires
+		return nil // most encodings do not distinguish an empty list from a missing one
 	}
 	v.Set(reflect.MakeSlice(v.Type(), n, n))
 	for i := range n {
@@ -181,7 +181,7 @@ func (f *filler) slice(v reflect.Value, s *schema, depth int) error {
 
 func (f *filler) fillMap(v reflect.Value, s *schema, depth int) error {
 	if v.Type().Key().Kind() != reflect.String {
-		return nil // not on the wire of a custom resource
+		return nil // custom resources have no such maps
 	}
 	least, most := 1, 3
 	if s != nil {
@@ -216,7 +216,8 @@ func (f *filler) text(v reflect.Value, s *schema) error {
 	}
 	if s.Pattern != "" {
 		if s.Default == nil {
-			return fmt.Errorf("no random text matches %q; give the field an enum or a default, or set it in Options.Mend", s.Pattern)
+			return fmt.Errorf("no random string matches %q: give the field an enum or a default, or set it in Options.Mend",
+				s.Pattern)
 		}
 		return set(v, s.Default)
 	}
@@ -230,7 +231,7 @@ func (f *filler) text(v reflect.Value, s *schema) error {
 	return nil
 }
 
-// formatted returns a text of one of the formats that are common.
+// formatted returns a string of one of the common formats.
 func (f *filler) formatted(format string) (string, bool) {
 	switch format {
 	case "date-time":
@@ -251,7 +252,7 @@ func (f *filler) formatted(format string) (string, bool) {
 	return "", false
 }
 
-// number returns an integer between bounds, those of the schema before others.
+// number returns a number within the bounds of the schema, or else within the given bounds.
 func (f *filler) number(s *schema, least, most float64) float64 {
 	step := 1.0
 	if s != nil {
@@ -279,12 +280,12 @@ func (f *filler) number(s *schema, least, most float64) float64 {
 	return (first + math.Floor(f.rand.Float64()*(max(last-first, 0)+1))) * step
 }
 
-// minOf and maxOf bound numbers without a schema: small ones, which every type of integer that the other version may
-// have can say.
+// minOf and maxOf return the bounds of numbers without a schema. They are small, so that every integer type of another
+// version can hold the numbers.
 func minOf(v reflect.Value) float64 { return max(-1000, -math.Exp2(float64(v.Type().Bits()-1))) }
 func maxOf(v reflect.Value) float64 { return min(1000, math.Exp2(float64(v.Type().Bits()-1))-1) }
 
-// within returns bounds, those that are given before the usual ones.
+// within returns the bounds of the schema, or else the usual bounds.
 func within(least, most *int, usualLeast, usualMost int) (int, int) {
 	low, high := usualLeast, usualMost
 	if least != nil {
@@ -298,7 +299,7 @@ func within(least, most *int, usualLeast, usualMost int) (int, int) {
 	return low, min(high, low+1000)
 }
 
-// objectMeta makes what survives in any version: what the server fills in, and what people write.
+// objectMeta returns metadata that every version preserves, with fields of the server and of the user.
 func (f *filler) objectMeta() metav1.ObjectMeta {
 	meta := metav1.ObjectMeta{
 		Name: f.word(), Namespace: f.word(), UID: f.uid(), ResourceVersion: strconv.Itoa(1 + f.rand.IntN(1000)),
@@ -333,7 +334,7 @@ func (f *filler) time() time.Time {
 	return time.Unix(1_500_000_000+f.rand.Int64N(500_000_000), 0).UTC()
 }
 
-// set gives v a value that a schema names.
+// set sets v to a value from a schema.
 func set(v reflect.Value, value any) error {
 	data, err := wire.MarshalJSON(value)
 	if err != nil {

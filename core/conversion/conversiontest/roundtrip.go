@@ -20,23 +20,23 @@ import (
 
 // Options are the options of [RoundTrip] and [Fuzz]. The zero value of a field is its default.
 type Options struct {
-	// Runs is how many objects are made for each pair of versions. Default: 200.
+	// Runs is the number of objects for each pair of versions. Default: 200.
 	Runs int
 
-	// Seed is that of the first object; the next has the next. Default: 0.
+	// Seed is the seed of the first object; each further object has the next seed. Default: 0.
 	Seed uint64
 
-	// Definition is the CustomResourceDefinition that random values keep to. Default: any values.
+	// Definition is the CustomResourceDefinition whose schema random values satisfy. Default: any values.
 	Definition *unstructured.Unstructured
 
-	// Mend changes a random object to one that there can be, before it is converted. Default: none.
+	// Mend changes a random object into a valid one before it is converted. Default: no change.
 	Mend func(obj core.Object)
 }
 
 const defaultRuns = 200
 
-// RoundTrip converts random objects of every version to every other and back. It fails the test for the first object of
-// each pair that does not come back as it was.
+// RoundTrip converts random objects of every version to every other version and back. It fails the test for the first
+// object of each pair of versions that differs afterwards.
 func RoundTrip(t *testing.T, c *conversion.Converter, o *Options) {
 	t.Helper()
 	if o == nil {
@@ -57,7 +57,7 @@ func RoundTrip(t *testing.T, c *conversion.Converter, o *Options) {
 	}
 }
 
-// Fuzz makes a fuzz target of the round trips, whose input is the seed.
+// Fuzz runs the round trips as a fuzz test, whose input is the seed.
 func Fuzz(f *testing.F, c *conversion.Converter, o *Options) {
 	f.Helper()
 	if o == nil {
@@ -74,7 +74,7 @@ func Fuzz(f *testing.F, c *conversion.Converter, o *Options) {
 	})
 }
 
-// pair is a way from one version to another.
+// pair is a round trip from one version to another and back.
 type pair struct {
 	converter *conversion.Converter
 	from, to  string
@@ -86,7 +86,7 @@ func pairs(t testing.TB, c *conversion.Converter, o *Options) []pair {
 	t.Helper()
 	versions := c.Versions()
 	if len(versions) < 2 {
-		t.Fatalf("the converter has only %v, which is nothing to convert", versions)
+		t.Fatalf("the converter has the versions %v: want at least two", versions)
 	}
 	if o.Definition != nil {
 		if err := c.Covers(o.Definition); err != nil {
@@ -108,7 +108,7 @@ func pairs(t testing.TB, c *conversion.Converter, o *Options) []pair {
 	return all
 }
 
-// roundTrip reports how the object of a seed does not come back.
+// roundTrip returns an error if the object of a seed differs after the round trip.
 func (p pair) roundTrip(seed uint64) error {
 	before, err := p.object(seed)
 	if err != nil {
@@ -127,7 +127,7 @@ func (p pair) roundTrip(seed uint64) error {
 		return fmt.Errorf("seed %d: %w", seed, err)
 	}
 	if diff != "" {
-		return fmt.Errorf("seed %d: a %s is not what it was after it has been a %s (-before +after):\n%s", seed, p.from, p.to, diff)
+		return fmt.Errorf("seed %d: %s differs after a conversion to %s and back (-before +after):\n%s", seed, p.from, p.to, diff)
 	}
 	return nil
 }
@@ -163,13 +163,12 @@ func (p pair) convert(obj wire.Packed, version string) (wire.Packed, error) {
 	return wire.Pack(out, wire.JSON)
 }
 
-// difference compares two objects as they are on the wire. What the other version keeps of its own in the annotations
-// is none.
+// difference compares two objects as encoded. It ignores the annotations in which the converter keeps lost fields.
 func (p pair) difference(before, after wire.Packed) (string, error) {
 	var objects [2]map[string]any
 	for i, packed := range []wire.Packed{before, after} {
 		if err := wire.UnmarshalJSON(packed.Bytes(), &objects[i]); err != nil {
-			return "", fmt.Errorf("read it again: %w", err)
+			return "", fmt.Errorf("decode the result: %w", err)
 		}
 		u := unstructured.Unstructured{Object: objects[i]}
 		annotations := u.GetAnnotations()

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// schema is what a definition says of the values that there can be.
+// schema has the constraints of a definition that random values satisfy.
 type schema struct {
 	Type                 string             `json:"type"`
 	Format               string             `json:"format"`
@@ -36,7 +36,7 @@ type schema struct {
 	Required             []string           `json:"required"`
 }
 
-// schemaOf returns the schema of a version; nil, which allows everything, when there is no definition.
+// schemaOf returns the schema of a version, or nil, which allows everything, without a definition.
 func schemaOf(crd *unstructured.Unstructured, version string) (*schema, error) {
 	if crd == nil {
 		return nil, nil
@@ -66,7 +66,7 @@ func schemaOf(crd *unstructured.Unstructured, version string) (*schema, error) {
 	return nil, fmt.Errorf("%s has no version %s", crd.GetName(), version)
 }
 
-// property returns the schema of a field, nil when the schema says nothing of it.
+// property returns the schema of a field, or nil if the schema does not define it.
 func (s *schema) property(name string) *schema {
 	if s == nil {
 		return nil
