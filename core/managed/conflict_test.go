@@ -22,41 +22,41 @@ func conflict(causes ...metav1.StatusCause) error {
 	}})
 }
 
-func TestConflicts(t *testing.T) {
+func TestConflictsDescribesEachField(t *testing.T) {
 	for _, tc := range []struct {
 		name, message string
 		want          managed.Conflict
 		text          string
 	}{
 		{
-			"with one who applies", `conflict with "one"`,
+			"with an apply", `conflict with "one"`,
 			managed.Conflict{Field: ".spec.replicas", Manager: "one"},
 			`.spec.replicas is owned by "one"`,
 		},
 		{
-			"with one who applies a subresource", `conflict with "one" with subresource "scale"`,
+			"with an apply of a subresource", `conflict with "one" with subresource "scale"`,
 			managed.Conflict{Field: ".spec.replicas", Manager: "one", Subresource: "scale"},
 			`.spec.replicas is owned by "one", which applied it through scale`,
 		},
 		{
-			"with one who updates", `conflict with "kubectl edit" using apps/v1 at 2026-01-02T15:04:05Z`,
+			"with an update", `conflict with "kubectl edit" using apps/v1 at 2026-01-02T15:04:05Z`,
 			managed.Conflict{
 				Field: ".spec.replicas", Manager: "kubectl edit", APIVersion: "apps/v1", Time: time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC),
 			},
 			`.spec.replicas is owned by "kubectl edit", which updated it at 2026-01-02T15:04:05Z`,
 		},
 		{
-			"with one who updates a subresource, without a time", `conflict with "a \"b\"" with subresource "status" using v1`,
+			"with an update of a subresource, without a time", `conflict with "a \"b\"" with subresource "status" using v1`,
 			managed.Conflict{Field: ".spec.replicas", Manager: `a "b"`, Subresource: "status", APIVersion: "v1"},
 			`.spec.replicas is owned by "a \"b\"", which updated it through status`,
 		},
 		{
-			"with one whose name does not end", `conflict with "one`,
+			"with a truncated name", `conflict with "one`,
 			managed.Conflict{Field: ".spec.replicas"},
 			`.spec.replicas is owned by another manager`,
 		},
 		{
-			"in other words", `something else`,
+			"with an unknown message", `something else`,
 			managed.Conflict{Field: ".spec.replicas"},
 			`.spec.replicas is owned by another manager`,
 		},
@@ -76,7 +76,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-func TestConflictsOfOtherErrors(t *testing.T) {
+func TestOtherErrorsHaveNoConflicts(t *testing.T) {
 	for _, err := range []error{
 		nil,
 		errors.New("conflict"),
@@ -92,7 +92,7 @@ func TestConflictsOfOtherErrors(t *testing.T) {
 	}
 }
 
-// FuzzConflicts holds that no message makes it panic, and that a conflict has its field whatever else it has.
+// FuzzConflicts checks that Conflicts does not panic, and that each conflict has its field whatever its message is.
 func FuzzConflicts(f *testing.F) {
 	f.Add(`conflict with "a" with subresource "status" using v1 at 2026-01-02T15:04:05Z`)
 	f.Add(`conflict with "`)

@@ -19,13 +19,13 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// entry is an entry of managedFields as it stands in an object.
+// entry is an entry of managedFields in an object.
 func entry(manager, operation, apiVersion, subresource, fields string) string {
 	return `{"manager":"` + manager + `","operation":"` + operation + `","apiVersion":"` + apiVersion + `","subresource":"` + subresource +
 		`","time":"2026-01-02T15:04:05Z","fieldsType":"FieldsV1","fieldsV1":` + fields + `}`
 }
 
-// deployment is an object as a server returns it: "web" applied it, "scaler" and "limiter" applied parts of it, and
+// deployment is an object as returned by a server: "web" applied it, "scaler" and "limiter" applied parts of it, and
 // "controller" wrote its status.
 func deployment() string {
 	return `{"apiVersion":"apps/v1","kind":"Deployment",
@@ -60,22 +60,22 @@ func read[K any, P core.ObjectPtr[K]](t *testing.T, text string) *K {
 	return obj
 }
 
-func TestExtract(t *testing.T) {
+func TestExtractReturnsTheAppliedFields(t *testing.T) {
 	const head = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{`
 	for _, tc := range []struct {
 		name, manager string
 		subresource   string
-		typed         bool // a struct says it as well
+		typed         bool // also extracted into a struct
 		want          string
 	}{
 		{
-			name: "what was applied comes back, and nothing else", manager: "web", typed: true,
+			name: "only applied fields are returned", manager: "web", typed: true,
 			want: head + `"finalizers":["c/d"],"labels":{"app":"web"},"name":"web","namespace":"prod"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +
 				`"strategy":{"rollingUpdate":{"maxSurge":1},"type":"RollingUpdate"},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[` +
 				`{"args":["-v"],"image":"main:1","name":"main","ports":[{"containerPort":80,"protocol":"TCP"}],"resources":{}}]}}}}`,
 		},
 		{
-			name: "a key is there although it is not owned", manager: "limiter", typed: false,
+			name: "the key of an item is included without being owned", manager: "limiter", typed: false,
 			want: head + `"name":"web","namespace":"prod"},"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"limits":{"cpu":"1"}}}]}}}}`,
 		},
 		{
@@ -83,15 +83,15 @@ func TestExtract(t *testing.T) {
 			want: head + `"name":"web","namespace":"prod"},"spec":{"replicas":3}}`,
 		},
 		{
-			name: "of a subresource", manager: "reporter", subresource: "status", typed: false,
+			name: "fields of a subresource", manager: "reporter", subresource: "status", typed: false,
 			want: head + `"name":"web","namespace":"prod"},"status":{"conditions":[{"status":"True","type":"Seen"}]}}`,
 		},
 		{
-			name: "what was updated was not applied", manager: "controller", subresource: "status", typed: true,
+			name: "updated fields are not included", manager: "controller", subresource: "status", typed: true,
 			want: head + `"name":"web","namespace":"prod"}}`,
 		},
 		{
-			name: "what was applied to a subresource was not applied to the object", manager: "reporter", typed: true,
+			name: "fields applied to a subresource are not included for the object", manager: "reporter", typed: true,
 			want: head + `"name":"web","namespace":"prod"}}`,
 		},
 	} {
@@ -133,7 +133,7 @@ type lean struct {
 	} `json:"spec,omitzero"`
 }
 
-func TestExtractRefuses(t *testing.T) {
+func TestExtractRejectsInvalidObjects(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		do      func(t *testing.T) error
@@ -150,7 +150,7 @@ func TestExtractRefuses(t *testing.T) {
 			`extract the fields of "web" from prod/web: the object has no metadata.managedFields, as from a cache; get it from the server`,
 		},
 		{
-			"another version than was applied",
+			"another version than the applied one",
 			func(t *testing.T) error {
 				_, err := managed.Extract(read[unstructured.Unstructured](t, deployment()), "old", nil)
 				return err
@@ -158,7 +158,7 @@ func TestExtractRefuses(t *testing.T) {
 			`it applied apps/v1beta1, but the object is apps/v1; read the object in that version`,
 		},
 		{
-			"fields that are not there",
+			"missing fields",
 			func(t *testing.T) error {
 				_, err := managed.Extract(read[unstructured.Unstructured](t, deployment()), "strange", nil)
 				return err
@@ -174,7 +174,7 @@ func TestExtractRefuses(t *testing.T) {
 			`it owns .spec.template.spec.containers[name="main"].resources.limits.cpu, which the object does not have; read it as unstructured`,
 		},
 		{
-			"a struct that says more",
+			"a struct with more fields",
 			func(t *testing.T) error {
 				_, err := managed.Extract(read[lean](t, deployment()), "scaler", nil)
 				return err
@@ -182,7 +182,7 @@ func TestExtractRefuses(t *testing.T) {
 			`it does not own .spec.paused, which *managed_test.lean always encodes; read it as unstructured`,
 		},
 		{
-			"managed fields that are none",
+			"invalid managed fields",
 			func(t *testing.T) error {
 				pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 				pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"x":{}}`)}}
@@ -200,7 +200,7 @@ func TestExtractRefuses(t *testing.T) {
 	}
 }
 
-func TestExtractDoesNotClaimAStructInWhichNothingIsSet(t *testing.T) {
+func TestExtractDoesNotClaimAnEmptyStruct(t *testing.T) {
 	policy := `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"p","managedFields":[` +
 		entry("a", "Apply", "networking.k8s.io/v1", "", `{"f:spec":{"f:policyTypes":{}}}`) + `]},"spec":{"podSelector":{"matchLabels":{"a":"b"}},"policyTypes":["Ingress"]}}`
 	got, err := managed.Extract(read[networkingv1.NetworkPolicy](t, policy), "a", nil)
@@ -213,7 +213,7 @@ func TestExtractDoesNotClaimAStructInWhichNothingIsSet(t *testing.T) {
 	}
 }
 
-func TestOwners(t *testing.T) {
+func TestOwnersReturnsTheManagersOfAField(t *testing.T) {
 	u := read[unstructured.Unstructured](t, deployment())
 	for _, tc := range []struct {
 		name, field string
@@ -222,7 +222,7 @@ func TestOwners(t *testing.T) {
 		{"one", ".spec.replicas", []string{"scaler"}},
 		{"an element of a list", `.spec.template.spec.containers[name="main"].image`, []string{"web"}},
 		{"several", ".spec.paused", []string{"old", "strange"}},
-		{"who owns something beneath is no owner", ".spec", nil},
+		{"the owner of a nested field is not an owner", ".spec", nil},
 		{"nobody", ".spec.minReadySeconds", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -243,11 +243,11 @@ func TestOwners(t *testing.T) {
 		t.Errorf("Owners of an object from a cache: error %v", err)
 	}
 	if _, err := managed.Owners(new(corev1.Pod), "spec"); err == nil || !strings.Contains(err.Error(), "starts with a dot") {
-		t.Errorf("Owners of what is no field: error %v", err)
+		t.Errorf("Owners of an invalid path: error %v", err)
 	}
 }
 
-// FuzzExtract holds that no managed fields make it panic.
+// FuzzExtract checks that no managed fields make Extract panic.
 func FuzzExtract(f *testing.F) {
 	f.Add(`{"f:spec":{"f:l":{"k:{\"name\":\"a\"}":{"f:v":{}},"v:1":{},"i:0":{}}}}`, `{"l":[{"name":"a","v":1},1,[]]}`)
 	f.Add(`{"f:spec":{"f:l":{"i:0":{"v:1":{}}}}}`, `{"l":[[1,2]]}`)

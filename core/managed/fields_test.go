@@ -20,11 +20,11 @@ func ownedPod(fields string) *corev1.Pod {
 	}}
 }
 
-func TestFieldsAreNamedAsTheServerNamesThem(t *testing.T) {
+func TestFieldPathsAreThoseOfTheServer(t *testing.T) {
 	for _, tc := range []struct {
 		name, fields string
 		owned        []string
-		encoded      string // by Migrate; empty: the same as fields
+		encoded      string // the fields that Migrate writes; empty: unchanged
 	}{
 		{name: "a field", fields: `{"f:spec":{"f:replicas":{}}}`, owned: []string{".spec.replicas"}},
 		{
@@ -80,10 +80,10 @@ func migrated(t *testing.T, pod *corev1.Pod) string {
 	return ops[1].Value.([]metav1.ManagedFieldsEntry)[0].FieldsV1.GetRawString()
 }
 
-func TestInvalidFieldsAreRefused(t *testing.T) {
+func TestInvalidFieldsAreRejected(t *testing.T) {
 	for _, tc := range []struct{ name, fields, wantErr string }{
-		{"no JSON", `{`, `managed fields of "m": jsontext: unexpected EOF`},
-		{"no object", `[]`, `managed fields of "m": want an object`},
+		{"invalid JSON", `{`, `managed fields of "m": jsontext: unexpected EOF`},
+		{"a value that is not an object", `[]`, `managed fields of "m": want an object`},
 		{"an element without a kind", `{"spec":{}}`, `in "": element "spec": missing colon`},
 		{"an element of an unknown kind", `{"f:a":{"x:1":{}}}`, `in ".a": element "x:1": unknown path element type`},
 		{"a key that is not an object", `{"k:1":{}}`, `element "k:1": `},
@@ -100,7 +100,7 @@ func TestInvalidFieldsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzMigrate holds that fields stay the same when they are written and read again.
+// FuzzMigrate checks that fields stay the same when they are written and read again.
 func FuzzMigrate(f *testing.F) {
 	f.Add(`{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:ports":{"k:{\"port\":80}":{".":{},"f:port":{}}}}}`)
 	f.Add(`{"f:l":{"v:\"x\"":{},"v:1.0":{},"i:1":{}}}`)

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// owned is an entry in short.
+// owned is a short form of an entry of managedFields.
 type owned struct {
 	manager   string
 	operation metav1.ManagedFieldsOperationType
@@ -37,14 +37,14 @@ func entries(short []owned) (all []metav1.ManagedFieldsEntry) {
 	return all
 }
 
-func TestMigrate(t *testing.T) {
+func TestMigrateTurnsUpdatesIntoAnApply(t *testing.T) {
 	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	for _, tc := range []struct {
 		name string
 		in   []owned
 		from []string
 		o    *managed.MigrateOptions
-		want []owned // nil: nothing to do
+		want []owned // nil: no change
 	}{
 		{
 			name: "updates of one manager become its apply",
@@ -53,7 +53,7 @@ func TestMigrate(t *testing.T) {
 			want: []owned{{"other", update, "v1", "", 0, `{"f:x":{}}`}, {"web", apply, "v1", "", 1, `{"f:a":{}}`}, {"last", apply, "v1", "", 2, `{}`}},
 		},
 		{
-			name: "updates of several managers join what was applied",
+			name: "updates of several managers are merged into the apply",
 			in: []owned{
 				{"kubectl", update, "v1", "", 3, `{"f:a":{"f:b":{}},"f:l":{".":{},"v:1":{}}}`},
 				{"web", apply, "v1", "", 1, `{"f:a":{".":{},"f:c":{}}}`},
@@ -63,19 +63,19 @@ func TestMigrate(t *testing.T) {
 			want: []owned{{"web", apply, "v1", "", 3, `{"f:a":{".":{},"f:b":{},"f:c":{}},"f:d":{},"f:l":{".":{},"v:1":{}}}`}},
 		},
 		{
-			name: "what was written through a subresource stays",
+			name: "entries of a subresource are kept",
 			in:   []owned{{"web", update, "v1", "status", 0, `{"f:status":{}}`}, {"web", update, "v1", "", 0, `{"f:a":{}}`}},
 			from: []string{"web"},
 			want: []owned{{"web", update, "v1", "status", 0, `{"f:status":{}}`}, {"web", apply, "v1", "", 0, `{"f:a":{}}`}},
 		},
 		{
-			name: "what was written through a subresource goes by itself",
+			name: "entries of a subresource are migrated separately",
 			in:   []owned{{"web", update, "v1", "status", 0, `{"f:status":{}}`}, {"web", update, "v1", "", 0, `{"f:a":{}}`}},
 			from: []string{"web"}, o: &managed.MigrateOptions{Subresource: "status"},
 			want: []owned{{"web", apply, "v1", "status", 0, `{"f:status":{}}`}, {"web", update, "v1", "", 0, `{"f:a":{}}`}},
 		},
 		{
-			name: "there is nothing to do the second time",
+			name: "a second migration changes nothing",
 			in:   []owned{{"web", apply, "v1", "", 0, `{"f:a":{}}`}},
 			from: []string{"web", "kubectl"},
 		},
@@ -104,7 +104,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-func TestMigrateRefuses(t *testing.T) {
+func TestMigrateRejectsInvalidArguments(t *testing.T) {
 	const update = metav1.ManagedFieldsOperationUpdate
 	one := []owned{{"web", update, "v1", "", 0, `{"f:a":{}}`}}
 	for _, tc := range []struct {
@@ -115,17 +115,17 @@ func TestMigrateRefuses(t *testing.T) {
 		to      string
 		wantErr string
 	}{
-		{"nobody to take from", one, "7", nil, "web", "from is empty"},
-		{"nobody to give to", one, "7", []string{"web"}, "", "to is empty"},
+		{"no manager to migrate from", one, "7", nil, "web", "from is empty"},
+		{"no manager to migrate to", one, "7", []string{"web"}, "", "to is empty"},
 		{"an object from a cache", nil, "7", []string{"web"}, "web", "get it from the server"},
-		{"an object that was built", one, "", []string{"web"}, "web", "the object has no metadata.resourceVersion"},
+		{"an object without a resource version", one, "", []string{"web"}, "web", "the object has no metadata.resourceVersion"},
 		{
 			"fields of two versions", append(one, owned{"old", update, "v1beta1", "", 0, `{"f:b":{}}`}), "7",
 			[]string{"web", "old"},
 			"web",
 			`migrate fields to "web": managers own fields of v1 and of v1beta1, which can't be merged; name those of one version in from`,
 		},
-		{"fields that are none", []owned{{"web", update, "v1", "", 0, `[]`}}, "7", []string{"web"}, "web", `managed fields of "web": want an object`},
+		{"invalid fields", []owned{{"web", update, "v1", "", 0, `[]`}}, "7", []string{"web"}, "web", `managed fields of "web": want an object`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			obj := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: tc.version, ManagedFields: entries(tc.in)}}

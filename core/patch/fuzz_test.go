@@ -22,12 +22,12 @@ func seeds(f *testing.F) {
 
 func parsed(text string) (v any) {
 	if err := wire.UnmarshalJSON([]byte(text), &v); err != nil {
-		return nil // which is a document too
+		return nil // null is a document, too
 	}
 	return v
 }
 
-// FuzzDiffJSON holds that a JSON patch makes of one document exactly the other.
+// FuzzDiffJSON checks that a JSON patch turns one document into exactly the other.
 func FuzzDiffJSON(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, a, b string) {
@@ -46,7 +46,7 @@ func FuzzDiffJSON(f *testing.F) {
 	})
 }
 
-// FuzzDiffMerge holds that a merge patch makes of one document the other, but for nulls.
+// FuzzDiffMerge checks that a merge patch turns one document into the other, except for nulls.
 func FuzzDiffMerge(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, a, b string) {
@@ -68,7 +68,7 @@ func FuzzDiffMerge(f *testing.F) {
 	})
 }
 
-// withoutNulls removes the members that are null, but for those in lists.
+// withoutNulls removes the members that are null, except for those in lists.
 func withoutNulls(v any) any {
 	object, ok := v.(map[string]any)
 	if !ok {

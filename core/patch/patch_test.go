@@ -27,19 +27,19 @@ func encode(t testing.TB, v any) string {
 	return string(data)
 }
 
-func TestDiffMerge(t *testing.T) {
+func TestDiffMergeReturnsTheChangedFields(t *testing.T) {
 	for _, tc := range []struct{ name, from, to, want string }{
 		{"equal objects have no difference", `{"a":{"b":[1]}}`, `{"a":{"b":[1]}}`, `{}`},
 		{"a changed field is set", `{"a":1,"b":2}`, `{"a":3,"b":2}`, `{"a":3}`},
-		{"a field that is gone is removed", `{"a":{"b":1,"c":2}}`, `{"a":{"b":1}}`, `{"a":{"c":null}}`},
+		{"a missing field is removed", `{"a":{"b":1,"c":2}}`, `{"a":{"b":1}}`, `{"a":{"c":null}}`},
 		{"a new object is set whole", `{}`, `{"a":{"b":{}}}`, `{"a":{"b":{}}}`},
 		{"a list is replaced whole", `{"a":[1,2]}`, `{"a":[1,2,3]}`, `{"a":[1,2,3]}`},
 		{"an object replaces a string", `{"a":"b"}`, `{"a":{}}`, `{"a":{}}`},
 		{"a string replaces an object", `{"a":{"b":1}}`, `{"a":"b"}`, `{"a":"b"}`},
 		{"an object is emptied", `{"a":{"b":1}}`, `{"a":{}}`, `{"a":{"b":null}}`},
 		{"a null counts as absent", `{"a":1,"b":null,"c":{"d":1}}`, `{"a":null,"c":{"d":1,"e":null}}`, `{"a":null}`},
-		{"a null in a new object is left out", `{}`, `{"a":{"b":null}}`, `{"a":{}}`},
-		{"a null in a list stays", `{"a":[]}`, `{"a":[null]}`, `{"a":[null]}`},
+		{"a null in a new object is omitted", `{}`, `{"a":{"b":null}}`, `{"a":{}}`},
+		{"a null in a list is kept", `{"a":[]}`, `{"a":[null]}`, `{"a":[null]}`},
 		{"1 and 1.0 are the same", `{"a":1}`, `{"a":1.0}`, `{}`},
 		{"large integers differ exactly", `{"a":9007199254740993}`, `{"a":9007199254740992}`, `{"a":9007199254740992}`},
 	} {
@@ -55,7 +55,7 @@ func TestDiffMerge(t *testing.T) {
 	}
 }
 
-func TestDiffJSON(t *testing.T) {
+func TestDiffJSONReturnsOperations(t *testing.T) {
 	for _, tc := range []struct{ name, from, to, want string }{
 		{"equal objects have no difference", `{"a":{"b":[1]}}`, `{"a":{"b":[1.0]}}`, `null`},
 		{
@@ -66,7 +66,7 @@ func TestDiffJSON(t *testing.T) {
 		{"a null is a value", `{"a":1}`, `{"a":null}`, `[{"op":"replace","path":"/a","value":null}]`},
 		{"an element is added in the middle", `{"a":[1,3]}`, `{"a":[1,2,3]}`, `[{"op":"add","path":"/a/1","value":2}]`},
 		{
-			"elements are removed at the places that they have by then", `{"a":[1,2,3,4]}`, `{"a":[2,4]}`,
+			"elements are removed at their indices at that point", `{"a":[1,2,3,4]}`, `{"a":[2,4]}`,
 			`[{"op":"remove","path":"/a/0"},{"op":"remove","path":"/a/1"}]`,
 		},
 		{
@@ -105,8 +105,8 @@ func diffOf(t *testing.T, from, to any) []request.Op {
 	return ops
 }
 
-// A list that is too long to be aligned is still patched rightly.
-func TestDiffJSONOfLongLists(t *testing.T) {
+// A list that is too long to be aligned is patched correctly.
+func TestDiffJSONPatchesLongLists(t *testing.T) {
 	var from, to []int
 	for i := range 3000 {
 		from, to = append(from, i), append(to, i*7%3001)
@@ -120,11 +120,11 @@ func TestDiffJSONOfLongLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := diffOf(t, got, to); len(left) > 0 {
-		t.Errorf("after the patch, the list still differs by %d operations", len(left))
+		t.Errorf("after the patch, the list differs by %d operations", len(left))
 	}
 }
 
-func TestDiffOfObjects(t *testing.T) {
+func TestPatchesApplyToObjects(t *testing.T) {
 	before := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: "7", Labels: map[string]string{"a": "b"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "one"}, {Name: "side", Image: "one"}}},
@@ -185,7 +185,7 @@ func TestDiffOfObjects(t *testing.T) {
 	}
 }
 
-func TestLock(t *testing.T) {
+func TestLockAddsTheResourceVersion(t *testing.T) {
 	lock := &patch.Options{Lock: true}
 	for _, tc := range []struct{ name, from, to, wantErr string }{
 		{"equal objects need no lock", `{"a":1}`, `{"a":1}`, ""},
@@ -194,7 +194,7 @@ func TestLock(t *testing.T) {
 			"two versions can't both be locked",
 			`{"metadata":{"resourceVersion":"1"}}`, `{"metadata":{"resourceVersion":"2"}}`, `from has metadata.resourceVersion "1" and to has "2"`,
 		},
-		{"an object that was built anew is compared with a version", `{"a":1,"metadata":{"resourceVersion":"1"}}`, `{"a":2}`, ""},
+		{"an object without a version is compared with one that has a version", `{"a":1,"metadata":{"resourceVersion":"1"}}`, `{"a":2}`, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, mergeErr := patch.DiffMerge(tc.from, tc.to, lock)
@@ -208,14 +208,14 @@ func TestLock(t *testing.T) {
 	}
 }
 
-func TestDocumentsThatAreNone(t *testing.T) {
+func TestInvalidDocumentsAreRejected(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		do      func() error
 		wantErr string
 	}{
-		{"from is no JSON", func() error { _, err := patch.DiffMerge(`{`, `{}`, nil); return err }, "from: "},
-		{"to is no object", func() error { _, err := patch.DiffMerge(`{}`, `[]`, nil); return err }, "to: must be a JSON object"},
+		{"from is not JSON", func() error { _, err := patch.DiffMerge(`{`, `{}`, nil); return err }, "from: "},
+		{"to is not an object", func() error { _, err := patch.DiffMerge(`{}`, `[]`, nil); return err }, "to: must be a JSON object"},
 		{"to can't be encoded", func() error { _, err := patch.DiffJSON(`{}`, func() {}, nil); return err }, "to: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func bench(b *testing.B, size int, name string, f func() error) {
 	b.Run(name, func(b *testing.B) {
 		b.SetBytes(int64(size))
 		b.ReportAllocs()
-		if err := f(); err != nil { // not to measure what is done once
+		if err := f(); err != nil { // excludes one-time work from the measurement
 			b.Fatal(err)
 		}
 		for b.Loop() {

@@ -16,25 +16,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxDepth is how deep messages nest at most, see the package comment.
+// maxDepth is the maximum nesting of messages, see the package comment.
 const maxDepth = 100
 
 var (
 	errTruncated = fmt.Errorf("message ends early: %w", io.ErrUnexpectedEOF)
 	errOverflow  = errors.New("varint of more than ten bytes")
-	errTag       = errors.New("tag that is none")
+	errTag       = errors.New("invalid tag")
 	errDepth     = fmt.Errorf("messages nest deeper than %d", maxDepth)
 	errUnknown   = errors.New("unknown field")
-	errPacked    = errors.New("packed numbers do not fill their field")
+	errPacked    = errors.New("packed numbers do not end with their field")
 	errWireType  = errors.New("wrong wire type")
-	errPart      = errors.New("map entry or quantity")
+	errPart      = errors.New("invalid map entry or quantity")
 	errExponent  = errors.New("exponent of more than three digits")
 	errQuantity  = fmt.Errorf("quantity of more than %d characters", maxQuantity)
 )
 
-// Unmarshal decodes a message into obj, a pointer to a struct of a supported type. Obj should be fresh: as generated
-// code does, Unmarshal leaves alone what the message does not mention, and adds to the slices and maps that it does
-// mention.
+// Unmarshal decodes a message into obj, a pointer to a struct of a supported type. Obj should be a new value: like
+// generated code, Unmarshal keeps the fields that the message does not have, and appends to existing slices and maps.
 func Unmarshal(data []byte, obj any) error {
 	v := reflect.ValueOf(obj)
 	p, err := planOfValue(v)
@@ -71,7 +70,7 @@ func (p *plan) decode(data []byte, obj address, depth int) error {
 			}
 			switch v := f.in(obj); f.shape {
 			case single:
-				if f.kind == text { // the most common by far
+				if f.kind == text { // by far the most common kind
 					*as[string](v) = string(value)
 				} else {
 					err = f.decodeValue(value, v, depth)
@@ -104,8 +103,8 @@ func (p *plan) decode(data []byte, obj address, depth int) error {
 	return nil
 }
 
-// Values returns how many values a message holds that Unmarshal would decode into obj. Of a malformed message, it
-// counts those before the mistake.
+// Values returns the number of values in a message that Unmarshal would decode into obj. In a malformed message, it
+// counts the values before the error.
 func Values(data []byte, obj any) int {
 	p, err := planOfValue(reflect.ValueOf(obj))
 	if err != nil {
@@ -114,7 +113,7 @@ func Values(data []byte, obj any) int {
 	return p.count(data, maxDepth)
 }
 
-// count is Values for a message within.
+// count is Values for a nested message.
 func (p *plan) count(data []byte, depth int) (n int) {
 	for pos := 0; pos < len(data) && depth > 0; n++ {
 		tag, next, err := varint(data, pos)
@@ -141,7 +140,7 @@ func (p *plan) count(data []byte, depth int) (n int) {
 	return n
 }
 
-// ensure gives the nullable or optional field at p a value if it has none, and returns where that is.
+// ensure allocates the value of the nullable or optional field at p if it is nil, and returns the address of the value.
 func (f *field) ensure(p address) address {
 	if f.shape == nullable {
 		if s := as[[]struct{}](p); *s == nil {
@@ -156,13 +155,14 @@ func (f *field) ensure(p address) address {
 	return *ref
 }
 
-// decodeElement appends a length-delimited value to the list at p, which has room, zeroed or not.
+// decodeElement appends a length-delimited value to the list at p, which has enough capacity. zeroed reports whether
+// the unused capacity is zero.
 func (f *field) decodeElement(data []byte, p address, depth int, zeroed bool) error {
 	s := as[slice](p)
 	i := s.len
 	s.len++
 	elem := f.at(s, i)
-	if f.kind >= message && !zeroed { // the caller's slice may have leftovers where it has room
+	if f.kind >= message && !zeroed { // the unused capacity of a caller's slice may hold old values
 		reflected(f.typ.Elem(), elem).SetZero()
 	}
 	if f.shape == pointers {
@@ -191,12 +191,12 @@ func (f *field) decodeValue(data []byte, p address, depth int) error {
 		return decodeQuantity(data, as[resource.Quantity](p))
 	case fieldSet:
 		return as[metav1.FieldsV1](p).Unmarshal(data)
-	default: // numbers come another way
+	default: // numbers have other wire types
 	}
 	return nil
 }
 
-// clone copies data, to what is never nil.
+// clone copies data. The result is never nil.
 func clone(data []byte) []byte {
 	b := make([]byte, len(data))
 	copy(b, data)
@@ -215,7 +215,7 @@ func (f *field) decodeNumber(v uint64, p address) {
 		}
 		p = f.at(s, s.len)
 		s.len++
-	default: // the number is in the field itself; of pointers and maps there are none
+	default: // the field holds the number itself; there are no pointers to numbers and no maps of numbers
 	}
 	switch f.kind {
 	case boolean:
@@ -227,7 +227,7 @@ func (f *field) decodeNumber(v uint64, p address) {
 	}
 }
 
-// repeats returns how many values of the field data starts with.
+// repeats returns the number of values of the field at the start of data.
 func (f *field) repeats(data []byte) (n int) {
 	for pos := 0; pos < len(data); n++ {
 		tag, next, err := varint(data, pos)
@@ -242,7 +242,7 @@ func (f *field) repeats(data []byte) (n int) {
 }
 
 // decodeOther decodes a list's numbers if they are packed, fails if f has values of another wire type, and skips the
-// value if there is no f. It starts at pos and returns where it ends.
+// value if f is nil. The value starts at pos; decodeOther returns its end.
 func (f *field) decodeOther(data []byte, pos int, tag uint64, obj address) (int, error) {
 	typ := protowire.Type(tag & 7)
 	switch {
@@ -258,7 +258,7 @@ func (f *field) decodeOther(data []byte, pos int, tag uint64, obj address) (int,
 	return 0, fmt.Errorf("%w %d, want %d", errWireType, typ, f.tag&7)
 }
 
-// skip returns where an unknown value ends.
+// skip returns the end of an unknown value.
 func skip(data []byte, pos int, tag uint64) (int, error) {
 	num, typ := protowire.DecodeTag(tag)
 	if !num.IsValid() {
@@ -298,12 +298,13 @@ func eachPart(data []byte, last uint64, visit func(num uint64, part []byte) erro
 	return nil
 }
 
-// maxQuantity is how long a quantity may be. The largest that counts has twenty digits before the point, and nine after
-// it.
+// maxQuantity is the maximum length of a quantity. The largest useful quantity has twenty digits before the decimal
+// point and nine after it.
 const maxQuantity = 100
 
-// decodeQuantity does what the quantity's own method does, save for three traps: that panics at a length close to the
-// largest integer, takes hours to round a number like 1e-2147483647, and time in the square of the digits.
+// decodeQuantity does the same as the quantity's own method, without its three problems: that method panics at a length
+// close to the largest integer, takes hours to round a number such as 1e-2147483647, and takes time proportional to the
+// square of the number of digits.
 func decodeQuantity(data []byte, q *resource.Quantity) error {
 	return eachPart(data, 1, func(_ uint64, text []byte) (err error) {
 		s := string(text)
@@ -320,7 +321,7 @@ func decodeQuantity(data []byte, q *resource.Quantity) error {
 
 // decodePacked appends packed numbers to the list at p.
 func (f *field) decodePacked(data []byte, p address) error {
-	count := 0 // as many varints as there are bytes that end one, or more if they are not varints
+	count := 0 // the number of bytes that end a varint; more if the numbers are not varints
 	for _, b := range data {
 		if b < 0x80 {
 			count++
@@ -340,7 +341,7 @@ func (f *field) decodePacked(data []byte, p address) error {
 	return nil
 }
 
-// varint reads a varint that starts at pos, and returns where it ends.
+// varint reads a varint that starts at pos, and returns its end.
 func varint(data []byte, pos int) (v uint64, next int, err error) {
 	for shift := uint(0); shift < 64; shift += 7 {
 		if pos >= len(data) {
@@ -391,18 +392,18 @@ func bytes(data []byte, pos int) ([]byte, int, error) {
 	return data[pos:end], end, nil
 }
 
-// A pathError is an error in a field.
+// A pathError is an error in a field of a message.
 type pathError struct {
-	path string // such as spec.containers[0].name
+	path string // for example spec.containers[0].name
 	err  error
 }
 
 func (e *pathError) Error() string { return e.path + ": " + e.err.Error() }
 func (e *pathError) Unwrap() error { return e.err }
 
-// within puts a step in front of the path of an error.
+// within prepends a step to the path of an error.
 func within(step string, err error) error {
-	if e, ok := err.(*pathError); ok { //nolint:errorlint // deeper ones are not ours to extend
+	if e, ok := err.(*pathError); ok { //nolint:errorlint // the path of a wrapped error is complete
 		if e.path[0] != '[' {
 			step += "."
 		}

@@ -20,7 +20,7 @@ import (
 
 var errNil = errors.New("nil element")
 
-// Append appends the message that obj, a pointer to a struct of a supported type, is encoded as.
+// Append appends the encoded message of obj, a pointer to a struct of a supported type.
 func Append(dst []byte, obj any) ([]byte, error) {
 	w := writers.Get().(*writer)
 	defer w.release()
@@ -30,7 +30,7 @@ func Append(dst []byte, obj any) ([]byte, error) {
 	return append(dst, w.buf[w.pos:]...), nil
 }
 
-// AppendField appends the message as Append does, as a field of a message around it.
+// AppendField appends the message like Append, as a field of an outer message.
 func AppendField(dst []byte, num protowire.Number, obj any) ([]byte, error) {
 	w := writers.Get().(*writer)
 	defer w.release()
@@ -43,7 +43,7 @@ func AppendField(dst []byte, num protowire.Number, obj any) ([]byte, error) {
 	return protowire.AppendBytes(dst, msg), nil
 }
 
-// encode writes the message in front of what the writer has.
+// encode writes the message before the data that the writer has.
 func (p *plan) encode(w *writer, obj address, depth int) error {
 	if depth == 0 {
 		return errDepth
@@ -96,7 +96,7 @@ func (f *field) encodeList(w *writer, s *slice, depth int) (err error) {
 	return nil
 }
 
-// encodeValue writes the value at p, and the tag.
+// encodeValue writes the value at p and its tag.
 func (f *field) encodeValue(w *writer, p address, tag uint16, depth int) error {
 	switch f.kind {
 	case boolean:
@@ -148,21 +148,21 @@ func (f *field) encodeValue(w *writer, p address, tag uint16, depth int) error {
 	return nil
 }
 
-// A writer writes a message from its end to its start, so that the length of a message within is known when it is time
-// to write it.
+// A writer writes a message from its end to its start, so that the length of a nested message is known when its length
+// is written.
 type writer struct {
 	buf  []byte
-	pos  int      // buf[pos:] is what has been written
-	keys []string // of the maps that are being written
+	pos  int      // buf[pos:] has been written
+	keys []string // the keys of the maps that are being written
 }
 
-// maxPooled is how many bytes a writer may have to be used again; few objects take more.
+// maxPooled is the maximum size of a writer that is reused. Few objects are larger.
 const maxPooled = 64 << 10
 
-// maxHead is how many bytes the tag and length of a value may take.
+// maxHead is the maximum size of the tag and the length of a value.
 const maxHead = 2 + 10
 
-//nolint:gochecknoglobals // memory for reuse
+//nolint:gochecknoglobals // a pool of buffers
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
 // encode writes the message of obj, a pointer.
@@ -186,13 +186,13 @@ func (w *writer) release() {
 	}
 }
 
-// end returns how many bytes have been written, for head.
+// end returns the number of bytes that have been written, for head.
 func (w *writer) end() int { return len(w.buf) - w.pos }
 
-// head writes the length and tag of a value that began when end bytes had been written.
+// head writes the length and the tag of a value. Before the value was written, there were end bytes.
 func (w *writer) head(end int, tag uint16) { w.number(uint64(w.end()-end), tag) }
 
-// reserve makes room for n bytes and their head.
+// reserve ensures capacity for n bytes and their head.
 func (w *writer) reserve(n int) {
 	if n += maxHead; w.pos < n {
 		w.grow(n)
@@ -207,7 +207,7 @@ func (w *writer) grow(n int) {
 	w.buf = buf
 }
 
-// tag writes a tag. The room is there.
+// tag writes a tag. The capacity must be reserved.
 func (w *writer) tag(tag uint16) {
 	if tag >= 0x80 {
 		w.pos--
@@ -224,7 +224,7 @@ func (w *writer) number(v uint64, tag uint16) {
 	w.roomyNumber(v, tag)
 }
 
-// roomyNumber is number where the room is there.
+// roomyNumber is number with reserved capacity.
 func (w *writer) roomyNumber(v uint64, tag uint16) {
 	if v < 0x80 && tag < 0x80 {
 		w.pos -= 2
@@ -262,7 +262,7 @@ func (w *writer) timestamp(t time.Time, nanos int, tag uint16) {
 	w.head(end, tag)
 }
 
-// quantity writes a message with the quantity's text. It works on a copy, since the text is remembered in there.
+// quantity writes a message with the string of the quantity. It uses a copy, because the quantity caches its string.
 func (w *writer) quantity(q *resource.Quantity, tag uint16) {
 	end := w.end()
 	c := *q

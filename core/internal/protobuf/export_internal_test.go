@@ -3,12 +3,12 @@
 
 package protobuf
 
-// Stricter returns the errors of malformed data that generated code lets pass:
+// Stricter has the errors of malformed data that generated code accepts:
 //
-//   - tags of more than 32 bits and unknown fields that protobuf does not allow, which it skips,
-//   - packed numbers and entries of maps that overrun their length, or in which a wire type is wrong, of which it makes
-//     something else,
-//   - quantities that take forever, and messages that nest too deep.
+//   - tags of more than 32 bits, and unknown fields that protobuf does not allow: generated code skips them,
+//   - packed numbers and entries of maps that exceed their length or have a wrong wire type: generated code decodes
+//     them to other values,
+//   - quantities that take very long to parse, and messages that nest too deep.
 func Stricter() []error {
 	return []error{errTag, errUnknown, errPacked, errPart, errExponent, errQuantity, errDepth}
 }

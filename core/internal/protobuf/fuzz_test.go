@@ -14,8 +14,9 @@ import (
 	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
-// FuzzUnmarshal decodes data as the type with index number i by both codecs. What one accepts, the other must accept
-// with the same result, save for what protobuf.Stricter lists. What comes of it must be encoded alike, too.
+// FuzzUnmarshal decodes data as the type with index i, with this package and with generated code. Data that one
+// accepts, the other must accept with the same result, except for the errors in protobuf.Stricter. The results must be
+// encoded alike, too.
 func FuzzUnmarshal(f *testing.F) {
 	types := generatedTypes(f)
 	for i := 0; i < len(types); i += 20 {
@@ -32,7 +33,7 @@ func FuzzUnmarshal(f *testing.F) {
 		got, want := reflect.New(typ).Interface(), reflect.New(typ).Interface()
 		gotErr := protobuf.Unmarshal(data, got)
 		if slices.ContainsFunc(protobuf.Stricter(), func(target error) bool { return errors.Is(gotErr, target) }) {
-			return // what generated code makes of these may even be a panic
+			return // generated code may even panic
 		}
 		wantErr := want.(generated).Unmarshal(data)
 		if (gotErr == nil) != (wantErr == nil) {

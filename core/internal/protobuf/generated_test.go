@@ -24,17 +24,17 @@ import (
 	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
-// generated is what generated code gives a type.
+// generated is the interface of generated protobuf code.
 type generated interface {
 	Marshal() ([]byte, error)
 	Unmarshal(data []byte) error
 }
 
-// generatedTypes returns the structs with generated code that the kinds of k8s.io/api consist of, ordered by name.
+// generatedTypes returns the structs with generated code that are part of the kinds of k8s.io/api, ordered by name.
 func generatedTypes(t testing.TB) []reflect.Type {
 	t.Helper()
 	seen := map[reflect.Type]bool{
-		// These are fields only.
+		// These types are used as fields only.
 		reflect.TypeFor[metav1.FieldsV1]():   false,
 		reflect.TypeFor[metav1.Time]():       false,
 		reflect.TypeFor[metav1.MicroTime]():  false,
@@ -58,7 +58,7 @@ func generatedTypes(t testing.TB) []reflect.Type {
 	for _, k := range apitest.Kinds(t) {
 		visit(k.Type)
 	}
-	for _, v := range []any{ // what is no object
+	for _, v := range []any{ // types that are not objects
 		admissionv1.AdmissionReview{},
 		apidiscoveryv2.APIGroupDiscoveryList{},
 		corev1.PodList{},
@@ -91,7 +91,7 @@ func generatedTypes(t testing.TB) []reflect.Type {
 	return types
 }
 
-// fill sets fields of obj at random, seed determines to what: also to zero, to empty slices and to negative numbers.
+// fill sets fields of obj to random values that depend on seed, including zero, empty slices and negative numbers.
 func fill(obj any, seed int64) {
 	f := randfill.NewWithSeed(seed).NilChance(0.4).NumElements(0, 3).MaxDepth(20).Funcs(
 		func(v *metav1.FieldsV1, c randfill.Continue) { v.SetRawString(c.String(3)) },
@@ -102,7 +102,7 @@ func fill(obj any, seed int64) {
 			case 0:
 				*v = *resource.NewMilliQuantity(c.Int63n(1e9)-5e8, format)
 			case 1:
-				*v = resource.MustParse("1000m") // its text is remembered as it is
+				*v = resource.MustParse("1000m") // a quantity caches its string unchanged
 			case 2:
 				*v = *resource.NewQuantity(c.Int63(), format)
 			}
@@ -121,11 +121,11 @@ func fill(obj any, seed int64) {
 	f.Fill(obj)
 }
 
-func TestEveryTypeIsEncodedAsTheGeneratedCodeDoes(t *testing.T) {
+func TestEveryTypeIsEncodedLikeTheGeneratedCode(t *testing.T) {
 	for _, typ := range generatedTypes(t) {
 		for seed := range int64(8) {
 			obj := reflect.New(typ).Interface()
-			if seed > 0 { // else the zero value
+			if seed > 0 { // otherwise the zero value
 				fill(obj, seed)
 			}
 			got, err := protobuf.Append([]byte("before"), obj)
@@ -150,7 +150,7 @@ func TestEveryTypeIsEncodedAsTheGeneratedCodeDoes(t *testing.T) {
 	}
 }
 
-// compareUnmarshal decodes data by both codecs.
+// compareUnmarshal decodes data with this package and with generated code, and compares the results.
 func compareUnmarshal(t *testing.T, typ reflect.Type, data []byte) {
 	t.Helper()
 	want, got := reflect.New(typ).Interface(), reflect.New(typ).Interface()
@@ -164,7 +164,7 @@ func compareUnmarshal(t *testing.T, typ reflect.Type, data []byte) {
 	}
 }
 
-func TestMessagesOfEarlierVersionsAreDecodedAsTheGeneratedCodeDoes(t *testing.T) {
+func TestMessagesOfEarlierVersionsAreDecodedLikeTheGeneratedCode(t *testing.T) {
 	for _, g := range apitest.Goldens(t) {
 		var envelope runtime.Unknown
 		if err := envelope.Unmarshal(bytes.TrimPrefix(g.Protobuf, []byte("k8s\x00"))); err != nil {
@@ -174,7 +174,7 @@ func TestMessagesOfEarlierVersionsAreDecodedAsTheGeneratedCodeDoes(t *testing.T)
 	}
 }
 
-func TestUnmarshalAddsToWhatIsThereAsTheGeneratedCodeDoes(t *testing.T) {
+func TestUnmarshalAddsToExistingValuesLikeTheGeneratedCode(t *testing.T) {
 	for seed := range int64(200) {
 		first, second := new(corev1.Pod), new(corev1.Pod)
 		fill(first, seed)

@@ -20,7 +20,7 @@ const (
 	valueTag = valueNum<<3 | uint16(protowire.BytesType)
 )
 
-// decodeEntry decodes an entry into the map at p. After the entry comes rest.
+// decodeEntry decodes an entry into the map at p. rest is the data after the entry.
 func (f *field) decodeEntry(data, rest []byte, p address, depth int) error {
 	if *as[address](p) == nil {
 		f.makeMap(p, 1+f.repeats(rest))
@@ -37,7 +37,7 @@ func (f *field) decodeEntry(data, rest []byte, p address, depth int) error {
 	}
 }
 
-// decodeAnyEntry is decodeEntry for maps of unusual values.
+// decodeAnyEntry is decodeEntry for maps of uncommon values.
 func (f *field) decodeAnyEntry(data []byte, p address, depth int) error {
 	v := reflect.New(f.elemType)
 	absent := reflect.Zero(f.elemType)
@@ -63,7 +63,7 @@ func (f *field) decodeAnyEntry(data []byte, p address, depth int) error {
 	return nil
 }
 
-// makeMap makes the map at p, for about n entries.
+// makeMap allocates the map at p for about n entries.
 func (f *field) makeMap(p address, n int) {
 	switch f.kind {
 	case text:
@@ -77,7 +77,7 @@ func (f *field) makeMap(p address, n int) {
 	}
 }
 
-// decodeEntry decodes an entry into a map of common values, with the value v if it has none.
+// decodeEntry decodes an entry into a map of common values. An entry without a value gets v.
 func decodeEntry[V string | []byte | resource.Quantity](m map[string]V, data []byte, v V) error {
 	var key []byte
 	err := eachPart(data, valueNum, func(num uint64, part []byte) error {
@@ -103,7 +103,7 @@ func decodeEntry[V string | []byte | resource.Quantity](m map[string]V, data []b
 	return nil
 }
 
-// inEntry adds the key to an error in an entry's value.
+// inEntry adds the key to the path of an error in the value of an entry.
 func inEntry(key []byte, err error) error {
 	if err == nil {
 		return nil
@@ -126,7 +126,7 @@ func (f *field) encodeMap(w *writer, p address, depth int) error {
 	return nil
 }
 
-// encodeAnyMap is encodeMap for maps of unusual values.
+// encodeAnyMap is encodeMap for maps of uncommon values.
 func (f *field) encodeAnyMap(w *writer, p address, depth int) error {
 	m := reflected(f.typ, p)
 	first := len(w.keys)

@@ -17,45 +17,45 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxNumber is the largest field number supported, what a tag of two bytes can hold. Those of Kubernetes stay below
+// maxNumber is the largest supported field number, the maximum of a tag of two bytes. Kubernetes uses numbers below
 // 100.
 const maxNumber = 1<<11 - 1
 
-// A plan says how the values of a type are laid out as a message, and in memory.
+// A plan describes the layout of a type's values in a message and in memory.
 type plan struct {
 	fields   []field  // by ascending number, the order in which they are written
-	byNumber []*field // nil where the message has no such field
+	byNumber []*field // nil: there is no field with this number
 
-	quantities bool // in the message or in those in it; known of the outermost one
+	quantities bool // in the message or a nested message; valid for the outermost plan only
 }
 
 // A field is one field of a message.
 type field struct {
 	offset   uintptr // in the struct
 	size     uintptr // of an element, for lists
-	tag      uint16  // as it comes before each value: the number and the wire type
+	tag      uint16  // written before each value: the number and the wire type
 	shape    shape
 	kind     kind
-	nilable  bool         // if the first word in memory is a pointer, nil if there is nothing to write
-	elem     *plan        // of the values, if they are messages
+	nilable  bool         // the first word in memory is a pointer, and nil means that nothing is written
+	elem     *plan        // the plan of the values if they are messages
 	typ      reflect.Type // of the field
-	elemType reflect.Type // of what the field points to or holds
+	elemType reflect.Type // the type that the field points to or holds
 	name     string
 }
 
-// A shape is how a field holds its values.
+// A shape is the way in which a field holds its values.
 type shape uint8
 
 const (
 	single   shape = iota // the value
-	nullable              // a slice that is a message, no value when it is nil
-	optional              // a pointer to the value, nil for none
+	nullable              // a slice that is a message; nil means no value
+	optional              // a pointer to the value; nil means no value
 	list                  // a slice of values
 	pointers              // a slice of pointers to values
 	dict                  // a map from strings to values
 )
 
-// A kind is what a value is, and so how it is encoded. The numbers come first.
+// A kind is the type of a value, and determines its encoding. Numbers have the lowest kinds.
 type kind uint8
 
 const (
@@ -74,15 +74,15 @@ const (
 	fieldSet     // metav1.FieldsV1
 )
 
-// plans caches what planOf returns, by type: a *plan, or an error.
+// plans caches the results of planOf by type: a *plan or an error.
 //
-//nolint:gochecknoglobals // a cache of what is constant
+//nolint:gochecknoglobals // a cache of constant values
 var plans sync.Map
 
 // planOf returns the plan of the struct that t points to.
 func planOf(t reflect.Type) (*plan, error) {
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("protobuf: %v is no pointer to a struct", t)
+		return nil, fmt.Errorf("protobuf: %v is not a pointer to a struct", t)
 	}
 	cached, ok := plans.Load(t)
 	if !ok {
@@ -106,20 +106,20 @@ func planOfValue(v reflect.Value) (*plan, error) {
 	return p, err
 }
 
-// Supports reports whether values of t, a pointer to a struct, can be encoded and decoded. If not, trying to returns an
-// error that says why.
+// Supports reports whether values of t, a pointer to a struct, can be encoded and decoded. If not, Append and Unmarshal
+// return an error with the reason.
 func Supports(t reflect.Type) bool {
 	_, err := planOf(t)
 	return err == nil
 }
 
-// HasQuantities reports whether values of t, a pointer to a struct that is supported, may hold quantities.
+// HasQuantities reports whether values of t, a pointer to a supported struct, may contain quantities.
 func HasQuantities(t reflect.Type) bool {
 	p, err := planOf(t)
 	return err == nil && p.quantities
 }
 
-// compile returns a *plan, or an error that says why there is none.
+// compile returns a *plan, or an error if the type is not supported.
 func compile(t reflect.Type) any {
 	c := make(compiler)
 	k, p, err := c.value(t.Elem())
@@ -135,10 +135,10 @@ func compile(t reflect.Type) any {
 	return p
 }
 
-// A compiler holds the plans that are being made, for types that contain themselves.
+// A compiler holds the plans that are being compiled, for recursive types.
 type compiler map[reflect.Type]*plan
 
-// value returns how a single value of a type is encoded.
+// value returns the encoding of a single value of a type.
 func (c compiler) value(t reflect.Type) (kind, *plan, error) {
 	switch t {
 	case reflect.TypeFor[metav1.Time]():
@@ -224,7 +224,7 @@ func (p *plan) add(f field, num uint64, name string) {
 	p.fields = append(p.fields, f)
 }
 
-// index completes a plan that has all its fields.
+// index completes a plan after all fields have been added.
 func (p *plan) index() error {
 	slices.SortFunc(p.fields, func(a, b field) int { return int(a.tag) - int(b.tag) })
 	for i := range p.fields {
@@ -239,7 +239,7 @@ func (p *plan) index() error {
 	return nil
 }
 
-// field returns the field of that number, nil if there is none.
+// field returns the field with the number, or nil.
 func (p *plan) field(num uint64) *field {
 	if num < uint64(len(p.byNumber)) {
 		return p.byNumber[num]
@@ -260,7 +260,8 @@ func (f *field) wireType() protowire.Type {
 	}
 }
 
-// parseTag returns the number and name of a struct's field in the message, number 0 when it is rightly not in there.
+// parseTag returns the number and the name of a struct field in the message. The number is 0 if the field does not
+// belong in the message.
 func parseTag(sf reflect.StructField) (num uint64, name string, err error) {
 	tag := strings.Split(sf.Tag.Get("protobuf"), ",")
 	if len(tag) < 2 {
@@ -268,11 +269,11 @@ func parseTag(sf reflect.StructField) (num uint64, name string, err error) {
 		case sf.Anonymous && sf.Type == reflect.TypeFor[metav1.TypeMeta](), sf.IsExported() && sf.Tag.Get("json") == "-":
 			return 0, "", nil
 		}
-		return 0, "", errors.New("no protobuf field number")
+		return 0, "", errors.New("it has no protobuf field number")
 	}
 	num, err = strconv.ParseUint(tag[1], 10, 16)
 	if err != nil || num < 1 || num > maxNumber {
-		return 0, "", fmt.Errorf("protobuf field number %q is not one of 1 to %d", tag[1], maxNumber)
+		return 0, "", fmt.Errorf("protobuf field number %q is not between 1 and %d", tag[1], maxNumber)
 	}
 	name = sf.Name
 	for _, option := range tag[2:] {
@@ -283,7 +284,7 @@ func parseTag(sf reflect.StructField) (num uint64, name string, err error) {
 	return num, name, nil
 }
 
-// field returns how a field of a struct is encoded.
+// field returns the encoding of a field of a struct.
 func (c compiler) field(sf reflect.StructField) (f field, err error) {
 	t := sf.Type
 	f = field{typ: t, elemType: t}
@@ -312,7 +313,7 @@ func (c compiler) field(sf reflect.StructField) (f field, err error) {
 	return f, err
 }
 
-// list returns how a slice is encoded.
+// list returns the encoding of a slice.
 func (c compiler) list(t reflect.Type) (f field, err error) {
 	f = field{shape: list, typ: t, elemType: t.Elem(), size: t.Elem().Size()}
 	if f.elemType.Kind() == reflect.Pointer {

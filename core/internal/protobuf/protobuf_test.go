@@ -26,14 +26,14 @@ import (
 // names is a named slice.
 type names []string
 
-// shapes has what no kind of k8s.io/api has, and contains itself in every way there is.
+// shapes has the shapes that no kind of k8s.io/api has, and contains itself in all possible ways.
 type shapes struct {
 	metav1.TypeMeta `json:",inline"`
 
 	Uint32   uint32            `json:"u32" protobuf:"varint,1,opt,name=u32"`
 	Uint64   uint64            `json:"u64" protobuf:"varint,2,opt,name=u64"`
 	Float32  float32           `json:"f32" protobuf:"fixed32,3,opt,name=f32"`
-	Float64  *float64          `json:"f64" protobuf:"bytes,4,opt,name=f64"` // as in JSONSchemaProps, bytes or not
+	Float64  *float64          `json:"f64" protobuf:"bytes,4,opt,name=f64"` // as in JSONSchemaProps, tagged as bytes
 	Doubles  []float64         `json:"doubles" protobuf:"bytes,5,rep,name=doubles"`
 	Child    *shapes           `json:"child" protobuf:"bytes,6,opt,name=child"`
 	Children []shapes          `json:"children" protobuf:"bytes,7,rep,name=children"`
@@ -52,15 +52,15 @@ func field(num protowire.Number, value ...[]byte) []byte {
 	return protowire.AppendBytes(b, bytes.Join(value, nil))
 }
 
-// TestShapesThatKubernetesDoesNotUse checks the bytes of what there is no generated code to compare with.
-func TestShapesThatKubernetesDoesNotUse(t *testing.T) {
+// TestShapesThatKubernetesDoesNotUseAreEncoded checks the bytes of shapes without generated code.
+func TestShapesThatKubernetesDoesNotUseAreEncoded(t *testing.T) {
 	zero := []byte{0x08, 0, 0x10, 0, 0x1d, 0, 0, 0, 0}
 	far := []byte{0xf8, 0x7f, 0}
 	empty := append(bytes.Clone(zero), far...)
 	tests := []struct {
 		name string
 		in   shapes
-		want []byte // between zero and far
+		want []byte // between the fields zero and far
 	}{
 		{name: "a double", in: shapes{Float64: new(-1.5)}, want: []byte{0x21, 0, 0, 0, 0, 0, 0, 0xf8, 0xbf}},
 		{
@@ -68,14 +68,14 @@ func TestShapesThatKubernetesDoesNotUse(t *testing.T) {
 			want: []byte{0x29, 0, 0, 0, 0, 0, 0, 0, 0, 0x29, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f},
 		},
 		{name: "itself", in: shapes{Child: &shapes{Child: &shapes{}}}, want: field(6, zero, field(6, empty), far)},
-		{name: "a list of itself", in: shapes{Children: make([]shapes, 2)}, want: append(field(7, empty), field(7, empty)...)},
+		{name: "a recursive list", in: shapes{Children: make([]shapes, 2)}, want: append(field(7, empty), field(7, empty)...)},
 		{name: "pointers", in: shapes{Pointers: []*shapes{{}, {}}}, want: append(field(8, empty), field(8, empty)...)},
 		{
-			name: "a map of itself", in: shapes{ByName: map[string]shapes{"b": {}, "": {}}},
+			name: "a recursive map", in: shapes{ByName: map[string]shapes{"b": {}, "": {}}},
 			want: append(field(9, field(1), field(2, empty)), field(9, field(1, []byte("b")), field(2, empty))...),
 		},
 		{name: "a named slice as a message", in: shapes{Message: names{"a", ""}}, want: field(10, field(1, []byte("a")), field(1))},
-		{name: "an empty one", in: shapes{Message: names{}}, want: field(10)},
+		{name: "an empty named slice as a message", in: shapes{Message: names{}}, want: field(10)},
 		{name: "a named slice as a list", in: shapes{Repeated: names{"a"}}, want: field(11, []byte("a"))},
 		{name: "byte slices", in: shapes{Blobs: [][]byte{{}, {1}}}, want: append(field(12), field(12, []byte{1})...)},
 	}
@@ -118,7 +118,7 @@ func TestAppendFieldWritesTheMessageAsAField(t *testing.T) {
 	}
 }
 
-func TestTypesThatWouldLoseSomethingAreNotSupported(t *testing.T) {
+func TestTypesThatWouldLoseDataAreNotSupported(t *testing.T) {
 	type inner struct {
 		Name string `json:"name"`
 	}
@@ -127,25 +127,25 @@ func TestTypesThatWouldLoseSomethingAreNotSupported(t *testing.T) {
 		in   any
 		want string
 	}{
-		{name: "nothing", in: nil, want: "<nil> is no pointer to a struct"},
-		{name: "a struct", in: shapes{}, want: "shapes is no pointer to a struct"},
-		{name: "a pointer to something else", in: new(names), want: "names is no pointer to a struct"},
+		{name: "nothing", in: nil, want: "<nil> is not a pointer to a struct"},
+		{name: "a struct", in: shapes{}, want: "shapes is not a pointer to a struct"},
+		{name: "a pointer to something else", in: new(names), want: "names is not a pointer to a struct"},
 		{name: "a nil pointer", in: (*shapes)(nil), want: "shapes is nil"},
-		{name: "what has no field numbers of its own", in: new(metav1.Time), want: "is only supported as a field"},
-		{name: "no tag", in: new(inner), want: "inner.Name: no protobuf field number"},
-		{name: "no tag further down", in: new(struct {
+		{name: "a type without field numbers", in: new(metav1.Time), want: "is only supported as a field"},
+		{name: "no tag", in: new(inner), want: "inner.Name: it has no protobuf field number"},
+		{name: "no tag in a nested struct", in: new(struct {
 			Inner []inner `protobuf:"bytes,1,rep,name=inner"`
-		}), want: "Inner: inner.Name: no protobuf field number"},
+		}), want: "Inner: inner.Name: it has no protobuf field number"},
 		{name: "an unexported field", in: new(struct {
 			name string `json:"-"`
-		}), want: "name: no protobuf field number"},
+		}), want: "name: it has no protobuf field number"},
 		{name: "number 0", in: new(struct {
 			Name string `protobuf:"bytes,0,opt"`
-		}), want: `protobuf field number "0" is not one of 1 to 2047`},
+		}), want: `protobuf field number "0" is not between 1 and 2047`},
 		{name: "a large number", in: new(struct {
 			Name string `protobuf:"bytes,2048,opt"`
-		}), want: `protobuf field number "2048" is not one of 1 to 2047`},
-		{name: "the same number twice", in: new(struct {
+		}), want: `protobuf field number "2048" is not between 1 and 2047`},
+		{name: "a duplicate number", in: new(struct {
 			One string `protobuf:"bytes,1,opt,name=one"`
 			Two bool   `protobuf:"bytes,1,opt,name=two"`
 		}), want: "the same protobuf field number"},
@@ -186,7 +186,7 @@ func TestTypesThatWouldLoseSomethingAreNotSupported(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhere(t *testing.T) {
+func TestErrorsHaveThePathOfTheField(t *testing.T) {
 	const specNum, containersNum, nameNum, resourcesNum, limitsNum = 2, 2, 1, 8, 1
 	container := func(fields ...[]byte) []byte {
 		return field(specNum, field(containersNum, field(nameNum)), field(containersNum, fields...))
@@ -198,25 +198,25 @@ func TestErrorsSayWhere(t *testing.T) {
 		want string
 	}{
 		{name: "wrong wire type", in: container([]byte{nameNum << 3, 1}), want: "spec.containers[1].name: wrong wire type 0, want 2"},
-		{name: "cut value", in: container([]byte{nameNum<<3 | 2, 3, 'a'}), want: "spec.containers[1].name: message ends early"},
-		{name: "cut tag", in: container([]byte{0x80}), want: "spec.containers[1]: message ends early"},
+		{name: "truncated value", in: container([]byte{nameNum<<3 | 2, 3, 'a'}), want: "spec.containers[1].name: message ends early"},
+		{name: "truncated tag", in: container([]byte{0x80}), want: "spec.containers[1]: message ends early"},
 		{name: "endless tag", in: bytes.Repeat([]byte{0xff}, 11), want: "v1.Pod: varint of more than ten bytes"},
-		{name: "field 0", in: []byte{0, 0}, want: "v1.Pod: tag that is none"},
-		{name: "group that ends nowhere", in: protowire.AppendTag(nil, 99, protowire.StartGroupType), want: "v1.Pod: unknown field"},
+		{name: "field 0", in: []byte{0, 0}, want: "v1.Pod: invalid tag"},
+		{name: "group without an end", in: protowire.AppendTag(nil, 99, protowire.StartGroupType), want: "v1.Pod: unknown field"},
 		{
 			name: "quantity", in: limit(field(1, []byte("cpu")), field(2, field(1, []byte("much")))),
 			want: `spec.containers[1].resources.limits["cpu"]: quantities must match`,
 		},
 		{
-			name: "quantity that takes hours", in: limit(field(1, []byte("cpu")), field(2, field(1, []byte("1e-2147483647")))),
+			name: "quantity that takes hours to parse", in: limit(field(1, []byte("cpu")), field(2, field(1, []byte("1e-2147483647")))),
 			want: `spec.containers[1].resources.limits["cpu"]: exponent of more than three digits`,
 		},
 		{
-			name: "quantity as long as a book", in: limit(field(1, []byte("cpu")), field(2, field(1, bytes.Repeat([]byte("9"), 101)))),
+			name: "very long quantity", in: limit(field(1, []byte("cpu")), field(2, field(1, bytes.Repeat([]byte("9"), 101)))),
 			want: `spec.containers[1].resources.limits["cpu"]: quantity of more than 100 characters`,
 		},
-		{name: "key that is none", in: limit([]byte{1 << 3, 1}), want: "resources.limits: map entry or quantity: wrong wire type"},
-		{name: "entry that is cut", in: limit([]byte{1<<3 | 2, 1}), want: "resources.limits: map entry or quantity: message ends early"},
+		{name: "key of a wrong wire type", in: limit([]byte{1 << 3, 1}), want: "resources.limits: invalid map entry or quantity: wrong wire type"},
+		{name: "truncated entry", in: limit([]byte{1<<3 | 2, 1}), want: "resources.limits: invalid map entry or quantity: message ends early"},
 		{name: "time", in: field(1, field(8, []byte{1<<3 | 2, 0})), want: "metadata.creationTimestamp: proto: wrong wireType"},
 	}
 	for _, tt := range tests {
@@ -236,8 +236,8 @@ func TestErrorsSayWhere(t *testing.T) {
 	}
 }
 
-// TestHostileDataIsRefused sends what a liar or a bomb maker would.
-func TestHostileDataIsRefused(t *testing.T) {
+// TestHostileDataIsRejected decodes data that is made to exhaust memory or the stack.
+func TestHostileDataIsRejected(t *testing.T) {
 	bomb := []byte{}
 	for range 1000 {
 		bomb = field(6, bomb)
@@ -254,10 +254,10 @@ func TestHostileDataIsRefused(t *testing.T) {
 		into any
 		want string
 	}{
-		{name: "a depth bomb", in: bomb, into: new(shapes), want: "nest deeper than 100"},
+		{name: "deep nesting", in: bomb, into: new(shapes), want: "nest deeper than 100"},
 		{name: "a length that overflows", in: lie, into: new(corev1.Pod), want: "metadata: message ends early"},
-		{name: "one of a quantity", in: field(1, field(2, lie)), into: new(corev1.ResourceRequirements), want: `limits[""]: map entry or quantity`},
-		{name: "one in packed numbers", in: []byte{5<<3 | 2, 1, 0}, into: new(shapes), want: "doubles: packed numbers do not fill their field"},
+		{name: "a length that overflows in a quantity", in: field(1, field(2, lie)), into: new(corev1.ResourceRequirements), want: `limits[""]: invalid map entry or quantity`},
+		{name: "a length that overflows in packed numbers", in: []byte{5<<3 | 2, 1, 0}, into: new(shapes), want: "doubles: packed numbers do not end with their field"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -274,7 +274,7 @@ func TestHostileDataIsRefused(t *testing.T) {
 	}
 }
 
-func TestDeepestMessageComesBack(t *testing.T) {
+func TestDeepestMessageSurvivesARoundTrip(t *testing.T) {
 	in := new(shapes)
 	for range 99 {
 		in = &shapes{Child: in}
@@ -289,7 +289,7 @@ func TestDeepestMessageComesBack(t *testing.T) {
 	}
 }
 
-func TestLeftoversInTheRoomOfASliceStayOut(t *testing.T) {
+func TestOldValuesInTheCapacityOfASliceAreDropped(t *testing.T) {
 	used := []corev1.Container{{Name: "used", Image: "used"}}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: used[:0]}}
 	if err := protobuf.Unmarshal(field(2, field(2)), pod); err != nil {
@@ -300,7 +300,7 @@ func TestLeftoversInTheRoomOfASliceStayOut(t *testing.T) {
 	}
 }
 
-func TestAppendLeavesTheObjectAlone(t *testing.T) {
+func TestAppendDoesNotChangeTheObject(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(1, resource.BinarySI)},
 	}}}}}
@@ -308,7 +308,7 @@ func TestAppendLeavesTheObjectAlone(t *testing.T) {
 	if _, err := protobuf.Append(nil, pod); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(pod, before) { // a quantity remembers its text when asked for it
+	if !reflect.DeepEqual(pod, before) { // a quantity caches its string
 		t.Errorf("Append changed the object (-before +after):\n%s", cmp.Diff(before, pod))
 	}
 }
@@ -327,7 +327,7 @@ func TestDecodedObjectSharesNoMemoryWithTheData(t *testing.T) {
 }
 
 func TestConcurrentUseOfNewTypes(t *testing.T) {
-	type fresh struct { // no other test has made its plan
+	type fresh struct { // used by no other test, so it has no plan yet
 		Pod corev1.Pod `protobuf:"bytes,1,opt,name=pod"`
 	}
 	pod, _ := realPod(t)
@@ -374,7 +374,7 @@ func TestCodecAllocatesNoMoreThanGeneratedCode(t *testing.T) {
 	}
 }
 
-func TestHasQuantities(t *testing.T) {
+func TestHasQuantitiesFindsNestedQuantities(t *testing.T) {
 	for obj, want := range map[any]bool{
 		new(corev1.Pod): true, new(corev1.Container): true, new(corev1.ResourceQuota): true,
 		new(corev1.ConfigMap): false, new(metav1.ObjectMeta): false, new(struct{ A any }): false,

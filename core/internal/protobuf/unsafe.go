@@ -9,26 +9,27 @@ import (
 	"unsafe"
 )
 
-// An address is where a value is in memory. The code that works with addresses rests on these invariants:
+// An address is the location of a value in memory. The code that works with addresses relies on these invariants:
 //
-//   - An address is that of a value of the Go type that the plan or field was compiled from. It starts as the pointer a
-//     caller gave, whose type chose the plan, and moves on by the offsets and element sizes that reflect gave for that
-//     type; so it never leaves its allocation, and is aligned.
-//   - What it is taken for is either that type itself, or one that differs only in its name, or in those of its element
-//     and key types, such as a string for a PodPhase and a map[string]string for a map[ResourceName]Status. These share
-//     their memory layout, and their hash and equality functions. An int32 may be taken for a uint32, a float64 for a
-//     uint64 and so on, and any slice for the header that it is.
-//   - Memory is allocated by reflect with its own type, or by Go code with one of that layout, so the garbage collector
-//     knows every pointer in it. Pointers are stored as pointers, with their write barriers; none is kept as a uintptr.
+//   - An address is that of a value of the Go type that the plan or field was compiled from. It starts as the pointer
+//     of the caller, whose type selected the plan, and advances by the offsets and element sizes that reflect returned
+//     for that type. So it never leaves its allocation, and is aligned.
+//   - A value is accessed as that type, or as a type that differs only in its name or in the names of its element and
+//     key types, such as string for PodPhase and map[string]string for map[ResourceName]Status. Such types share their
+//     memory layout and their hash and equality functions. An int32 may be accessed as a uint32, a float64 as a uint64
+//     and so on, and any slice as a slice header.
+//   - Memory is allocated by reflect with its own type, or by Go code with a type of the same layout, so the garbage
+//     collector knows every pointer in it. Pointers are stored as pointers, with write barriers; none is stored as a
+//     uintptr.
 type address unsafe.Pointer
 
-// as takes the value at an address for a T.
+// as accesses the value at an address as a T.
 func as[T any](p address) *T { return (*T)(p) }
 
 // in returns the address of the field of a struct.
 func (f *field) in(obj address) address { return address(unsafe.Add(unsafe.Pointer(obj), f.offset)) }
 
-// slice is the memory of a slice.
+// slice is the header of a slice.
 type slice struct {
 	data     address
 	len, cap int
@@ -39,7 +40,7 @@ func (f *field) at(s *slice, i int) address {
 	return address(unsafe.Add(unsafe.Pointer(s.data), uintptr(i)*f.size))
 }
 
-// reserve gives the slice at p room for n more elements, which is zero.
+// reserve ensures that the slice at p has capacity for n more elements, which are zero.
 func (f *field) reserve(p address, n int) {
 	if f.kind == text {
 		s := as[[]string](p)
@@ -51,7 +52,7 @@ func (f *field) reserve(p address, n int) {
 	}
 }
 
-// allocate returns the address of a new zero value of what the field points to.
+// allocate returns the address of a new zero value of the type that the field points to.
 func (f *field) allocate() address {
 	switch f.kind {
 	case boolean:
@@ -67,7 +68,7 @@ func (f *field) allocate() address {
 	}
 }
 
-// reflected returns the value at an address, of type t, for reflection.
+// reflected returns the value of type t at an address, for reflection.
 func reflected(t reflect.Type, p address) reflect.Value {
 	return reflect.NewAt(t, unsafe.Pointer(p)).Elem()
 }

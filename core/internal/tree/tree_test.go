@@ -21,20 +21,20 @@ func of(t testing.TB, text string) any {
 	return value
 }
 
-func TestEqual(t *testing.T) {
+func TestEqualComparesValuesAsJSON(t *testing.T) {
 	for _, tc := range []struct {
 		name, a, b string
 		want       bool
 	}{
 		{"the same integer", `1`, `1.0`, true},
 		{"zeros of both signs", `0`, `-0.0`, true},
-		{"an integer that no float is", `9007199254740993`, `9007199254740992.0`, false},
+		{"an integer that is not a float", `9007199254740993`, `9007199254740992.0`, false},
 		{"a float beyond all integers", `9223372036854775807`, `9223372036854775808`, false},
 		{"the smallest integer", `-9223372036854775808`, `-9223372036854775808.0`, true},
 		{"a fraction", `1`, `1.5`, false},
-		{"a number and its text", `1`, `"1"`, false},
+		{"a number and its string", `1`, `"1"`, false},
 		{"objects in another order", `{"a":1,"b":[2]}`, `{"b":[2.0],"a":1}`, true},
-		{"objects of which one has more", `{"a":1}`, `{"a":1,"b":null}`, false},
+		{"objects with different fields", `{"a":1}`, `{"a":1,"b":null}`, false},
 		{"an object and null", `null`, `{}`, false},
 		{"a list and null", `null`, `[]`, false},
 		{"lists in another order", `[1,2]`, `[2,1]`, false},
@@ -42,25 +42,25 @@ func TestEqual(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			a, b := of(t, tc.a), of(t, tc.b)
 			if got, back := tree.Equal(a, b), tree.Equal(b, a); got != tc.want || back != tc.want {
-				t.Errorf("Equal = %v, the other way round %v, want %v", got, back, tc.want)
+				t.Errorf("Equal = %v, in reverse %v, want %v", got, back, tc.want)
 			}
 		})
 	}
 }
 
-func TestAlign(t *testing.T) {
+func TestAlignPairsElements(t *testing.T) {
 	for _, tc := range []struct {
 		name, from, to string
 		want           []tree.Step
 	}{
 		{"nothing", `[]`, `[]`, []tree.Step{}},
-		{"an element goes", `[1,2,3]`, `[1,3]`, []tree.Step{{0, 0, true}, {1, -1, false}, {2, 1, true}}},
-		{"an element comes", `[1,3]`, `[1,2,3]`, []tree.Step{{0, 0, true}, {-1, 1, false}, {1, 2, true}}},
+		{"an element is removed", `[1,2,3]`, `[1,3]`, []tree.Step{{0, 0, true}, {1, -1, false}, {2, 1, true}}},
+		{"an element is added", `[1,3]`, `[1,2,3]`, []tree.Step{{0, 0, true}, {-1, 1, false}, {1, 2, true}}},
 		{"an element changes", `[1]`, `[2]`, []tree.Step{{0, 0, true}}},
-		{"an element of a name changes", `[{"name":"a","v":1}]`, `[{"name":"a","v":2}]`, []tree.Step{{0, 0, true}}},
-		{"an element of another name comes for it", `[{"name":"a"}]`, `[{"name":"b"}]`, []tree.Step{{0, 0, false}}},
+		{"a named element changes", `[{"name":"a","v":1}]`, `[{"name":"a","v":2}]`, []tree.Step{{0, 0, true}}},
+		{"a named element is replaced", `[{"name":"a"}]`, `[{"name":"b"}]`, []tree.Step{{0, 0, false}}},
 		{
-			"the longest part stays", `[9,1,2,3]`, `[1,2,9,3]`,
+			"the longest common sequence is kept", `[9,1,2,3]`, `[1,2,9,3]`,
 			[]tree.Step{{0, -1, false}, {1, 0, true}, {2, 1, true}, {-1, 2, false}, {3, 3, true}},
 		},
 	} {
@@ -73,20 +73,20 @@ func TestAlign(t *testing.T) {
 	}
 }
 
-func TestRebase(t *testing.T) {
+func TestRebaseKeepsUnknownFields(t *testing.T) {
 	for _, tc := range []struct{ name, onto, from, to, want string }{
-		{"nothing has changed", `{"x":1}`, `{"a":null}`, `{"a":null}`, `{"x":1}`},
-		{"a field changes, and an unknown one stays", `{"a":1,"x":1}`, `{"a":1}`, `{"a":2}`, `{"a":2,"x":1}`},
-		{"a field goes", `{"a":1,"x":1}`, `{"a":1}`, `{}`, `{"x":1}`},
-		{"a field comes", `{"x":1}`, `{}`, `{"a":{"b":1}}`, `{"a":{"b":1},"x":1}`},
-		{"what only the encoding has does not come", `{"x":1}`, `{"a":{},"b":1}`, `{"a":{},"b":2}`, `{"b":2,"x":1}`},
+		{"nothing changes", `{"x":1}`, `{"a":null}`, `{"a":null}`, `{"x":1}`},
+		{"a field changes, and an unknown one is kept", `{"a":1,"x":1}`, `{"a":1}`, `{"a":2}`, `{"a":2,"x":1}`},
+		{"a field is removed", `{"a":1,"x":1}`, `{"a":1}`, `{}`, `{"x":1}`},
+		{"a field is added", `{"x":1}`, `{}`, `{"a":{"b":1}}`, `{"a":{"b":1},"x":1}`},
+		{"fields that only the encoding has are not added", `{"x":1}`, `{"a":{},"b":1}`, `{"a":{},"b":2}`, `{"b":2,"x":1}`},
 		{
-			"an element comes, and the unknown fields of others stay", `{"l":[{"name":"a","x":1},{"name":"b","x":2}]}`,
+			"an element is added, and the unknown fields of others are kept", `{"l":[{"name":"a","x":1},{"name":"b","x":2}]}`,
 			`{"l":[{"name":"a"},{"name":"b"}]}`, `{"l":[{"name":"c"},{"name":"b","v":1}]}`,
 			`{"l":[{"name":"c"},{"name":"b","v":1,"x":2}]}`,
 		},
-		{"a list that is another one is replaced", `{"l":[1,2]}`, `{"l":[1]}`, `{"l":[3]}`, `{"l":[3]}`},
-		{"an object that is none is replaced", `{"a":1}`, `{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
+		{"a list without common elements is replaced", `{"l":[1,2]}`, `{"l":[1]}`, `{"l":[3]}`, `{"l":[3]}`},
+		{"a value that becomes an object is replaced", `{"a":1}`, `{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			result := tree.Rebase(of(t, tc.onto), of(t, tc.from), of(t, tc.to))

@@ -26,8 +26,8 @@ func TestCommittedTableIsUpToDate(t *testing.T) {
 	}
 }
 
-// The markers alone describe the kinds that the snapshot's server does not serve. That they can be trusted shows on the
-// kinds that it does.
+// The markers are the only source for kinds that the snapshot's server does not serve. The test compares them with the
+// server for the kinds that it serves.
 func TestMarkersAgreeWithTheServer(t *testing.T) {
 	dir, err := apiDir(t.Context())
 	if err != nil {
@@ -57,8 +57,8 @@ func TestMarkersAgreeWithTheServer(t *testing.T) {
 		"core/v1.Binding":         "verbs", // it has no markers
 		"core/v1.ComponentStatus": "verbs", // read-only
 		"core/v1.Pod":             "subresources",
-		"core/v1.Service":         "verbs",        // deletecollection came late
-		"storage/v1.CSINode":      "subresources", // its status is newer than the server
+		"core/v1.Service":         "verbs",        // deletecollection was added late
+		"storage/v1.CSINode":      "subresources", // the server is older than its status
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("differences between markers and server (-want +got):\n%s", diff)
@@ -83,7 +83,7 @@ func difference(k, s kind) string {
 	return strings.Join(names, ",")
 }
 
-func TestPlural(t *testing.T) {
+func TestPluralFollowsTheRulesOfEnglish(t *testing.T) {
 	for in, want := range map[string]string{
 		"Pod":             "pods",
 		"Endpoints":       "endpoints",
@@ -123,17 +123,17 @@ func TestTrimKeepsWhatTheTableNeedsInOrder(t *testing.T) {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
 	}
 	if err := trimDiscovery(strings.NewReader("{"), &out); err == nil {
-		t.Error("a document that is cut off was accepted")
+		t.Error("trim accepted a truncated document")
 	}
 }
 
-func TestMergeWantsAReasonForEveryTypeThatIsNoKind(t *testing.T) {
+func TestMergeRequiresANoteForEveryTypeThatIsNotAKind(t *testing.T) {
 	k := kind{goType: "x/v1.Odd", Group: "x", Version: "v1", Kind: "Odd"}
 	if _, err := merge([]kind{k}, nil); err == nil || !strings.Contains(err.Error(), "x/v1.Odd") {
 		t.Errorf("merge = %v, want an error that names x/v1.Odd", err)
 	}
 	k.note = "it is odd"
 	if _, err := merge([]kind{k}, nil); err != nil {
-		t.Errorf("merge = %v for a type with a reason", err)
+		t.Errorf("merge = %v for a type with a note", err)
 	}
 }
