@@ -20,7 +20,7 @@ func podResource() core.Resource {
 	return core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 }
 
-// show prints a request the way it goes over the wire.
+// show prints a request as it is sent.
 func show(req *request.Request, err error) {
 	if err != nil {
 		fmt.Println(err)
@@ -136,7 +136,7 @@ func ExampleDeleteCollection() {
 	// Output: DELETE /api/v1/namespaces/prod/pods?labelSelector=app%3Dweb
 }
 
-// What can't be sent is refused, and says what would be right.
+// An InvalidError names the field and says how to correct it.
 func ExampleInvalidError() {
 	_, err := request.List(request.Target{Resource: podResource(), Name: "web-0"}, nil)
 	if invalid, ok := errors.AsType[*request.InvalidError](err); ok {
@@ -213,7 +213,7 @@ func ExampleRaw() {
 	// Output: GET /readyz?verbose=
 }
 
-// A table is what a person would want to see of objects of any kind.
+// A table has the columns that kubectl prints, for objects of any kind.
 func ExampleView() {
 	pods := request.Target{Resource: podResource(), Namespace: "prod", View: request.ViewTable}
 	r, err := request.List(pods, &request.ListOptions{IncludeObject: request.IncludeNone})

@@ -105,7 +105,7 @@ func subresources() []golden {
 		{"proxy to a pod's port", proxy(pod(), &request.ProxyOptions{
 			Port: "8080", Path: "/a b/c%2f/", Query: url.Values{"q": {"1", "2"}},
 		})},
-		{"proxy to a service by name of its port", proxy(service(), &request.ProxyOptions{
+		{"proxy to a named port of a service", proxy(service(), &request.ProxyOptions{
 			Method: "POST", Scheme: "https", Port: "admin", Path: "reload", Accept: "text/plain",
 			ContentType: "application/json", Body: []byte(`{"a":1}`),
 		})},
@@ -164,8 +164,8 @@ func views() []golden {
 	}
 }
 
-// The bodies that are built here must be what the kinds of k8s.io/api say, in every field.
-func TestBodiesAreTheServersKinds(t *testing.T) {
+// The bodies that this package builds must decode into the kinds of k8s.io/api without unknown fields.
+func TestBodiesDecodeIntoTheServersKinds(t *testing.T) {
 	tests := []struct {
 		name string
 		req  func() (*request.Request, error)
@@ -206,8 +206,8 @@ func TestBodiesAreTheServersKinds(t *testing.T) {
 	}
 }
 
-// The server's options of a log are the fields of PodLogOptions.
-func TestLogOptionsAreTheServers(t *testing.T) {
+// The options of a log are the fields of PodLogOptions.
+func TestLogOptionsMatchPodLogOptions(t *testing.T) {
 	r, err := request.Log(pod(), everyLogOption())
 	if err != nil {
 		t.Fatal(err)
@@ -226,17 +226,17 @@ func TestLogOptionsAreTheServers(t *testing.T) {
 	}
 	for key := range r.Query {
 		if known[key] == nil {
-			t.Errorf("the server knows no option %s", key)
+			t.Errorf("PodLogOptions has no field %s", key)
 		}
 		delete(known, key)
 	}
-	delete(known, "sinceTime") // goes with no sinceSeconds
+	delete(known, "sinceTime") // excludes sinceSeconds
 	if len(known) > 0 {
-		t.Errorf("options that can't be set: %v", known)
+		t.Errorf("fields of PodLogOptions that can't be set: %v", known)
 	}
 }
 
-func TestRequestsSayWhatTheyAreAbout(t *testing.T) {
+func TestRequestsHaveTheirTarget(t *testing.T) {
 	for _, tt := range slices.Concat(reads(), writes(), patches(), deletes(), subresources(), views()) {
 		r, err := tt.req()
 		if err != nil {
@@ -248,7 +248,7 @@ func TestRequestsSayWhatTheyAreAbout(t *testing.T) {
 	}
 }
 
-func TestSubresourcesThatCanNotBeAskedForAreRefused(t *testing.T) {
+func TestInvalidSubresourceRequestsAreRejected(t *testing.T) {
 	exec := func(o request.ExecOptions) error { _, err := request.Exec(pod(), &o); return err }
 	logs := func(o request.LogOptions) error { _, err := request.Log(pod(), &o); return err }
 	ports := func(p ...int32) error {
@@ -263,63 +263,63 @@ func TestSubresourcesThatCanNotBeAskedForAreRefused(t *testing.T) {
 	table.View = request.ViewTable
 	checkRefusals(t, []refusal{
 		{"an eviction of a collection", func() error { _, err := request.Evict(pods(), nil); return err }(), "name", "is empty"},
-		{"an eviction with part of a second", func() error {
+		{"an eviction with a fraction of a second", func() error {
 			_, err := request.Evict(pod(), &request.EvictOptions{GracePeriod: new(time.Millisecond)})
 			return err
 		}(), "EvictOptions.GracePeriod", "1ms"},
-		{"a binding to nothing", func() error { _, err := request.Bind(pod(), "", nil); return err }(), "node", "is empty"},
-		{"a binding by a manager that does not print", func() error {
+		{"a binding without a node", func() error { _, err := request.Bind(pod(), "", nil); return err }(), "node", "is empty"},
+		{"a binding by a manager with unprintable characters", func() error {
 			_, err := request.Bind(pod(), "n1", &request.BindOptions{FieldManager: "\t"})
 			return err
 		}(), "BindOptions.FieldManager", "printable"},
-		{"a token for a moment", token(request.TokenOptions{Expiration: time.Minute}), "TokenOptions.Expiration", "1m0s"},
-		{"a token for part of a second", token(request.TokenOptions{Expiration: time.Hour + 1}), "TokenOptions.Expiration", "whole seconds"},
-		{"a token bound to nothing", token(request.TokenOptions{BoundObject: &request.BoundObject{Kind: "Pod"}}), "TokenOptions.BoundObject", "needs APIVersion, Kind and Name"},
+		{"a token that expires too early", token(request.TokenOptions{Expiration: time.Minute}), "TokenOptions.Expiration", "1m0s"},
+		{"a token for a fraction of a second", token(request.TokenOptions{Expiration: time.Hour + 1}), "TokenOptions.Expiration", "whole seconds"},
+		{"a token bound to an object without a name", token(request.TokenOptions{BoundObject: &request.BoundObject{Kind: "Pod"}}), "TokenOptions.BoundObject", "needs APIVersion, Kind and Name"},
 		{"logs of the future", logs(request.LogOptions{Since: -time.Second}), "LogOptions.Since", "-1s"},
-		{"logs since part of a second", logs(request.LogOptions{Since: time.Millisecond}), "LogOptions.Since", "1ms"},
+		{"logs since a fraction of a second", logs(request.LogOptions{Since: time.Millisecond}), "LogOptions.Since", "1ms"},
 		{"logs since two times", logs(request.LogOptions{Since: time.Second, SinceTime: time.Unix(1, 0)}), "LogOptions.Since", "one of them"},
-		{"logs of less than no line", logs(request.LogOptions{TailLines: new(int64(-1))}), "LogOptions.TailLines", "negative"},
-		{"logs of less than no byte", logs(request.LogOptions{LimitBytes: -1}), "LogOptions.LimitBytes", "negative"},
-		{"logs of an output nobody knows", logs(request.LogOptions{Stream: "x"}), "LogOptions.Stream", `"x" is not valid`},
+		{"a negative number of lines", logs(request.LogOptions{TailLines: new(int64(-1))}), "LogOptions.TailLines", "negative"},
+		{"a negative number of bytes", logs(request.LogOptions{LimitBytes: -1}), "LogOptions.LimitBytes", "negative"},
+		{"logs of an unknown output", logs(request.LogOptions{Stream: "x"}), "LogOptions.Stream", `"x" is not valid`},
 		{"the last lines of one output", logs(request.LogOptions{Stream: request.LogStdout, TailLines: new(int64(1))}), "LogOptions.TailLines", "requires Stream All"},
-		{"a command that is none", exec(request.ExecOptions{Stdout: true}), "ExecOptions.Command", "is empty"},
+		{"an empty command", exec(request.ExecOptions{Stdout: true}), "ExecOptions.Command", "is empty"},
 		{"a command without streams", exec(request.ExecOptions{Command: sh}), "ExecOptions.Stdout", "set at least one of them"},
 		{"a terminal with two outputs", exec(request.ExecOptions{Command: sh, Stdout: true, Stderr: true, TTY: true}), "ExecOptions.Stderr", "one output"},
-		{"an attachment to nothing", func() error { _, err := request.Attach(pod(), nil); return err }(), "AttachOptions.Stdout", "set at least one of them"},
+		{"an attach without streams", func() error { _, err := request.Attach(pod(), nil); return err }(), "AttachOptions.Stdout", "set at least one of them"},
 		{"no port", ports(), "PortForwardOptions.Ports", "1 to 128"},
 		{"port 0", ports(0), "PortForwardOptions.Ports", "0 is not a valid port"},
-		{"a port too high", ports(80, 65536), "PortForwardOptions.Ports", "65536 is not a valid port"},
-		{"a port twice", ports(80, 80), "PortForwardOptions.Ports", "80 is a duplicate"},
-		{"a proxy to nobody", proxy(pods(), request.ProxyOptions{Port: "80"}), "name", "is empty"},
+		{"a port above 65535", ports(80, 65536), "PortForwardOptions.Ports", "65536 is not a valid port"},
+		{"a duplicate port", ports(80, 80), "PortForwardOptions.Ports", "80 is a duplicate"},
+		{"a proxy without a name", proxy(pods(), request.ProxyOptions{Port: "80"}), "name", "is empty"},
 		{"a proxy to a name with a port", proxy(in(resource[corev1.Pod](), "prod", "web:80"), request.ProxyOptions{}), "name", "as options"},
-		{"a proxy by a scheme nobody knows", proxy(pod(), request.ProxyOptions{Scheme: "ftp"}), "ProxyOptions.Scheme", `"ftp"`},
-		{"a proxy to a port that leads out", proxy(pod(), request.ProxyOptions{Port: "8/0"}), "ProxyOptions.Port", `"8/0"`},
-		{"a proxy to a path that leads out", proxy(pod(), request.ProxyOptions{Path: "a/../../b"}), "ProxyOptions.Path", "segment .."},
-		{"a proxy by a method nobody knows", proxy(pod(), request.ProxyOptions{Method: "TRACE"}), "ProxyOptions.Method", `"TRACE"`},
+		{"a proxy with an unknown scheme", proxy(pod(), request.ProxyOptions{Scheme: "ftp"}), "ProxyOptions.Scheme", `"ftp"`},
+		{"a proxy to a port that changes the path", proxy(pod(), request.ProxyOptions{Port: "8/0"}), "ProxyOptions.Port", `"8/0"`},
+		{"a proxy to a path that leaves the object", proxy(pod(), request.ProxyOptions{Path: "a/../../b"}), "ProxyOptions.Path", "segment .."},
+		{"a proxy with an unknown method", proxy(pod(), request.ProxyOptions{Method: "TRACE"}), "ProxyOptions.Method", `"TRACE"`},
 		{"a path without a slash", raw("version"), "path", "starts with one slash"},
 		{"a path to another host", raw("//host/version"), "path", "starts with one slash"},
 		{"a path with a fragment", raw("/a#b"), "path", "no fragment"},
-		{"a path that is no URL", raw("/%zz"), "path", "not the path of a URL"},
-		{"a path that leads out", raw("/a/../../b"), "path", "segment .."},
-		{"a path that leads out, escaped", raw("/a/%2e%2e/b"), "path", "segment .."},
+		{"an invalid URL", raw("/%zz"), "path", "not the path of a URL"},
+		{"a path above the root", raw("/a/../../b"), "path", "segment .."},
+		{"an escaped path above the root", raw("/a/%2e%2e/b"), "path", "segment .."},
 		{"a path with a broken query", raw("/a?b=%zz"), "path", "an invalid query"},
-		{"rows of what is no table", func() error {
+		{"IncludeObject for a list that is not a table", func() error {
 			_, err := request.List(pods(), &request.ListOptions{IncludeObject: request.IncludeAll})
 			return err
 		}(), "ListOptions.IncludeObject", "is only for tables"},
-		{"the row of what is no table", func() error {
+		{"IncludeObject for a get that is not a table", func() error {
 			_, err := request.Get(pod(), &request.GetOptions{IncludeObject: request.IncludeNone})
 			return err
 		}(), "GetOptions.IncludeObject", "is only for tables"},
-		{"new rows of what is no table", func() error {
+		{"IncludeObject for a watch that is not a table", func() error {
 			_, err := request.Watch(pods(), &request.WatchOptions{IncludeObject: request.IncludeNone})
 			return err
 		}(), "WatchOptions.IncludeObject", "is only for tables"},
-		{"rows of what is deleted", func() error {
+		{"IncludeObject for a delete of a collection", func() error {
 			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{IncludeObject: request.IncludeNone})
 			return err
 		}(), "ListOptions.IncludeObject", "is only for tables"},
-		{"rows with what nobody knows", func() error {
+		{"an unknown IncludeObject", func() error {
 			all := pods()
 			all.View = request.ViewTable
 			_, err := request.List(all, &request.ListOptions{IncludeObject: "x"})
@@ -335,14 +335,14 @@ func TestSubresourcesThatCanNotBeAskedForAreRefused(t *testing.T) {
 		}(), "view", "tables are for"},
 		{"a patch for a table", func() error { _, err := request.PatchObject(table, request.MergePatch(`{}`), nil); return err }(), "view", "tables are for"},
 		{"a delete for a table", func() error { _, err := request.Delete(table, nil); return err }(), "view", "tables are for"},
-		{"an update with nothing but metadata", func() error {
+		{"an update with metadata only", func() error {
 			_, err := request.Update(pod(), &metav1.PartialObjectMetadata{ObjectMeta: named("web-0")}, nil)
 			return err
 		}(), "object", "use a patch or an apply"},
 	})
 }
 
-// Wherever a proxied path leads, it stays below the object.
+// A proxied path must stay below the object.
 func FuzzProxyPath(f *testing.F) {
 	for _, s := range []string{"metrics", "/a/b/", "..", "a/..", "%2e%2e", "a?b", "a#b", "//", "é b", "a/%2e%2e/b", "\x00"} {
 		f.Add(s)
@@ -355,7 +355,7 @@ func FuzzProxyPath(f *testing.F) {
 		const root = "/api/v1/namespaces/prod/pods/web-0/proxy"
 		u, err := url.ParseRequestURI(r.URI())
 		if err != nil {
-			t.Fatalf("%q is no request URI: %v", r.URI(), err)
+			t.Fatalf("%q is not a request URI: %v", r.URI(), err)
 		}
 		if !strings.HasPrefix(u.EscapedPath(), root) || u.RawQuery != "" || u.Fragment != "" {
 			t.Errorf("%q leads to %q", path, r.URI())

@@ -97,7 +97,7 @@ func reads() []golden {
 		{"list one exact state", func() (*request.Request, error) {
 			return request.List(pods(), &request.ListOptions{ResourceVersion: "7", ResourceVersionMatch: request.Exact, Limit: 1})
 		}},
-		{"list a shard, soon", func() (*request.Request, error) {
+		{"list a shard with a timeout", func() (*request.Request, error) {
 			return request.List(pods(), &request.ListOptions{
 				Timeout: 30 * time.Second, ShardSelector: "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')",
 			})
@@ -143,7 +143,7 @@ func writes() []golden {
 		{"create with a generated name", func() (*request.Request, error) {
 			return request.Create(configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-", Namespace: "prod"}}, nil)
 		}},
-		{"create what is not stored", func() (*request.Request, error) {
+		{"create an object that is not stored", func() (*request.Request, error) {
 			return request.Create(reviews, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "t"}}, nil)
 		}},
 		{"create an eviction", func() (*request.Request, error) {
@@ -162,7 +162,7 @@ func writes() []golden {
 				DryRun: true, FieldManager: "me", FieldValidation: request.ValidationIgnore,
 			})
 		}},
-		{"update the status, whatever kind the object says it is of", func() (*request.Request, error) {
+		{"update the status of an object of another kind", func() (*request.Request, error) {
 			return request.Update(sub(node(), "status"), &corev1.Node{
 				TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "old/v0"}, ObjectMeta: named("n1"),
 			}, nil)
@@ -179,7 +179,7 @@ func writes() []golden {
 		{"apply with every option", func() (*request.Request, error) {
 			return request.Apply(oneConfigMap, configMap(), &request.ApplyOptions{FieldManager: "me", Force: true, DryRun: true})
 		}},
-		{"apply for a kind that is read as protobuf", func() (*request.Request, error) {
+		{"apply to a kind that is read as protobuf", func() (*request.Request, error) {
 			return request.Apply(protobuf(oneConfigMap), configMap(), &request.ApplyOptions{FieldManager: "me"})
 		}},
 		{"apply an object whose status was never set", func() (*request.Request, error) {
@@ -233,17 +233,17 @@ func deletes() []golden {
 		{"delete at once, in the background", func() (*request.Request, error) {
 			return request.Delete(pod(), &request.DeleteOptions{GracePeriod: new(time.Duration(0)), Propagation: request.Background})
 		}},
-		{"delete one object only, leaving orphans", func() (*request.Request, error) {
+		{"delete one object and orphan its dependents", func() (*request.Request, error) {
 			return request.Delete(node(), &request.DeleteOptions{UID: "u", Propagation: request.Orphan})
 		}},
-		{"delete what can't be read any more", func() (*request.Request, error) {
+		{"delete an unreadable object", func() (*request.Request, error) {
 			return request.Delete(pod(), &request.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: true})
 		}},
 		{"delete one version only", func() (*request.Request, error) {
 			return request.Delete(pod(), &request.DeleteOptions{ResourceVersion: "7"})
 		}},
 		{"delete a collection", func() (*request.Request, error) { return request.DeleteCollection(pods(), nil, nil) }},
-		{"delete what is selected", func() (*request.Request, error) {
+		{"delete the selected objects", func() (*request.Request, error) {
 			return request.DeleteCollection(pods(), &request.DeleteOptions{DryRun: true}, &request.ListOptions{
 				LabelSelector: "app=web", FieldSelector: "status.phase=Failed", Limit: 10,
 			})
@@ -252,7 +252,7 @@ func deletes() []golden {
 	}
 }
 
-// text returns everything of a request that goes over the wire.
+// text returns the request as sent, without the address of the server.
 func text(r *request.Request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", r.Method, r.URI())
@@ -271,7 +271,7 @@ func text(r *request.Request) string {
 	return b.String()
 }
 
-func TestRequestsGoOverTheWireAsRecorded(t *testing.T) {
+func TestRequestsMatchTheGoldenFiles(t *testing.T) {
 	for file, tests := range map[string][]golden{
 		"read": reads(), "write": writes(), "patch": patches(), "delete": deletes(), "subresource": subresources(), "view": views(),
 	} {
@@ -295,12 +295,12 @@ func TestRequestsGoOverTheWireAsRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), got.String()); diff != "" {
-			t.Errorf("%s; run with -update if it should be so (-want +got):\n%s", path, diff)
+			t.Errorf("%s; run with -update to accept the change (-want +got):\n%s", path, diff)
 		}
 	}
 }
 
-func TestAWatchWithoutTimeoutLastsFiveToTenMinutes(t *testing.T) {
+func TestDefaultTimeoutOfAWatchIsFiveToTenMinutes(t *testing.T) {
 	seen := map[string]bool{}
 	for range 200 {
 		req, err := request.Watch(pods(), nil)
@@ -318,7 +318,7 @@ func TestAWatchWithoutTimeoutLastsFiveToTenMinutes(t *testing.T) {
 	}
 }
 
-func TestInvalidErrorSaysThatNothingWasSent(t *testing.T) {
+func TestInvalidErrorStatesThatNothingWasSent(t *testing.T) {
 	_, err := request.Get(pods(), nil)
 	inv, ok := errors.AsType[*request.InvalidError](err)
 	if !ok || inv.Field != "name" || err.Error() != "request not sent: name: is empty; name the object" {

@@ -28,20 +28,20 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// base is embedded without a name, behind a pointer.
+// base is embedded without a name, by a pointer.
 type base struct {
 	Color string            `json:"color,omitempty"`
 	Tags  map[string]string `json:"tags"`
 }
 
-// part is a struct in a lean kind.
+// part is a nested struct of a lean kind.
 type part struct {
 	Size  int         `json:"size"`
 	When  metav1.Time `json:"when"`
 	Names []string    `json:"names"`
 }
 
-// lean is a kind that declares few fields, in the ways that Go and its tags allow.
+// lean is a kind that declares few fields, in all ways that Go and JSON tags allow.
 type lean struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -62,7 +62,7 @@ type lean struct {
 	Inner    *metav1.LabelSelector `json:"inner"`
 }
 
-func TestMarshalApply(t *testing.T) {
+func TestMarshalApplySendsOnlySetFields(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "a"}
 	for _, tc := range []struct {
 		name  string
@@ -70,17 +70,17 @@ func TestMarshalApply(t *testing.T) {
 		want  string // without apiVersion, kind and metadata.name
 		zeros bool   // send zero values
 	}{
-		{"a pod of which nothing is set", &corev1.Pod{ObjectMeta: meta}, `}}`, false},
+		{"an empty pod", &corev1.Pod{ObjectMeta: meta}, `}}`, false},
 		{
-			"an autoscaler in which nothing is set", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta},
+			"an empty autoscaler", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta},
 			`}}`, false,
 		},
 		{
-			"a job in which a label is set", &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}}},
+			"a job with a label", &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}}},
 			`,"labels":{"a":"b"}}}`, false,
 		},
 		{
-			"a zero value that is to be sent", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			"a zero value with SendZeroValues", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 				MinReplicas: new(int32(1)),
 			}},
 			`},"spec":{"minReplicas":1,"maxReplicas":0}}`, true,
@@ -92,17 +92,17 @@ func TestMarshalApply(t *testing.T) {
 			`,"ownerReferences":[{"apiVersion":"","kind":"K","name":"n","uid":""}]}}`, false,
 		},
 		{
-			"a port, a quantity and a time that are not set", &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+			"an unset port, quantity and time", &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 				Ports: []corev1.ServicePort{{Port: 80}},
 			}},
 			`},"spec":{"ports":[{"port":80}]}}`, false,
 		},
 		{
-			"a status that is set", &corev1.Namespace{ObjectMeta: meta, Status: corev1.NamespaceStatus{Phase: "Active"}},
+			"a status", &corev1.Namespace{ObjectMeta: meta, Status: corev1.NamespaceStatus{Phase: "Active"}},
 			`},"status":{"phase":"Active"}}`, false,
 		},
 		{
-			"no status, but text that looks like one", &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"status": "{}", "a": ""}},
+			"no status, but a string that looks like one", &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"status": "{}", "a": ""}},
 			`},"data":{"a":"","status":"{}"}}`, false,
 		},
 		{
@@ -120,17 +120,17 @@ func TestMarshalApply(t *testing.T) {
 				`{"name":"main","image":"one"},{"name":"side","resources":{"limits":{"cpu":"1"}}}]}}}}`, false,
 		},
 		{
-			"a required struct in which nothing is set", &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
+			"an empty required struct", &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
 				PolicyTypes: []networkingv1.PolicyType{"Ingress"},
 			}},
 			`},"spec":{"policyTypes":["Ingress"]}}`, false,
 		},
 		{
-			"a lean kind of which nothing is set", &lean{ObjectMeta: meta},
+			"an empty lean kind", &lean{ObjectMeta: meta},
 			`}}`, false,
 		},
 		{
-			"a lean kind of which all is set",
+			"a lean kind with all fields",
 			&lean{
 				ObjectMeta: meta,
 				base:       &base{Color: "red", Tags: map[string]string{}},
@@ -152,7 +152,7 @@ func TestMarshalApply(t *testing.T) {
 				`"limits":{"a":null,"b":{"size":0}},"status":{"N":1},"inner":{}}`, true,
 		},
 		{
-			"an object of any kind, as machines write it",
+			"an unstructured object",
 			&unstructured.Unstructured{Object: map[string]any{
 				"metadata": map[string]any{"name": "a", "creationTimestamp": nil},
 				"spec": map[string]any{
@@ -165,12 +165,12 @@ func TestMarshalApply(t *testing.T) {
 			`},"spec":{"creationTimestamp":null,"items":[{"metadata":{}},1],"strategy":{},"template":{"metadata":{"labels":null}}}}`, false,
 		},
 		{
-			"a status of any kind that is set",
+			"the status of an unstructured object",
 			&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "status": map[string]any{"a": nil}}},
 			`},"status":{"a":null}}`, false,
 		},
 		{
-			"what a server says of an object is sent if it is there",
+			"metadata of the server is sent if it is set",
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "7"}},
 			`,"uid":"u","resourceVersion":"7"}}`, false,
 		},
@@ -191,7 +191,7 @@ func TestMarshalApply(t *testing.T) {
 	}
 }
 
-func TestMarshalApplyRefusesAmbiguousZeroValues(t *testing.T) {
+func TestMarshalApplyRejectsAmbiguousZeroValues(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "a"}
 	for _, tc := range []struct {
 		name string
@@ -199,7 +199,7 @@ func TestMarshalApplyRefusesAmbiguousZeroValues(t *testing.T) {
 		want []string
 	}{
 		{
-			"beside a field that is set", &batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{Suspend: new(true)}},
+			"beside a set field", &batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{Suspend: new(true)}},
 			[]string{"spec.schedule"},
 		},
 		{
@@ -211,12 +211,12 @@ func TestMarshalApplyRefusesAmbiguousZeroValues(t *testing.T) {
 		{"at the root", &schedulingv1.PriorityClass{ObjectMeta: meta}, []string{"value"}},
 		{
 			"behind a pointer", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", DeletionGracePeriodSeconds: new(int64(0))}},
-			nil, // a pointer to zero is a value that is set
+			nil, // a pointer to zero is a set value
 		},
 		{"in a status", &policyv1.PodDisruptionBudget{ObjectMeta: meta, Status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3}}, []string{
 			"status.disruptionsAllowed", "status.currentHealthy", "status.desiredHealthy",
 		}},
-		{"of a bool", &lean{ObjectMeta: meta, Part: part{Names: []string{"a"}}}, []string{"part.size"}},
+		{"of a boolean", &lean{ObjectMeta: meta, Part: part{Names: []string{"a"}}}, []string{"part.size"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			body, err := wire.MarshalApply(tc.obj, core.Resource{Version: "v1", Kind: "X", Plural: "x"}, false)
@@ -233,9 +233,9 @@ func TestMarshalApplyRefusesAmbiguousZeroValues(t *testing.T) {
 	}
 }
 
-// What is left out is what was not set: the object that comes back is the same. Of no kind does an object of which
-// nothing is set claim a null, a status or a time.
-func TestMarshalApplyOfEveryKind(t *testing.T) {
+// Only unset fields are omitted: decoding the result returns the same object. An empty object of any kind has no null,
+// status or time.
+func TestMarshalApplyOmitsOnlyUnsetFieldsOfEveryKind(t *testing.T) {
 	for _, k := range apitest.Kinds(t) {
 		body, err := wire.MarshalApply(k.New(), resourceOf(k), true)
 		if err != nil {
@@ -243,7 +243,7 @@ func TestMarshalApplyOfEveryKind(t *testing.T) {
 		}
 		for _, noise := range []string{"null", `"status":{}`, "Timestamp"} {
 			if strings.Contains(string(body), noise) {
-				t.Errorf("%s of which nothing is set is %s, which has %s", k.Type, body, noise)
+				t.Errorf("an empty %s is encoded as %s, which has %s", k.Type, body, noise)
 			}
 		}
 		for seed := range int64(3) {
@@ -282,10 +282,10 @@ type (
 
 func (t *twoSizes) DeepCopyObject() runtime.Object { c := *t; return &c }
 
-func TestAnApplyReadsTheFieldThatIsEncoded(t *testing.T) {
+func TestMarshalApplyReadsTheFieldThatIsEncoded(t *testing.T) {
 	obj := &twoSizes{rightSize: rightSize{Size: new(int64(5))}}
 	body, err := wire.MarshalApply(obj, core.Resource{Version: "v1", Kind: "A", Plural: "as"}, false)
 	if err != nil || !strings.Contains(string(body), `"size":5`) {
-		t.Errorf("MarshalApply = %s, %v, want the size 5 of the embedded struct that is less deep", body, err)
+		t.Errorf("MarshalApply = %s, %v, want the size 5 of the embedded struct at the lower depth", body, err)
 	}
 }

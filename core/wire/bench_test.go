@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// podJSON returns a pod as a server sends it: two containers, managedFields, 5.4 KB.
+// podJSON returns a pod as sent by a server: two containers, managedFields, 5.4 KB.
 func podJSON(t testing.TB) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/pod.json")
@@ -29,7 +29,7 @@ func podJSON(t testing.TB) []byte {
 	return bytes.TrimSpace(data)
 }
 
-// podProtobuf returns the same pod as a protobuf message without envelope.
+// podProtobuf returns the same pod as a protobuf message without an envelope.
 func podProtobuf(t testing.TB) []byte {
 	t.Helper()
 	pod := new(corev1.Pod)
@@ -73,7 +73,7 @@ func BenchmarkDecodeUnstructured(b *testing.B) {
 	})
 }
 
-// BenchmarkDecodeUnstructuredList reports figures per item of what a dynamic client does for a list of 200 pods.
+// BenchmarkDecodeUnstructuredList reports the cost of an item when a dynamic client decodes a list of 200 pods.
 func BenchmarkDecodeUnstructuredList(b *testing.B) {
 	const items = 200
 	body := listBody(b, wire.JSON, items)
@@ -110,7 +110,7 @@ func BenchmarkDecodeProtobuf(b *testing.B) {
 	})
 }
 
-// unmarshal calls the generated code, with a value on the heap as everywhere else.
+// unmarshal calls the generated code. The result is on the heap, as in programs.
 //
 //go:noinline
 func unmarshal(obj generated, data []byte) error { return obj.Unmarshal(data) }
@@ -154,7 +154,7 @@ func BenchmarkPacked(b *testing.B) {
 	}
 }
 
-// BenchmarkReadList reports figures per item of a list of a thousand pods.
+// BenchmarkReadList reports the cost of an item in a list of a thousand pods.
 func BenchmarkReadList(b *testing.B) {
 	const items = 1000
 	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {

@@ -37,10 +37,10 @@ func readDocuments(r io.Reader, limits *wire.Limits) (objects []string, err erro
 	return objects, nil
 }
 
-// as is the start of a document of a kind.
+// as returns the start of a document of a kind.
 func as(kind string) string { return "apiVersion: v1\nkind: " + kind + "\n" }
 
-func TestDocuments(t *testing.T) {
+func TestDocumentsYieldsEveryObject(t *testing.T) {
 	tests := []struct {
 		name string
 		in   string
@@ -69,7 +69,7 @@ func TestDocuments(t *testing.T) {
 		{"a list of one kind", as("PodList") + "items:\n- metadata: {name: a}\n- {}\n", []string{`1:4 Pod {"metadata":{"name":"a"}}`, `1:5 Pod {{"apiVersion":"v1","kind":"Pod"}`}},
 		{"an empty list", as("List") + "items: []\n---\n" + as("PodList") + "items:\n", nil},
 		{"a list in a list", `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"AList","items":[{"a":1}]}]}`, []string{`1:1 A {"a":1}`}},
-		{"a kind that ends in List and is none", as("AllowList") + "a: 1\n", []string{`1:1 AllowList {"a":1}`}},
+		{"a kind that ends in List but is not a list", as("AllowList") + "a: 1\n", []string{`1:1 AllowList {"a":1}`}},
 		{"a group", "apiVersion: apps/v1\nkind: Deployment\na: 1\n", []string{`1:1 Deployment {"a":1}`}},
 	}
 	for _, tt := range tests {
@@ -91,7 +91,7 @@ func TestDocuments(t *testing.T) {
 
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
 
-func TestDocumentsAreReadAsKubernetesReadsThem(t *testing.T) {
+func TestDocumentsAreReadLikeKubectl(t *testing.T) {
 	for _, in := range []string{
 		"y", "N", "yes", "No", "on", "OFF", "true", "False", "y\n", "'y'", "\"on\"", "null", "~", "", "Null", "nil",
 		"1", "-1", "+1", "0", "0777", "-0777", "0o17", "0x1F", "0b101", "-0b11", "1_000", "1__0", "_1", "12e3", "1e3", "1E-3", "1.", ".5", "-.5", "+.5",
@@ -121,7 +121,7 @@ func TestDocumentsAreReadAsKubernetesReadsThem(t *testing.T) {
 	}
 }
 
-// sameJSON reports whether two texts say the same, the order of names aside.
+// sameJSON reports whether two JSON texts are equal except for the order of names.
 func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	if a == "error" || b == "error" {
@@ -141,7 +141,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 	return cmp.Equal(x, y)
 }
 
-func TestDocumentsRefuse(t *testing.T) {
+func TestDocumentsRejectsInvalidInput(t *testing.T) {
 	deep := strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 10) + strings.Repeat("]}", 10)
 	var bomb strings.Builder
 	bomb.WriteString(as("A") + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -154,39 +154,39 @@ func TestDocumentsRefuse(t *testing.T) {
 		doc, line int
 		want      string
 	}{
-		{"a name given twice", as("A") + "a: 1\nb: 2\na: 3\n", 1, 5, "a is in line 3 already"},
-		{"a name given twice in JSON", "{\"apiVersion\":\"v1\",\n\"kind\":\"A\",\n\"kind\":\"B\"}", 1, 3, "kind is there twice: remove one"},
-		{"a name given twice in what only JSON can say", "{\"a\":\"\\/\",\n\"a\":[{}]}", 1, 2, "a is there twice: remove one"},
-		{"a name given twice, once as a number", as("A") + "v: {1: a, '1': b}", 1, 3, `1 is in line 3 already`},
+		{"a duplicate name", as("A") + "a: 1\nb: 2\na: 3\n", 1, 5, "a is in line 3 already"},
+		{"a duplicate name in JSON", "{\"apiVersion\":\"v1\",\n\"kind\":\"A\",\n\"kind\":\"B\"}", 1, 3, "kind is there twice: remove one"},
+		{"a duplicate name in text that is valid only as JSON", "{\"a\":\"\\/\",\n\"a\":[{}]}", 1, 2, "a is there twice: remove one"},
+		{"a duplicate name, once as a number", as("A") + "v: {1: a, '1': b}", 1, 3, `1 is in line 3 already`},
 		{"an integer too large", as("A") + "a: 18446744073709551616\n", 1, 3, "does not fit 64 bits; put it in quotes"},
 		{"a number too large", as("A") + "a: 1e400\n", 1, 3, "does not fit 64 bits"},
 		{"infinity", as("A") + "\na: -.inf\n", 1, 4, "not finite"},
-		{"no number", as("A") + "a: .NaN\n", 1, 3, "not finite"},
+		{"not a number", as("A") + "a: .NaN\n", 1, 3, "not finite"},
 		{"no kind", as("A") + "---\n\napiVersion: v1\n", 2, 5, "apiVersion and kind must be set"},
 		{"no apiVersion", "kind: A", 1, 1, "apiVersion and kind must be set"},
-		{"a kind that is no string", "apiVersion: v1\nkind: 7\n", 1, 1, "apiVersion and kind must be set"},
-		{"an odd apiVersion", "apiVersion: a/b/c\nkind: A\n", 1, 1, "VERSION or GROUP/VERSION"},
+		{"a kind that is not a string", "apiVersion: v1\nkind: 7\n", 1, 1, "apiVersion and kind must be set"},
+		{"an invalid apiVersion", "apiVersion: a/b/c\nkind: A\n", 1, 1, "VERSION or GROUP/VERSION"},
 		{"a string", "hello", 1, 1, "want an object"},
 		{"an array", "[1]", 1, 1, "want an object"},
 		{"an array in JSON after an object", `{"apiVersion":"v1","kind":"A"}` + "\n[1]", 2, 2, "want an object"},
-		{"a mistake in the syntax", as("A") + "a: b\n c: d\n", 1, 4, "yaml: "},
-		{"a mistake in JSON", `{"apiVersion":"v1","kind":"A" "a":1}`, 1, 1, "yaml: did not find expected"},
+		{"a syntax error", as("A") + "a: b\n c: d\n", 1, 4, "yaml: "},
+		{"a syntax error in JSON", `{"apiVersion":"v1","kind":"A" "a":1}`, 1, 1, "yaml: did not find expected"},
 		{"a tab", as("A") + "a:\n\tb: c\n", 1, 4, "yaml: "},
-		{"an item that is no object", as("List") + "items:\n- 1\n", 1, 4, "want an object as item"},
+		{"an item that is not an object", as("List") + "items:\n- 1\n", 1, 4, "want an object as item"},
 		{"an item without a kind", as("List") + "items:\n- apiVersion: v1\n", 1, 4, "apiVersion and kind must be set"},
 		{"lists nested deeply", deep, 1, 1, "nested more than 8 deep"},
 		{"a complex name", as("A") + "? [a]\n: b\n", 1, 3, "a name must be a string"},
 		{"a null name", as("A") + "~: b\n", 1, 3, "a name must be a string, not null"},
 		{"a tag that does not fit", as("A") + "a: !!int x\n", 1, 3, "the value is not a valid !!int"},
-		{"a tag nobody knows", as("A") + "a: !secret x\n", 1, 3, "the tag !secret is unknown: remove it"},
-		{"a binary that is no text", as("A") + "a: !!binary gIE=\n", 1, 3, "!!binary takes text in base64"},
+		{"an unknown tag", as("A") + "a: !secret x\n", 1, 3, "the tag !secret is unknown: remove it"},
+		{"a binary that is not text", as("A") + "a: !!binary gIE=\n", 1, 3, "!!binary takes text in base64"},
 		{"a merge of a string", as("A") + "<<: b\n", 1, 3, "<< takes a mapping"},
 		{"an unknown anchor", as("A") + "a: *b\n", 1, 0, "a value that begins with * is not the name of an anchor: put it in quotes"},
 		{"an anchor within itself", as("A") + "a: &a [*a]\n", 1, 3, "within its own anchor"},
 		{"a merge within itself", as("A") + "a: &a {<<: *a}\n", 1, 3, "within its own anchor"},
-		{"a bomb of aliases", bomb.String(), 1, 8, "aliases stand for more than"},
-		{"a bomb of long strings", long, 1, 4, "larger than the limit of 16777216 bytes"},
-		{"nesting without end", as("A") + "a: " + strings.Repeat("[", 2000) + strings.Repeat("]", 2000), 1, 3, "nest deeper than 1000"},
+		{"an expansion of aliases", bomb.String(), 1, 8, "aliases stand for more than"},
+		{"an expansion of long strings", long, 1, 4, "larger than the limit of 16777216 bytes"},
+		{"deep nesting", as("A") + "a: " + strings.Repeat("[", 2000) + strings.Repeat("]", 2000), 1, 3, "nest deeper than 1000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestDocumentsRefuse(t *testing.T) {
 	}
 }
 
-func TestDocumentsKeepAnErrorOfTheReader(t *testing.T) {
+func TestDocumentsReturnsTheErrorOfTheReader(t *testing.T) {
 	for _, in := range []string{"", as("A"), as("A") + "---\n", `{"apiVersion":"v1"`, `{"apiVersion":"v1","kind":"A"}`} {
 		_, err := readDocuments(io.MultiReader(strings.NewReader(in), failingReader{}), nil)
 		if !errors.Is(err, errBroken) {
@@ -211,7 +211,7 @@ func TestDocumentsKeepAnErrorOfTheReader(t *testing.T) {
 	}
 }
 
-func TestDocumentsAreBounded(t *testing.T) {
+func TestSizeOfADocumentIsBounded(t *testing.T) {
 	for name, start := range map[string]string{
 		"YAML": as("A") + "a: ", "JSON": `{"a":"`, "a comment": "# ", "a key": "", "YAML after JSON": `{"apiVersion":"v1","kind":"A"}` + "\n---\na: ",
 	} {
@@ -234,7 +234,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 	}
 }
 
-func TestDocumentsEndWhenTheConsumerBreaks(t *testing.T) {
+func TestDocumentsEndsAtBreak(t *testing.T) {
 	n := 0
 	for _, err := range wire.Documents(strings.NewReader(as("List")+"items: [{apiVersion: v1, kind: A}, {apiVersion: v1, kind: B}]\n---\n:"), nil) {
 		if err != nil {
@@ -248,7 +248,7 @@ func TestDocumentsEndWhenTheConsumerBreaks(t *testing.T) {
 	}
 }
 
-func TestADocumentIsDecoded(t *testing.T) {
+func TestDecodedDocumentHasItsFields(t *testing.T) {
 	in := "# a pod\n" + as("Pod") + `metadata:
   name: web
   labels: {app: web, }
@@ -276,7 +276,7 @@ spec:
 			t.Errorf("DecodeStrict = %v\nwant %s", err, want)
 		}
 		if *pod.Spec.Priority != 5 {
-			t.Error("the object is not decoded")
+			t.Error("DecodeStrict did not decode the object")
 		}
 		if err := d.DecodeStrict(new(unstructured.Unstructured)); err != nil {
 			t.Errorf("DecodeStrict of an object of any kind = %v", err)
@@ -284,7 +284,7 @@ spec:
 	}
 }
 
-func TestADocumentSaysWhereAValueIsWrong(t *testing.T) {
+func TestDecodeErrorOfADocumentHasTheLine(t *testing.T) {
 	in := as("List") + "items:\n- apiVersion: v1\n  kind: Pod\n  spec:\n    priority: high\n"
 	for d, err := range wire.Documents(strings.NewReader(in), nil) {
 		if err != nil {
@@ -301,7 +301,7 @@ func TestADocumentSaysWhereAValueIsWrong(t *testing.T) {
 	}
 }
 
-// What documents say must be what sigs.k8s.io/yaml makes of them, unless that would lose something.
+// Documents must be read like sigs.k8s.io/yaml reads them, unless that would lose data.
 func FuzzDocuments(f *testing.F) {
 	for _, s := range []string{
 		as("A") + "a: [on, 0777, 1e3, '1', 2001-01-01, 08, 1_0, .5, ~]\n---\n" + as("B"), `{"apiVersion":"v1","kind":"A","a":{"b":[1,2.5]}}`,
@@ -335,7 +335,7 @@ func FuzzDocuments(f *testing.F) {
 			}
 		}
 		if len(documents) != 1 || documents[1] != 1 || json.Valid(data) || strings.Contains(string(data), "<<") {
-			return // they take one document, and merge in another order
+			return // sigs.k8s.io/yaml reads one document, and merges in another order
 		}
 		theirs, err := yaml.YAMLToJSONStrict(data)
 		if err != nil {
@@ -351,8 +351,8 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// TestScalarsAreReadAsKubectlReadsThem compares plain scalars with sigs.k8s.io/yaml.
-func TestScalarsAreReadAsKubectlReadsThem(t *testing.T) {
+// TestScalarsAreReadLikeKubectl compares plain scalars with sigs.k8s.io/yaml.
+func TestScalarsAreReadLikeKubectl(t *testing.T) {
 	scalars := strings.Fields(`0x1F_F -0b101 0b_1 1_0.5e+3 0xFFFFFFFFFFFFFFFF 18446744073709551615 -9223372036854775808 0o17 -0o17
 		2001-01-01 2001-01-01T00:00:00Z 12:30:45 0999 01.5 +.5 -.5e-3 inf NaN 1e3 1E3 1e 9007199254740993.0 1_ _1 0_ 0x 0b 0_7
 		yes y Off oN nULL << =`)
@@ -387,8 +387,9 @@ func TestScalarsAreReadAsKubectlReadsThem(t *testing.T) {
 	}
 }
 
-// What k8s.io/api ships of every kind, and of earlier versions, says the same in YAML and in JSON.
-func TestTheYAMLOfEveryKindIsItsJSON(t *testing.T) {
+// k8s.io/api has test data of every kind, and of earlier versions, in YAML and in JSON. Both must decode to the same
+// objects.
+func TestYAMLOfEveryKindEqualsItsJSON(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -399,7 +400,7 @@ func TestTheYAMLOfEveryKindIsItsJSON(t *testing.T) {
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, ".WatchEvent.yaml") {
-			continue // it is no object
+			continue // not an object
 		}
 		inYAML, err := os.ReadFile(file)
 		if err != nil {
@@ -427,7 +428,7 @@ func TestTheYAMLOfEveryKindIsItsJSON(t *testing.T) {
 	}
 }
 
-func TestRawDocuments(t *testing.T) {
+func TestRawDocumentsYieldsAnyValue(t *testing.T) {
 	const stream = "[1]\n---\n# nothing\n---\na: yes\nb:\n- text\n---\n'x'\n"
 	var got []string
 	for doc, err := range wire.RawDocuments(strings.NewReader(stream), nil) {
@@ -444,11 +445,11 @@ func TestRawDocuments(t *testing.T) {
 		if doc.Index != 1 || err != nil {
 			t.Errorf("the first document = %+v, %v", doc, err)
 		}
-		break // and that is all
+		break // the remaining documents are not needed
 	}
 	for _, err := range wire.RawDocuments(strings.NewReader("a: 1\n---\nb: *secret\n"), nil) {
 		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("the error shows a value: %v", err)
+			t.Errorf("the error reveals a value: %v", err)
 		}
 	}
 }

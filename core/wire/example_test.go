@@ -52,7 +52,7 @@ func ExampleEvents() {
 	// list again: expired: server said: too old resource version
 }
 
-// A cache keeps compact objects and decodes them when they are asked for.
+// A cache keeps compact objects and decodes them on demand.
 func ExamplePacked_Compact() {
 	fromServer := wire.NewPacked(wire.JSON, []byte(`{"metadata":{"name":"web-0","managedFields":[{"manager":"kubelet"}]}}`))
 	kept, err := fromServer.Compact()
@@ -102,7 +102,7 @@ func ExampleMarshalApply() {
 	// Output: {"kind":"Namespace","apiVersion":"v1","metadata":{"name":"prod","labels":{"tier":"1"}}} <nil>
 }
 
-// A file for kubectl apply, read object by object.
+// Documents reads a file for kubectl apply, object by object.
 func ExampleDocuments() {
 	file := strings.NewReader(`# both in one file
 apiVersion: v1
@@ -151,7 +151,7 @@ func ExampleUnmarshalStrict() {
 	// web-0
 }
 
-// One bad object does not hide the others.
+// An invalid item does not affect the others.
 func ExamplePacked_ItemError() {
 	body := strings.NewReader(`{"kind":"PodList","items":[{"metadata":{"name":"good"}},
 		{"metadata":{"name":"bad","namespace":"prod","resourceVersion":"7"},"spec":{"priority":"high"}}]}`)

@@ -34,7 +34,7 @@ func oddJSON() []string {
 	}
 }
 
-// Values in empty interfaces must be accepted exactly when encoding/json accepts them, and come out the same.
+// Values in empty interfaces must be accepted exactly if encoding/json accepts them, with the same result.
 func FuzzUnmarshalJSON(f *testing.F) {
 	for _, s := range oddJSON() {
 		f.Add([]byte(s))
@@ -65,13 +65,13 @@ func FuzzUnmarshalJSON(f *testing.F) {
 		var free freeForm
 		if err := wire.UnmarshalJSON(data, &free); err == nil {
 			if _, err := wire.MarshalJSON(&free); err != nil {
-				t.Errorf("what was decoded is not encoded: %v", err)
+				t.Errorf("the decoded value cannot be encoded: %v", err)
 			}
 		}
 	})
 }
 
-// numbers replaces each json.Number by what an unstructured object holds.
+// numbers replaces each json.Number by the value that an unstructured object has.
 func numbers(v any, fits *bool) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -93,7 +93,7 @@ func numbers(v any, fits *bool) any {
 	return v
 }
 
-// What a list is made of may not depend on how its bytes arrive.
+// The items of a list must not depend on the sizes of the reads.
 func FuzzReadList(f *testing.F) {
 	for encoding := range allEncodings() {
 		body, err := encodeList(smallList(), encoding)
@@ -129,7 +129,7 @@ func FuzzReadList(f *testing.F) {
 	})
 }
 
-// What events there are may not depend on how the bytes arrive.
+// The events must not depend on the sizes of the reads.
 func FuzzEvents(f *testing.F) {
 	for encoding := range allEncodings() {
 		body, ends := watchBody(f, encoding)
@@ -158,10 +158,11 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// encodingOf returns an encoding that a fuzzer chose.
+// encodingOf returns the encoding that the fuzzer chose.
 func encodingOf(n uint8) wire.Encoding { return wire.Encoding(n % 2) }
 
-// What a packed object says of itself must be what the decoded one says. Of bytes that are no object, it must not panic.
+// A packed object must return the same metadata as the decoded object. Bytes that are not an object must not cause a
+// panic.
 func FuzzPacked(f *testing.F) {
 	for _, s := range oddJSON() {
 		f.Add(uint8(wire.JSON), []byte(s))
@@ -206,7 +207,7 @@ func FuzzPacked(f *testing.F) {
 	})
 }
 
-// unambiguous reports whether an object says everything once, and in a way that every decoder takes.
+// unambiguous reports whether an object has no duplicate fields, and only values that all decoders accept.
 func unambiguous(p wire.Packed) bool {
 	if p.Encoding() == wire.JSON {
 		return jsontext.Value(p.Bytes()).IsValid()
@@ -219,7 +220,7 @@ func unambiguous(p wire.Packed) bool {
 	return ok
 }
 
-// fieldsOnce reports whether a message has each of these fields at most once, and returns the first of them.
+// fieldsOnce reports whether a message has each of these fields at most once, and returns the first one.
 func fieldsOnce(data []byte, nums ...protowire.Number) (first []byte, ok bool) {
 	seen := map[protowire.Number]bool{}
 	for len(data) > 0 {
@@ -254,8 +255,9 @@ func compareCompact(t *testing.T, data, compact []byte) {
 	}
 }
 
-// An envelope must be opened exactly when apimachinery opens it, but that one without an object is refused, and so are field
-// numbers that protobuf does not have, which generated code cuts off: https://protobuf.dev/programming-guides/proto3/#assigning.
+// An envelope must be accepted exactly if apimachinery accepts it, with two exceptions that are rejected: an envelope
+// without an object, and field numbers that protobuf does not have, which generated code truncates:
+// https://protobuf.dev/programming-guides/proto3/#assigning.
 func FuzzEnvelope(f *testing.F) {
 	body, err := envelope("v1", "Pod", podProtobuf(f))
 	if err != nil {
@@ -279,7 +281,7 @@ func FuzzEnvelope(f *testing.F) {
 			return
 		}
 		if ok && err != nil {
-			t.Fatalf("Unmarshal = %v, apimachinery takes it", err)
+			t.Fatalf("Unmarshal = %v, but apimachinery accepts the envelope", err)
 		}
 		if ok && !reflect.DeepEqual(got.ObjectMeta, want.ObjectMeta) {
 			t.Errorf("(-apimachinery +wire):\n%s", cmp.Diff(want, got))

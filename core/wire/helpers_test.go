@@ -12,14 +12,14 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// envelope wraps a protobuf message by means of apimachinery's own types, so that ours are tested against them.
+// envelope wraps a protobuf message with apimachinery's types, so that the package is tested against them.
 func envelope(apiVersion, kind string, message []byte) ([]byte, error) {
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: message}
 	data, err := unknown.Marshal()
 	return append([]byte("k8s\x00"), data...), err
 }
 
-// encodeList encodes a list of pods as a server sends it.
+// encodeList encodes a list of pods as a server does.
 func encodeList(list *corev1.PodList, encoding wire.Encoding) ([]byte, error) {
 	if encoding == wire.Protobuf {
 		data, err := list.Marshal()

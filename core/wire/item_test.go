@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-func TestItemErrorTellsAsMuchAsCanBeRead(t *testing.T) {
+func TestItemErrorHasTheReadableMetadata(t *testing.T) {
 	whole := wire.Head{Ref: core.ObjectRef{Namespace: "prod", Name: "a"}, UID: "u", ResourceVersion: "7"}
 	tests := []struct {
 		name     string
@@ -26,9 +26,9 @@ func TestItemErrorTellsAsMuchAsCanBeRead(t *testing.T) {
 		{"JSON", wire.JSON, `{"metadata":{"name":"a","namespace":"prod","uid":"u","resourceVersion":"7"},"spec":1}`, whole, "prod/a: broken"},
 		{"protobuf", wire.Protobuf, "\x0a\x0f\x0a\x01a\x1a\x04prod\x2a\x01u\x32\x017\x12\x01\xff", whole, "prod/a: broken"},
 		{"metadata that ends early", wire.Protobuf, "\x0a\x0a\x0a\x01a\x1a\x04prod\x2a", wire.Head{Ref: whole.Ref}, "prod/a: broken"},
-		{"metadata with other mistakes", wire.JSON, `{"metadata":{"name":"a","labels":7,"uid":9}}`, wire.Head{Ref: core.ObjectRef{Name: "a"}}, "a: broken"},
+		{"metadata with other errors", wire.JSON, `{"metadata":{"name":"a","labels":7,"uid":9}}`, wire.Head{Ref: core.ObjectRef{Name: "a"}}, "a: broken"},
 		{"no metadata", wire.JSON, `{"spec":1}`, wire.Head{}, "an object without a name: broken"},
-		{"nonsense", wire.Protobuf, "\xff", wire.Head{}, "an object without a name: broken"},
+		{"random bytes", wire.Protobuf, "\xff", wire.Head{}, "an object without a name: broken"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestItemErrorTellsAsMuchAsCanBeRead(t *testing.T) {
 	}
 }
 
-// One item that can't be decoded must not hide those around it, in any encoding.
-func TestABadItemLeavesTheOthersAlone(t *testing.T) {
+// An item that can't be decoded must not affect the others, in any encoding.
+func TestInvalidItemDoesNotAffectOthers(t *testing.T) {
 	for encoding := range allEncodings() {
 		body, err := encodeList(smallList(), encoding)
 		if err != nil {
@@ -69,7 +69,7 @@ func TestABadItemLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-// replaceSecond replaces the second of three.
+// replaceSecond replaces the second of three occurrences.
 func replaceSecond(body []byte, old, with string) []byte {
 	parts := bytes.Split(body, []byte(old))
 	return bytes.Join([][]byte{parts[0], []byte(old), parts[1], []byte(with), parts[2], []byte(old), parts[3]}, nil)

@@ -23,7 +23,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-func TestJSONOfEveryKindIsDecodedAsEncodingJSONDoes(t *testing.T) {
+func TestJSONOfEveryKindIsDecodedLikeEncodingJSON(t *testing.T) {
 	for _, g := range apitest.Goldens(t) {
 		want, got := g.Kind.New(), g.Kind.New()
 		if err := json.Unmarshal(g.JSON, want); err != nil {
@@ -37,7 +37,7 @@ func TestJSONOfEveryKindIsDecodedAsEncodingJSONDoes(t *testing.T) {
 	}
 }
 
-func TestRandomObjectsOfEveryKindAreCodedAsEncodingJSONDoes(t *testing.T) {
+func TestRandomObjectsOfEveryKindAreCodedLikeEncodingJSON(t *testing.T) {
 	for _, k := range apitest.Kinds(t) {
 		for seed := range int64(5) {
 			obj := apitest.Random(k, seed)
@@ -64,7 +64,7 @@ func TestRandomObjectsOfEveryKindAreCodedAsEncodingJSONDoes(t *testing.T) {
 	}
 }
 
-func TestUnstructuredObjectsAreDecodedAsApimachineryDoes(t *testing.T) {
+func TestUnstructuredObjectsAreDecodedLikeApimachinery(t *testing.T) {
 	for _, g := range apitest.Goldens(t) {
 		want, got := new(unstructured.Unstructured), new(unstructured.Unstructured)
 		if err := want.UnmarshalJSON(g.JSON); err != nil {
@@ -78,7 +78,7 @@ func TestUnstructuredObjectsAreDecodedAsApimachineryDoes(t *testing.T) {
 	}
 }
 
-// The one difference to encoding/json in how typed fields are found.
+// Exact case is the only difference from encoding/json in matching the fields of structs.
 func TestFieldNamesMatchByExactCase(t *testing.T) {
 	body := []byte(`{"metadata":{"Name":"loud","name":"quiet","NAME":"shouted"},"SPEC":{"nodeName":"n"}}`)
 	var std, ours corev1.Pod
@@ -89,14 +89,14 @@ func TestFieldNamesMatchByExactCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if std.Name != "shouted" || std.Spec.NodeName != "n" {
-		t.Errorf("encoding/json takes %q and %q; this test is about a difference that is gone", std.Name, std.Spec.NodeName)
+		t.Errorf("encoding/json decodes %q and %q: the difference no longer exists", std.Name, std.Spec.NodeName)
 	}
 	if ours.Name != "quiet" || ours.Spec.NodeName != "" {
-		t.Errorf("UnmarshalJSON took name %q and nodeName %q, want quiet and none", ours.Name, ours.Spec.NodeName)
+		t.Errorf("UnmarshalJSON decodes name %q and nodeName %q, want quiet and an empty one", ours.Name, ours.Spec.NodeName)
 	}
 }
 
-// freeForm is a kind such as people write for a CRD with preserved unknown fields.
+// freeForm is a kind of a CRD that preserves unknown fields.
 type freeForm struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -123,13 +123,13 @@ func TestNumbersInEmptyInterfacesAreIntegersWhenTheyFit(t *testing.T) {
 	}
 }
 
-func TestUnstructuredValues(t *testing.T) {
+func TestUnstructuredValuesAreDecoded(t *testing.T) {
 	tests := []struct {
 		name string
 		in   string
 		want map[string]any
 	}{
-		{"null is no object", `null`, nil},
+		{"null is not an object", `null`, nil},
 		{"the empty object", ` { } `, map[string]any{}},
 		{"literals", `{"t":true,"f":false,"n":null}`, map[string]any{"t": true, "f": false, "n": nil}},
 		{"integers", `{"z":0,"m":-0,"n":-12}`, map[string]any{"z": int64(0), "m": int64(0), "n": int64(-12)}},
@@ -140,7 +140,7 @@ func TestUnstructuredValues(t *testing.T) {
 		{"bad UTF-8 is replaced", "{\"a\":\"x\xffy\"}", map[string]any{"a": "x\ufffdy"}},
 		{"half a surrogate pair is replaced", `{"a":"\ud800"}`, map[string]any{"a": "\ufffd"}},
 		{"empty containers and strings", `{"a":[],"o":{},"":""}`, map[string]any{"a": []any{}, "o": map[string]any{}, "": ""}},
-		{"the last of two equal names wins", `{"a":1,"a":2}`, map[string]any{"a": int64(2)}},
+		{"the last of two equal names is kept", `{"a":1,"a":2}`, map[string]any{"a": int64(2)}},
 		{"white space anywhere", "\t{ \"a\" :\r\n[ 1 , {\"b\" : 2} ] } \n", map[string]any{"a": []any{int64(1), map[string]any{"b": int64(2)}}}},
 		{"a string too long to be shared", `{"a":"` + strings.Repeat("x", 100) + `"}`, map[string]any{"a": strings.Repeat("x", 100)}},
 	}
@@ -157,19 +157,19 @@ func TestUnstructuredValues(t *testing.T) {
 	}
 }
 
-func TestMistakesInJSONAreRefusedAndPlaced(t *testing.T) {
+func TestErrorsInJSONHaveTheirPosition(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"an array", `[]`, "want an object, not"},
 		{"a string", `"a"`, "want an object, not"},
 		{"more after the end", `{} {}`, "after top-level value"},
-		{"a byte of zero after the end", "{}\x00", "after top-level value"},
+		{"a zero byte after the end", "{}\x00", "after top-level value"},
 		{"a trailing comma", `{"a":1,}`, "offset 7"},
 		{"a missing comma", `{"a":1 "b":2}`, `'"'`},
 		{"a missing colon", `{"a" 1}`, "/a"},
-		{"a name that is no string", `{a:1}`, "invalid character 'a'"},
-		{"a comma too many in an array", `{"a":[1,]}`, "/a/1"},
+		{"a name that is not a string", `{a:1}`, "invalid character 'a'"},
+		{"a trailing comma in an array", `{"a":[1,]}`, "/a/1"},
 		{"brackets that do not match", `{"a":[1}}`, "/a"},
-		{"a misspelt literal", `{"a":nul}`, "/a"},
+		{"a misspelled literal", `{"a":nul}`, "/a"},
 		{"a control character in a string", "{\"a\":\"\n\"}", "/a"},
 		{"an unknown escape", `{"a":"\x"}`, "/a"},
 		{"a leading zero", `{"a":01}`, "offset 6"},
@@ -177,7 +177,7 @@ func TestMistakesInJSONAreRefusedAndPlaced(t *testing.T) {
 		{"a point without digits", `{"a":1.}`, "/a"},
 		{"a point without digits before the exponent", `{"a":1.e5}`, "/a"},
 		{"a minus alone", `{"a":-}`, "/a"},
-		{"a number that fits no float64", `{"a":1e999}`, "1e999 does not fit"},
+		{"a number out of the range of float64", `{"a":1e999}`, "1e999 does not fit"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -190,14 +190,14 @@ func TestMistakesInJSONAreRefusedAndPlaced(t *testing.T) {
 	}
 }
 
-func TestTypeMistakesAreNamedWithTheirField(t *testing.T) {
+func TestTypeErrorsNameTheirField(t *testing.T) {
 	err := wire.UnmarshalJSON([]byte(`{"spec":{"containers":[{"name":7}]}}`), new(corev1.Pod))
 	if err == nil || err.Error() != "spec.containers[0].name: want a string, not a number" {
 		t.Errorf("UnmarshalJSON = %v, want an error that names spec.containers[0].name", err)
 	}
 }
 
-func TestJSONThatEndsEarlyIsAnUnexpectedEOF(t *testing.T) {
+func TestTruncatedJSONIsAnUnexpectedEOF(t *testing.T) {
 	body := podJSON(t)
 	for _, n := range []int{0, 1, 10, len(body) / 2, len(body) - 1} {
 		var m map[string]any
@@ -210,7 +210,7 @@ func TestJSONThatEndsEarlyIsAnUnexpectedEOF(t *testing.T) {
 	}
 }
 
-// A body may not make the process run out of stack.
+// A body must not exhaust the stack.
 func TestNestingIsBounded(t *testing.T) {
 	nested := func(n int) []byte {
 		return fmt.Appendf(nil, `{"any":%s%s}`, strings.Repeat("[", n), strings.Repeat("]", n))
@@ -226,7 +226,7 @@ func TestNestingIsBounded(t *testing.T) {
 	}
 }
 
-// What is decoded must not share memory with the bytes it came from.
+// A decoded object must not share memory with the bytes that it was decoded from.
 func TestDecodedObjectsOwnTheirMemory(t *testing.T) {
 	for _, obj := range []apitest.Object{new(corev1.Pod), new(unstructured.Unstructured)} {
 		data := bytes.Clone(podJSON(t))
@@ -260,8 +260,8 @@ func TestDecodedObjectsOwnTheirMemory(t *testing.T) {
 	}
 }
 
-// What a text says may be a secret.
-func TestErrorsNameThePathAndNoText(t *testing.T) {
+// The value of a string may be a secret.
+func TestErrorsNameThePathButNoString(t *testing.T) {
 	const secret = "hunter2"
 	tests := []struct {
 		name, in string
@@ -270,18 +270,18 @@ func TestErrorsNameThePathAndNoText(t *testing.T) {
 	}{
 		{"a number out of range", `{"spec":{"priority":99999999999}}`, new(corev1.Pod), "spec.priority: want an int32, not 99999999999"},
 		{"a number with a fraction", `{"spec":{"priority":1.5}}`, new(corev1.Pod), "spec.priority: want an int32, not 1.5"},
-		{"a text for a number", `{"spec":{"containers":[{},{"ports":[{"hostPort":"hunter2"}]}]}}`, new(corev1.Pod), "spec.containers[1].ports[0].hostPort: want an int32, not a string"},
-		{"a text for an object", `{"spec":"hunter2"}`, new(corev1.Pod), "spec: want an object, not a string"},
-		{"a text for a time", `{"metadata":{"creationTimestamp":"hunter2"}}`, new(corev1.Pod), "metadata.creationTimestamp: want a time such as 2006-01-02T15:04:05Z"},
-		{"a text for bytes", `{"data":{"password":"hunter2!"}}`, new(corev1.Secret), "data.password: illegal base64 data at input byte 7"},
-		{"a text for a quantity", `{"spec":{"containers":[{"resources":{"limits":{"cpu":"hunter2"}}}]}}`, new(corev1.Pod), "spec.containers[0].resources.limits.cpu: quantities must match the regular expression"},
+		{"a string for a number", `{"spec":{"containers":[{},{"ports":[{"hostPort":"hunter2"}]}]}}`, new(corev1.Pod), "spec.containers[1].ports[0].hostPort: want an int32, not a string"},
+		{"a string for an object", `{"spec":"hunter2"}`, new(corev1.Pod), "spec: want an object, not a string"},
+		{"a string for a time", `{"metadata":{"creationTimestamp":"hunter2"}}`, new(corev1.Pod), "metadata.creationTimestamp: want a time such as 2006-01-02T15:04:05Z"},
+		{"a string for bytes", `{"data":{"password":"hunter2!"}}`, new(corev1.Secret), "data.password: illegal base64 data at input byte 7"},
+		{"a string for a quantity", `{"spec":{"containers":[{"resources":{"limits":{"cpu":"hunter2"}}}]}}`, new(corev1.Pod), "spec.containers[0].resources.limits.cpu: quantities must match the regular expression"},
 		{"a number for a label", `{"metadata":{"labels":{"app.io/a":1}}}`, new(corev1.Pod), `metadata.labels["app.io/a"]: want a string, not a number`},
-		{"a number that fits no float64 in a map", `{"spec":{"a":[1,{"b":1e999}]}}`, new(map[string]any), "spec.a[1].b: 1e999 does not fit a float64"},
-		{"a number that fits no float64 in a field", `{"map":{"a":[1,{"b":1e999}]}}`, new(freeForm), "map.a[1].b: 1e999 does not fit a float64"},
-		{"a number as long as a book", `{"spec":{"priority":` + strings.Repeat("9", 5000) + `}}`, new(corev1.Pod), "spec.priority: want an int32, not " + strings.Repeat("9", 40)},
-		{"a quantity whose exponent is absurd", `{"spec":{"overhead":{"cpu":"1e-99999999"}}}`, new(corev1.Pod), "spec.overhead.cpu: a quantity whose exponent has more than three digits"},
+		{"a number out of the range of float64 in a map", `{"spec":{"a":[1,{"b":1e999}]}}`, new(map[string]any), "spec.a[1].b: 1e999 does not fit a float64"},
+		{"a number out of the range of float64 in a field", `{"map":{"a":[1,{"b":1e999}]}}`, new(freeForm), "map.a[1].b: 1e999 does not fit a float64"},
+		{"a very long number", `{"spec":{"priority":` + strings.Repeat("9", 5000) + `}}`, new(corev1.Pod), "spec.priority: want an int32, not " + strings.Repeat("9", 40)},
+		{"a quantity with a huge exponent", `{"spec":{"overhead":{"cpu":"1e-99999999"}}}`, new(corev1.Pod), "spec.overhead.cpu: a quantity whose exponent has more than three digits"},
 		{"a quantity without quotes", `{"spec":{"overhead":{"cpu":1E999999999}}}`, new(corev1.Pod), "spec.overhead.cpu: a quantity whose exponent has more than three digits"},
-		{"a quantity as long as a book", `{"spec":{"overhead":{"cpu":"` + strings.Repeat("9", 5000) + `"}}}`, new(corev1.Pod), "spec.overhead.cpu: a quantity of more than"},
+		{"a very long quantity", `{"spec":{"overhead":{"cpu":"` + strings.Repeat("9", 5000) + `"}}}`, new(corev1.Pod), "spec.overhead.cpu: a quantity of more than"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -293,8 +293,8 @@ func TestErrorsNameThePathAndNoText(t *testing.T) {
 	}
 }
 
-// An e before many digits is in many a text, and a quantity may have an exponent.
-func TestQuantitiesAreDecodedAsEver(t *testing.T) {
+// Many strings have an e before digits, and a quantity may have an exponent.
+func TestQuantitiesAreDecodedLikeEncodingJSON(t *testing.T) {
 	for _, quantity := range []string{`"1e3"`, `"100m"`, `"1.5Gi"`, `5`, `" 5 "`, `null`, `"1E2"`, `"12e-3"`, `1e2`} {
 		body := []byte(`{"metadata":{"uid":"1e1234567"},"spec":{"overhead":{"cpu":` + quantity + `}}}`)
 		var want, got corev1.Pod
@@ -307,8 +307,8 @@ func TestQuantitiesAreDecodedAsEver(t *testing.T) {
 	}
 }
 
-// The library knows a json.Number only as a string.
-func TestNumbersStayAsTheyAreWritten(t *testing.T) {
+// The JSON library treats a json.Number as a string.
+func TestJSONNumbersKeepTheirSpelling(t *testing.T) {
 	type numbers struct {
 		Field json.Number            `json:"field,omitempty"`
 		Map   map[string]json.Number `json:"map,omitempty"`
@@ -337,6 +337,6 @@ func TestNumbersStayAsTheyAreWritten(t *testing.T) {
 		}
 	}
 	if body, err := wire.MarshalJSON(map[string]any{"n": json.Number("hunter2")}); err == nil {
-		t.Errorf("MarshalJSON = %s, want an error: it is no number", body)
+		t.Errorf("MarshalJSON = %s, want an error for an invalid number", body)
 	}
 }

@@ -23,7 +23,7 @@ func kindOf(apiVersion, kind string) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-// kindListBody is a list that says what kind it is, with one item that says so or not.
+// kindListBody returns a list with a kind and one item, which has the kind item if that is set.
 func kindListBody(t testing.TB, encoding wire.Encoding, list, item schema.GroupVersionKind) []byte {
 	t.Helper()
 	if encoding == wire.Protobuf {
@@ -52,15 +52,15 @@ func kindListBody(t testing.TB, encoding wire.Encoding, list, item schema.GroupV
 	return body.Bytes()
 }
 
-func TestReadListRefusesOtherKinds(t *testing.T) {
+func TestReadListRejectsOtherKinds(t *testing.T) {
 	none := schema.GroupVersionKind{}
 	pod, widget := kindOf("v1", "Pod"), kindOf("example.com/v1", "Widget")
 	for _, tt := range []struct {
 		name       string
 		want       schema.GroupVersionKind
 		list, item schema.GroupVersionKind
-		text       string // of the error; empty for none
-		items      string // encodings whose items name no kind are left out
+		text       string // in the error; empty: no error
+		items      string // "named": skips encodings whose items have no kind
 	}{
 		{name: "the kind itself", want: pod, list: kindOf("v1", "PodList")},
 		{name: "any kind", list: kindOf("v1", "SecretList")},
@@ -70,13 +70,13 @@ func TestReadListRefusesOtherKinds(t *testing.T) {
 		{name: "metadata of the kind", want: pod, list: kindOf("meta.k8s.io/v1", "PartialObjectMetadataList"), text: `instead of PodList of v1`},
 		{name: "a list of anything", want: pod, list: kindOf("v1", "List"), text: `"List"`},
 		{name: "a custom resource", want: widget, list: kindOf("example.com/v1", "WidgetList"), item: widget},
-		{name: "a name of its own", want: widget, list: kindOf("example.com/v1", "AllWidgetsList"), item: widget, items: "named"},
+		{name: "an unusual list kind", want: widget, list: kindOf("example.com/v1", "AllWidgetsList"), item: widget, items: "named"},
 		{
-			name: "a name of its own with other items", want: widget, list: kindOf("example.com/v1", "GadgetList"), item: kindOf("example.com/v1", "Gadget"),
+			name: "an unusual list kind with other items", want: widget, list: kindOf("example.com/v1", "GadgetList"), item: kindOf("example.com/v1", "Gadget"),
 			text: `"Gadget" of "example.com/v1" instead of Widget of example.com/v1`, items: "named",
 		},
 		{
-			name: "a name of its own with items that name no kind", want: widget, list: kindOf("example.com/v1", "GadgetList"), item: none,
+			name: "an unusual list kind with items without a kind", want: widget, list: kindOf("example.com/v1", "GadgetList"), item: none,
 			text: `"GadgetList" of "example.com/v1" instead of WidgetList of example.com/v1`, items: "named",
 		},
 	} {
@@ -97,7 +97,7 @@ func TestReadListRefusesOtherKinds(t *testing.T) {
 	}
 }
 
-func TestEventsRefuseOtherKinds(t *testing.T) {
+func TestEventsRejectsOtherKinds(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		want schema.GroupVersionKind

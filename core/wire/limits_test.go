@@ -19,9 +19,9 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// hollowPod is a pod of n containers that say nothing.
+// hollowPod returns a pod with n empty containers.
 func hollowPod(encoding wire.Encoding, n int) []byte {
-	if encoding == wire.Protobuf { // field 2 of the pod is its spec, field 2 of that its containers
+	if encoding == wire.Protobuf { // field 2 of the pod is its spec, and field 2 of the spec its containers
 		spec := strings.Repeat("\x12\x00", n)
 		size := len(spec)
 		return append([]byte{0x12, byte(size) | 0x80, byte(size>>7) | 0x80, byte(size>>14) | 0x80, byte(size>>21) | 0x80, byte(size >> 28)}, spec...)
@@ -29,7 +29,7 @@ func hollowPod(encoding wire.Encoding, n int) []byte {
 	return []byte(`{"spec":{"containers":[{}` + strings.Repeat(",{}", n-1) + `]}}`)
 }
 
-func TestAnObjectOfEmptyStructsIsRefused(t *testing.T) {
+func TestObjectOfTooManyEmptyStructsIsRejected(t *testing.T) {
 	for encoding := range allEncodings() {
 		body := hollowPod(encoding, 4<<20)
 		targets := []core.Object{&corev1.Pod{}, &unstructured.Unstructured{}}
@@ -45,7 +45,7 @@ func TestAnObjectOfEmptyStructsIsRefused(t *testing.T) {
 					t.Errorf("Decode of %d bytes = %v, want a TooLargeError with LimitValues", len(body), err)
 				}
 				if used > 1<<20 {
-					t.Errorf("refusing the object took %d bytes", used)
+					t.Errorf("rejecting the object allocated %d bytes", used)
 				}
 			})
 		}
@@ -56,7 +56,7 @@ func TestAnObjectOfEmptyStructsIsRefused(t *testing.T) {
 	}
 }
 
-func TestALargeObjectOfFewValuesIsDecoded(t *testing.T) {
+func TestLargeObjectOfFewValuesIsDecoded(t *testing.T) {
 	text := strings.Repeat(`,{"[\`, 1<<20)
 	for encoding := range allEncodings() {
 		packed, err := wire.Pack(&corev1.ConfigMap{
@@ -72,7 +72,7 @@ func TestALargeObjectOfFewValuesIsDecoded(t *testing.T) {
 	}
 }
 
-// endlessList is a list that goes on and on.
+// endlessList is a list without an end.
 type endlessList struct {
 	start, item string
 	rest        []byte
@@ -87,7 +87,7 @@ func (e *endlessList) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestAListIsBounded(t *testing.T) {
+func TestSizeOfAListIsBounded(t *testing.T) {
 	items := strings.Repeat(",{}", 1000)
 	lists := map[wire.Encoding]*endlessList{
 		wire.JSON:     {start: `{"kind":"PodList","items":[{}`, item: items},
@@ -120,6 +120,6 @@ func TestAListIsBounded(t *testing.T) {
 	body := `{"kind":"PodList","items":[{},{}]}`
 	exact := &wire.ReadOptions{Limits: &wire.Limits{ListItems: 2, ListBytes: int64(len(body)) + 1}}
 	if _, err := wire.ReadList(io.MultiReader(bytes.NewReader([]byte(body))), "", exact, func(wire.Packed) error { return nil }); err != nil {
-		t.Errorf("ReadList of as many items as allowed = %v", err)
+		t.Errorf("ReadList of the maximum number of items = %v", err)
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// smallList is a list of three pods with everything a list's metadata can hold.
+// smallList is a list of three pods with all metadata of a list.
 func smallList() *corev1.PodList {
 	pod := func(name string) corev1.Pod {
 		return corev1.Pod{
@@ -79,8 +79,8 @@ func TestReadListYieldsEveryItem(t *testing.T) {
 	}
 }
 
-// A connection that breaks must never look like a shorter list.
-func TestAListCutAnywhereIsAnError(t *testing.T) {
+// A broken connection must not look like a shorter list.
+func TestTruncatedListIsAnError(t *testing.T) {
 	for encoding := range allEncodings() {
 		body, err := encodeList(smallList(), encoding)
 		if err != nil {
@@ -89,7 +89,7 @@ func TestAListCutAnywhereIsAnError(t *testing.T) {
 		for n := range len(body) {
 			got, err := readPods(bytes.NewReader(body[:n]), encoding.MediaType(), nil)
 			if err == nil && encoding == wire.Protobuf && len(got.Items) == 3 && n >= len(body)-4 {
-				continue // only the envelope's two empty last fields are missing
+				continue // only the last two fields of the envelope, which are empty, are missing
 			}
 			if !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("%s cut to %d of %d bytes: %v, want io.ErrUnexpectedEOF", encoding, n, len(body), err)
@@ -102,7 +102,7 @@ func TestAListCutAnywhereIsAnError(t *testing.T) {
 	}
 }
 
-func TestReadListOfOddJSON(t *testing.T) {
+func TestReadListHandlesUnusualJSON(t *testing.T) {
 	tests := []struct {
 		name, body string
 		want       int // items
@@ -113,12 +113,12 @@ func TestReadListOfOddJSON(t *testing.T) {
 		{"items are null", `{"kind":"PodList","items":null}`, 0, ""},
 		{"items are missing", `{"kind":"PodList"}`, 0, ""},
 		{"metadata is null", `{"kind":"PodList","metadata":null,"items":[{}]}`, 1, ""},
-		{"members nobody knows", `{"kind":"PodList","x":{"items":[1]},"items":[{}],"y":[[]]}`, 1, ""},
+		{"unknown members", `{"kind":"PodList","x":{"items":[1]},"items":[{}],"y":[[]]}`, 1, ""},
 		{"white space", " \n{ \"items\" : [ {} , {} ] , \"kind\" : \"PodList\" } \n ", 2, ""},
-		{"the kind of no list", `{"kind":"Pod","metadata":{},"items":[{}]}`, 0, `not a list but of kind "Pod"`},
+		{"a kind that is not a list", `{"kind":"Pod","metadata":{},"items":[{}]}`, 0, `not a list but of kind "Pod"`},
 		{"a status", `{"kind":"Status","status":"Success"}`, 0, `not a list but of kind "Status"`},
 		{"a table", `{"kind":"Table","rows":[]}`, 0, `not a list but of kind "Table"`},
-		{"a kind that is no string", `{"kind":7,"items":[]}`, 0, "not a list"},
+		{"a kind that is not a string", `{"kind":7,"items":[]}`, 0, "not a list"},
 		{"neither kind nor items", `{}`, 0, "not a list"},
 		{"an array", `[]`, 0, "want {, not ["},
 		{"null", `null`, 0, "want {"},
@@ -126,9 +126,9 @@ func TestReadListOfOddJSON(t *testing.T) {
 		{"an item is null", `{"kind":"PodList","items":[{},null]}`, 1, "want an object as list item, not null"},
 		{"an item is a string", `{"kind":"PodList","items":["a"]}`, 0, "want an object as list item"},
 		{"metadata is a string", `{"kind":"PodList","metadata":"a","items":[]}`, 0, "want an object, not a string"},
-		{"a mistake in an item", `{"kind":"PodList","items":[{},{a}]}`, 1, "invalid character"},
+		{"a syntax error in an item", `{"kind":"PodList","items":[{},{a}]}`, 1, "invalid character"},
 		{"more after the end", `{"kind":"PodList","items":[]}{}`, 0, "more after the end"},
-		{"nonsense after the end", `{"kind":"PodList","items":[]}x`, 0, "invalid character"},
+		{"invalid data after the end", `{"kind":"PodList","items":[]}x`, 0, "invalid character"},
 		{"HTML", `<html>`, 0, "invalid character"},
 	}
 	for _, tt := range tests {
@@ -145,7 +145,7 @@ func TestReadListOfOddJSON(t *testing.T) {
 	}
 }
 
-func TestReadListOfOddProtobuf(t *testing.T) {
+func TestReadListHandlesUnusualProtobuf(t *testing.T) {
 	field := func(num protowire.Number, value string) string {
 		return string(protowire.AppendString(protowire.AppendTag(nil, num, protowire.BytesType), value))
 	}
@@ -154,7 +154,7 @@ func TestReadListOfOddProtobuf(t *testing.T) {
 	number := string(protowire.AppendVarint(protowire.AppendTag(nil, 9, protowire.VarintType), 300))
 	fixed32 := string(protowire.AppendFixed32(protowire.AppendTag(nil, 8, protowire.Fixed32Type), 1))
 	fixed64 := string(protowire.AppendFixed64(protowire.AppendTag(nil, 8, protowire.Fixed64Type), 1))
-	length := func(num protowire.Number, n uint64) string { // of a field that never comes
+	length := func(num protowire.Number, n uint64) string { // the length of a missing field
 		return string(protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.BytesType), n))
 	}
 	tests := []struct {
@@ -165,21 +165,21 @@ func TestReadListOfOddProtobuf(t *testing.T) {
 		{"a list", "k8s\x00" + kind + field(2, list), 2, ""},
 		{"an empty list", "k8s\x00" + kind + field(2, ""), 0, ""},
 		{"items before the metadata", "k8s\x00" + kind + field(2, field(2, "")+field(1, "")), 1, ""},
-		{"fields nobody knows", "k8s\x00" + field(7, "x") + kind + number + field(2, number+field(5, "yy")+list+fixed32+fixed64) + fixed64, 2, ""},
-		{"the kind of no list", "k8s\x00" + field(1, field(2, "Pod")) + field(2, list), 0, `not a list but of kind "Pod"`},
+		{"unknown fields", "k8s\x00" + field(7, "x") + kind + number + field(2, number+field(5, "yy")+list+fixed32+fixed64) + fixed64, 2, ""},
+		{"a kind that is not a list", "k8s\x00" + field(1, field(2, "Pod")) + field(2, list), 0, `not a list but of kind "Pod"`},
 		{"no kind", "k8s\x00" + field(2, list), 0, "not a list"},
 		{"an empty kind", "k8s\x00" + field(1, "") + field(2, list), 0, "not a list"},
 		{"no list", "k8s\x00" + kind, 0, "without an object"},
-		{"nothing but the prefix", "k8s\x00", 0, "without an object"},
+		{"only the prefix", "k8s\x00", 0, "without an object"},
 		{"another prefix", "k8s\x01", 0, "does not start with"},
 		{"JSON", `{"kind":"PodList"}`, 0, "does not start with"},
-		{"an item that overruns the list", "k8s\x00" + kind + field(2, length(2, 100)), 0, "overruns"},
-		{"a length near the largest number", "k8s\x00" + kind + field(2, field(2, "")+length(2, math.MaxInt64)), 1, "overruns"},
-		{"a list larger than any", "k8s\x00" + kind + length(2, math.MaxUint64), 0, "negative size"},
-		{"a tag that overruns the list", "k8s\x00" + kind + length(2, 1) + "\xf2\x01\x00", 0, "overruns"},
+		{"an item that exceeds the list", "k8s\x00" + kind + field(2, length(2, 100)), 0, "overruns"},
+		{"a length near the largest integer", "k8s\x00" + kind + field(2, field(2, "")+length(2, math.MaxInt64)), 1, "overruns"},
+		{"a list of an impossible length", "k8s\x00" + kind + length(2, math.MaxUint64), 0, "negative size"},
+		{"a tag that exceeds the list", "k8s\x00" + kind + length(2, 1) + "\xf2\x01\x00", 0, "overruns"},
 		{"a group", "k8s\x00" + kind + field(2, "\x0b"), 0, "unexpected wire type"},
 		{"field zero", "k8s\x00\x02\x00", 0, "out of range"},
-		{"a number without end", "k8s\x00" + strings.Repeat("\xff", 20), 0, "number too long"},
+		{"a number without an end", "k8s\x00" + strings.Repeat("\xff", 20), 0, "number too long"},
 		{"broken metadata", "k8s\x00" + kind + field(2, field(1, "\xff")), 0, "EOF"},
 		{"a broken kind", "k8s\x00" + field(1, "\xff"), 0, "EOF"},
 	}
@@ -197,15 +197,15 @@ func TestReadListOfOddProtobuf(t *testing.T) {
 	}
 }
 
-func TestReadListRefusesOtherContentTypes(t *testing.T) {
+func TestReadListRejectsOtherContentTypes(t *testing.T) {
 	_, err := wire.ReadList(strings.NewReader("<html>"), "text/html", nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "text/html") {
 		t.Errorf("ReadList = %v, want an error that names text/html", err)
 	}
 }
 
-// An error of the callback ends the reading, and stays what it is, even io.EOF.
-func TestAnErrorOfTheCallbackIsReturnedAsItIs(t *testing.T) {
+// An error of the callback ends the read and is returned unchanged, even io.EOF.
+func TestErrorOfTheCallbackIsReturnedUnchanged(t *testing.T) {
 	for encoding := range allEncodings() {
 		body, err := encodeList(smallList(), encoding)
 		if err != nil {
@@ -226,8 +226,8 @@ func TestAnErrorOfTheCallbackIsReturnedAsItIs(t *testing.T) {
 	}
 }
 
-// The limit is for each object, not for the list.
-func TestLimitsBoundOneItem(t *testing.T) {
+// The limit applies to each object, not to the list.
+func TestLimitAppliesToEachItem(t *testing.T) {
 	for encoding := range allEncodings() {
 		list := new(corev1.PodList)
 		for i := range 100 {
@@ -251,12 +251,12 @@ func TestLimitsBoundOneItem(t *testing.T) {
 		}
 		_, err = readPods(bytes.NewReader(body), encoding.MediaType(), &wire.Limits{ObjectBytes: largest / 2})
 		if tooLarge, ok := errors.AsType[*wire.TooLargeError](err); !ok || tooLarge.LimitBytes != largest/2 || tooLarge.What != "list item" {
-			t.Errorf("%s: with half of that: %v, want a TooLargeError", encoding, err)
+			t.Errorf("%s: with half of that limit: %v, want a TooLargeError", encoding, err)
 		}
 	}
 }
 
-// endless yields a body's start, then the letter a forever.
+// endless reads the start of a body, and then the letter a forever.
 type endless struct {
 	start string
 	read  int64
@@ -272,7 +272,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAnEndlessItemIsRefusedInBoundedMemory(t *testing.T) {
+func TestEndlessItemIsRejectedInBoundedMemory(t *testing.T) {
 	const limit = 1 << 20
 	envelope := "k8s\x00" + string(protowire.AppendString([]byte{0x0a}, "\x12\x07PodList"))
 	hugeList := protowire.AppendVarint([]byte{0x12}, 1<<50)
@@ -305,8 +305,8 @@ func TestAnEndlessItemIsRefusedInBoundedMemory(t *testing.T) {
 	}
 }
 
-// A length that lies must not make memory be set aside for what never comes.
-func TestALengthThatLiesCostsNothing(t *testing.T) {
+// A wrong length must not allocate memory for data that does not arrive.
+func TestWrongLengthAllocatesNothing(t *testing.T) {
 	body := "k8s\x00" + string(protowire.AppendString([]byte{0x0a}, "\x12\x07PodList"))
 	body += string(protowire.AppendVarint([]byte{0x12}, 1<<40)) + string(protowire.AppendVarint([]byte{0x12}, 60<<20))
 	frame := binary.BigEndian.AppendUint32(nil, 60<<20)
@@ -330,8 +330,8 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// An item is handed out before the next one has arrived.
-func TestItemsAreHandedOutAsTheyArrive(t *testing.T) {
+// An item is yielded before the next one has arrived.
+func TestItemsAreYieldedAsTheyArrive(t *testing.T) {
 	for encoding := range allEncodings() {
 		body, err := encodeList(smallList(), encoding)
 		if err != nil {
@@ -353,7 +353,7 @@ func TestItemsAreHandedOutAsTheyArrive(t *testing.T) {
 	}
 }
 
-func TestAPackedItemIsReadAsApimachineryWroteIt(t *testing.T) {
+func TestPackedItemIsReadAsWrittenByApimachinery(t *testing.T) {
 	list := smallList()
 	body, err := encodeList(list, wire.Protobuf)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// repeating yields a head, then a body so many times, then a tail, without holding them.
+// repeating reads a head, then the given number of bodies, then a tail, without storing them.
 type repeating struct {
 	head, body, tail []byte
 	times            int
@@ -39,11 +39,11 @@ func (r *repeating) Read(p []byte) (int, error) {
 	return r.at.Read(p)
 }
 
-// podStream returns the body of a list of so many equal pods.
+// podStream returns the body of a list of the given number of equal pods.
 func podStream(t testing.TB, encoding wire.Encoding, items int) io.Reader {
 	t.Helper()
 	whole, other := listBody(t, encoding, 2), listBody(t, encoding, 3)
-	size := len(other) - len(whole) // of an item with what stands between two of them, but for lengths
+	size := len(other) - len(whole) // the size of an item and its separator, except for lengths
 	if encoding == wire.JSON {
 		start := bytes.Index(whole, []byte(`"items":[`)) + len(`"items":[`)
 		item := whole[start : start+size]
@@ -64,7 +64,7 @@ func appendVarint(dst []byte, n int) []byte {
 	return append(dst, byte(n))
 }
 
-// live returns how many bytes are reachable.
+// live returns the number of reachable bytes.
 func live() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -72,11 +72,11 @@ func live() uint64 {
 	return m.HeapAlloc
 }
 
-// Reading a list of 50 000 pods must take no memory beside what the caller keeps of it.
-func TestMemoryOfALongListIsThatOfWhatIsKept(t *testing.T) {
+// Reading a list of 50 000 pods must use no memory beyond the items that the caller keeps.
+func TestReadingALongListUsesOnlyTheMemoryOfKeptItems(t *testing.T) {
 	const items, samples = 50_000, 20
 	for encoding := range allEncodings() {
-		t.Run(encoding.String()+", nothing is kept", func(t *testing.T) {
+		t.Run(encoding.String()+", no items are kept", func(t *testing.T) {
 			before, peak := live(), uint64(0)
 			read := readAll(t, podStream(t, encoding, items), encoding, func(n int, p wire.Packed) error {
 				if n%(items/samples) == 0 {
@@ -132,17 +132,17 @@ func readAll(t *testing.T, r io.Reader, encoding wire.Encoding, each func(n int,
 	return n
 }
 
-// checkPeak holds the peak to what is kept at the end.
+// checkPeak compares the peak with the memory of the kept items.
 func checkPeak(t *testing.T, before, peak, after uint64) {
 	t.Helper()
 	kept, used := float64(after)-float64(before), float64(peak)-float64(before)
 	if kept < 5<<20 || used > 1.2*kept {
-		t.Errorf("%.1f MB at the peak for %.1f MB that are kept, want at most 1.2 times as much", used/1e6, kept/1e6)
+		t.Errorf("%.1f MB at the peak for %.1f MB of kept items, want at most 1.2 times as much", used/1e6, kept/1e6)
 	}
-	t.Logf("%.1f MB at the peak for %.1f MB that are kept", used/1e6, kept/1e6)
+	t.Logf("%.1f MB at the peak for %.1f MB of kept items", used/1e6, kept/1e6)
 }
 
-// The garbage that reading makes counts as well: it is what makes the heap grow between two collections.
+// Garbage counts as well, because the heap grows with it between two collections.
 func TestReadingAListMakesLittleGarbage(t *testing.T) {
 	const items = 5000
 	for encoding := range allEncodings() {
@@ -150,7 +150,7 @@ func TestReadingAListMakesLittleGarbage(t *testing.T) {
 		before := allocated()
 		readAll(t, stream, encoding, func(int, wire.Packed) error { return nil })
 		if used := allocated() - before; used > 300<<10 {
-			t.Errorf("%s: reading %d items allocated %d bytes, want a buffer that is used again", encoding, items, used)
+			t.Errorf("%s: reading %d items allocated %d bytes, want a reused buffer", encoding, items, used)
 		}
 	}
 }

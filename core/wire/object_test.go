@@ -26,18 +26,18 @@ func resourceOf(k apitest.Kind) core.Resource {
 	return core.Resource{Group: k.Group, Version: k.Version, Kind: k.GroupVersionKind.Kind, Plural: "x"}
 }
 
-// generated is the protobuf code of k8s.io/api.
+// generated is the interface of generated protobuf code.
 type generated interface {
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error
 }
 
-// opened returns the message in an envelope, by means of apimachinery.
+// opened returns the message in an envelope, decoded by apimachinery.
 func opened(t testing.TB, body []byte) (runtime.Unknown, []byte) {
 	t.Helper()
 	rest, ok := strings.CutPrefix(string(body), "k8s\x00")
 	if !ok {
-		t.Fatal("no envelope")
+		t.Fatal("the data is not an envelope")
 	}
 	var unknown runtime.Unknown
 	if err := unknown.Unmarshal([]byte(rest)); err != nil {
@@ -46,7 +46,7 @@ func opened(t testing.TB, body []byte) (runtime.Unknown, []byte) {
 	return unknown, unknown.Raw
 }
 
-func TestProtobufOfEveryKindIsDecodedAsTheGeneratedCodeDoes(t *testing.T) {
+func TestProtobufOfEveryKindIsDecodedLikeTheGeneratedCode(t *testing.T) {
 	for _, g := range apitest.Goldens(t) {
 		_, message := opened(t, g.Protobuf)
 		want, got := g.Kind.New(), g.Kind.New()
@@ -66,7 +66,7 @@ func TestProtobufOfEveryKindIsDecodedAsTheGeneratedCodeDoes(t *testing.T) {
 	}
 }
 
-func TestEveryKindComesBackFromWhatMarshalMakes(t *testing.T) {
+func TestEveryKindSurvivesARoundTrip(t *testing.T) {
 	for _, k := range apitest.Kinds(t) {
 		for seed := range int64(3) {
 			obj := apitest.Random(k, seed)
@@ -88,7 +88,7 @@ func TestEveryKindComesBackFromWhatMarshalMakes(t *testing.T) {
 	}
 }
 
-// roundTrip returns what becomes of an object in an encoding by means of the generated code or encoding/json.
+// roundTrip returns an object after a round trip through the generated code or encoding/json.
 func roundTrip(t testing.TB, k apitest.Kind, obj apitest.Object, encoding wire.Encoding) apitest.Object {
 	t.Helper()
 	back := k.New()
@@ -108,8 +108,8 @@ func roundTrip(t testing.TB, k apitest.Kind, obj apitest.Object, encoding wire.E
 	return back
 }
 
-// What is sent must be what apimachinery's own serializer understands, byte for byte where it writes the same.
-func TestProtobufEnvelopeIsApimachinerys(t *testing.T) {
+// The result must be valid for apimachinery's serializer, with identical bytes where it writes the same fields.
+func TestProtobufEnvelopeMatchesApimachinery(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	res := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}
 	body, err := wire.Marshal(pod, res, wire.Protobuf)
@@ -118,7 +118,7 @@ func TestProtobufEnvelopeIsApimachinerys(t *testing.T) {
 	}
 	unknown, message := opened(t, body)
 	if unknown.APIVersion != "v1" || unknown.Kind != "Pod" {
-		t.Errorf("the envelope says %q %q, want v1 Pod", unknown.APIVersion, unknown.Kind)
+		t.Errorf("the envelope has %q %q, want v1 Pod", unknown.APIVersion, unknown.Kind)
 	}
 	want, err := pod.Marshal()
 	if err != nil {
@@ -129,7 +129,7 @@ func TestProtobufEnvelopeIsApimachinerys(t *testing.T) {
 	}
 }
 
-func TestMarshalSetsTheKindOnlyWhenItIsNotSet(t *testing.T) {
+func TestMarshalSetsOnlyAMissingKind(t *testing.T) {
 	res := core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments"}
 	d := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Wrong", APIVersion: "v9"}}
 	if _, err := wire.Marshal(d, res, wire.JSON); err != nil {
@@ -138,7 +138,7 @@ func TestMarshalSetsTheKindOnlyWhenItIsNotSet(t *testing.T) {
 	if want := (metav1.TypeMeta{Kind: "Deployment", APIVersion: "apps/v1"}); d.TypeMeta != want {
 		t.Errorf("TypeMeta = %v, want %v", d.TypeMeta, want)
 	}
-	// An object that is right is only read, so that many goroutines may send it: the race detector would tell.
+	// Marshal only reads an object that has its kind, so goroutines may share it: the race detector checks this.
 	done := make(chan error)
 	for range 2 {
 		go func() { _, err := wire.Marshal(d, res, wire.JSON); done <- err }()
@@ -150,7 +150,7 @@ func TestMarshalSetsTheKindOnlyWhenItIsNotSet(t *testing.T) {
 	}
 }
 
-func TestUnmarshalRefuses(t *testing.T) {
+func TestUnmarshalRejectsInvalidData(t *testing.T) {
 	pod := func() []byte {
 		body, err := envelope("v1", "Pod", podProtobuf(t))
 		if err != nil {
@@ -170,8 +170,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 		want        string
 	}{
 		{"a page of HTML", []byte("<html>"), "text/html", new(corev1.Pod), `content type "text/html"`},
-		{"JSON said to be protobuf", []byte("{}"), wire.MediaTypeProtobuf, new(corev1.Pod), "does not start with"},
-		{"protobuf said to be JSON", pod, wire.MediaTypeJSON, new(corev1.Pod), "decode json"},
+		{"JSON with the content type of protobuf", []byte("{}"), wire.MediaTypeProtobuf, new(corev1.Pod), "does not start with"},
+		{"protobuf with the content type of JSON", pod, wire.MediaTypeJSON, new(corev1.Pod), "decode json"},
 		{"protobuf for a type without tags", pod, wire.MediaTypeProtobuf, new(freeForm), "ask the server for JSON"},
 		{"an envelope that ends early", pod[:len(pod)-20], wire.MediaTypeProtobuf, new(corev1.Pod), "unexpected EOF"},
 		{"an envelope without an object", noObject, wire.MediaTypeProtobuf, new(corev1.Pod), "without an object"},
@@ -188,13 +188,13 @@ func TestUnmarshalRefuses(t *testing.T) {
 	}
 }
 
-func TestMarshalRefuses(t *testing.T) {
+func TestMarshalRejectsTypesThatCannotBeEncoded(t *testing.T) {
 	res := core.Resource{Version: "v1", Kind: "Free", Plural: "frees"}
 	if _, err := wire.Marshal(new(freeForm), res, wire.Protobuf); err == nil {
-		t.Error("a type without protobuf code was encoded as protobuf")
+		t.Error("a type without protobuf tags was encoded as protobuf")
 	}
 	if _, err := wire.Pack(new(freeForm), wire.Protobuf); err == nil {
-		t.Error("a type without protobuf code was packed as protobuf")
+		t.Error("a type without protobuf tags was packed as protobuf")
 	}
 	bad := &freeForm{Any: func() {}}
 	if _, err := wire.Marshal(bad, res, wire.JSON); err == nil {
@@ -208,7 +208,7 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-func TestEncodingOf(t *testing.T) {
+func TestEncodingOfParsesMediaTypes(t *testing.T) {
 	tests := []struct {
 		in   string
 		want wire.Encoding
@@ -237,7 +237,7 @@ func TestEncodingOf(t *testing.T) {
 	}
 }
 
-func TestUnmarshalStatus(t *testing.T) {
+func TestUnmarshalStatusRecognisesStatuses(t *testing.T) {
 	status := metav1.Status{Status: "Failure", Reason: metav1.StatusReasonConflict, Code: 409}
 	message, err := status.Marshal()
 	if err != nil {
@@ -283,7 +283,7 @@ func TestUnmarshalStatus(t *testing.T) {
 	}
 }
 
-func TestReadBodyIsBounded(t *testing.T) {
+func TestReadBodyEnforcesItsLimit(t *testing.T) {
 	limits := &wire.Limits{ObjectBytes: 10}
 	if body, err := wire.ReadBody(strings.NewReader("0123456789"), limits); err != nil || len(body) != 10 {
 		t.Errorf("ReadBody of 10 bytes = %q, %v", body, err)

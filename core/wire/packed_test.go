@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// packedGoldens calls f with every object of the test data in each encoding, with the object itself.
+// packedGoldens calls f with every object of the test data, packed in each encoding and decoded.
 func packedGoldens(t *testing.T, f func(name string, p wire.Packed, obj apitest.Object)) {
 	t.Helper()
 	for _, g := range apitest.Goldens(t) {
@@ -39,7 +39,7 @@ func packedGoldens(t *testing.T, f func(name string, p wire.Packed, obj apitest.
 	}
 }
 
-func TestHeadOfEveryKind(t *testing.T) {
+func TestHeadHasTheMetadataOfEveryKind(t *testing.T) {
 	packedGoldens(t, func(name string, p wire.Packed, obj apitest.Object) {
 		want := wire.Head{Ref: core.RefOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
 		if got, err := p.Head(); err != nil || got != want {
@@ -48,7 +48,7 @@ func TestHeadOfEveryKind(t *testing.T) {
 	})
 }
 
-func TestLabelsAndAnnotationsOfEveryKind(t *testing.T) {
+func TestLabelsAndAnnotationsAreReadFromEveryKind(t *testing.T) {
 	packedGoldens(t, func(name string, p wire.Packed, obj apitest.Object) {
 		if got, err := p.Labels(); err != nil || len(got) == 0 || !reflect.DeepEqual(got, obj.GetLabels()) {
 			t.Errorf("%s: Labels() = %v, %v; want %v", name, got, err, obj.GetLabels())
@@ -69,7 +69,7 @@ func TestLabelsAndAnnotationsOfEveryKind(t *testing.T) {
 	}
 }
 
-func TestMetadataOfEveryKindIsAllButManagedFields(t *testing.T) {
+func TestMetadataOfEveryKindOmitsOnlyManagedFields(t *testing.T) {
 	packedGoldens(t, func(name string, p wire.Packed, obj apitest.Object) {
 		obj.SetManagedFields(nil)
 		want := reflect.ValueOf(obj).Elem().FieldByName("ObjectMeta").Interface().(metav1.ObjectMeta)
@@ -82,10 +82,10 @@ func TestMetadataOfEveryKindIsAllButManagedFields(t *testing.T) {
 	})
 }
 
-func TestCompactOfEveryKindIsAllButManagedFields(t *testing.T) {
+func TestCompactOfEveryKindOmitsOnlyManagedFields(t *testing.T) {
 	packedGoldens(t, func(name string, p wire.Packed, want apitest.Object) {
 		if len(want.GetManagedFields()) == 0 {
-			t.Fatalf("%s has no managedFields to leave out", name)
+			t.Fatalf("%s has no managedFields to omit", name)
 		}
 		want.SetManagedFields(nil)
 		compact, err := p.Compact()
@@ -123,7 +123,7 @@ func TestCompactOwnsItsBytes(t *testing.T) {
 			p.Bytes()[i] = 0
 		}
 		if string(compact.Bytes()) != want {
-			t.Errorf("%s: the compact copy changed with its origin", p.Encoding())
+			t.Errorf("%s: the compact copy changed with the original", p.Encoding())
 		}
 		if slack := cap(compact.Bytes()) - compact.Len(); slack > compact.Len()/8+16 {
 			t.Errorf("%s: the compact copy of %d bytes keeps %d more alive", p.Encoding(), compact.Len(), slack)
@@ -131,18 +131,18 @@ func TestCompactOwnsItsBytes(t *testing.T) {
 	}
 }
 
-func TestCompactJSONCutsOneMemberAndItsComma(t *testing.T) {
+func TestCompactJSONRemovesOneMemberAndItsComma(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"first of several", `{"metadata":{"managedFields":[{}],"name":"a"},"spec":1}`, `{"metadata":{"name":"a"},"spec":1}`},
 		{"in the middle", `{"metadata":{"b":1,"managedFields":[],"name":"a"}}`, `{"metadata":{"b":1,"name":"a"}}`},
 		{"last", `{"metadata":{"name":"a","managedFields":null}}`, `{"metadata":{"name":"a"}}`},
 		{"alone", `{"metadata":{"managedFields":[{"a":"}]\""}]}}`, `{"metadata":{}}`},
-		{"not there", `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a"}}`},
+		{"missing", `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a"}}`},
 		{"elsewhere", `{"managedFields":1,"spec":{"managedFields":2}}`, `{"managedFields":1,"spec":{"managedFields":2}}`},
 		{"in metadata of a template", `{"spec":{"metadata":{"managedFields":2}}}`, `{"spec":{"metadata":{"managedFields":2}}}`},
 		{"with white space, first", "{ \"metadata\" : { \"managedFields\" : [ ] , \"name\" : \"a\" } }", "{ \"metadata\" : { \"name\" : \"a\" } }"},
 		{"with white space, last", "{\n \"metadata\": {\n  \"name\": \"a\" ,\n  \"managedFields\": []\n }\n}", "{\n \"metadata\": {\n  \"name\": \"a\" \n }\n}"},
-		{"spelt with escapes", `{"met\u0061data":{"m\u0061nagedFields":[],"name":"a"}}`, `{"met\u0061data":{"name":"a"}}`},
+		{"spelled with escapes", `{"met\u0061data":{"m\u0061nagedFields":[],"name":"a"}}`, `{"met\u0061data":{"name":"a"}}`},
 		{"metadata is null", `{"metadata":null}`, `{"metadata":null}`},
 		{"no metadata", `{}`, `{}`},
 		{"null", `null`, `null`},
@@ -157,7 +157,7 @@ func TestCompactJSONCutsOneMemberAndItsComma(t *testing.T) {
 	}
 }
 
-func TestHeadOfOddJSON(t *testing.T) {
+func TestHeadHandlesUnusualJSON(t *testing.T) {
 	tests := []struct {
 		name, in string
 		want     wire.Head
@@ -165,7 +165,7 @@ func TestHeadOfOddJSON(t *testing.T) {
 		{"no metadata", `{"spec":{"metadata":{"name":"no"}}}`, wire.Head{}},
 		{"null", ` null `, wire.Head{}},
 		{"metadata is null", `{"metadata":null}`, wire.Head{}},
-		{"a name that is no string", `{"metadata":{"name":1,"uid":"u"}}`, wire.Head{UID: "u"}},
+		{"a name that is not a string", `{"metadata":{"name":1,"uid":"u"}}`, wire.Head{UID: "u"}},
 		{"escapes", `{"metadata":{"n\u0061me":"\u0061\"b"}}`, wire.Head{Ref: core.ObjectRef{Name: `a"b`}}},
 		{"names inside other members", `{"metadata":{"labels":{"name":"no"},"namespace":"ns"}}`, wire.Head{Ref: core.ObjectRef{Namespace: "ns"}}},
 	}
@@ -178,13 +178,13 @@ func TestHeadOfOddJSON(t *testing.T) {
 	}
 }
 
-func TestPackedRefusesBrokenBytes(t *testing.T) {
+func TestPackedRejectsInvalidBytes(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		encoding wire.Encoding
 		data     string
 	}{
-		{"JSON that is no object", wire.JSON, `[]`},
+		{"JSON that is not an object", wire.JSON, `[]`},
 		{"JSON that ends early", wire.JSON, `{"metadata":{"name":"a"`},
 		{"JSON that ends in a string", wire.JSON, `{"metadata":{"name":"a`},
 		{"JSON without a colon", wire.JSON, `{"metadata" {}}`},
@@ -211,7 +211,7 @@ func TestPackedRefusesBrokenBytes(t *testing.T) {
 	}
 }
 
-func TestPackComesBack(t *testing.T) {
+func TestPackedObjectDecodesToTheOriginal(t *testing.T) {
 	pod := new(corev1.Pod)
 	if err := json.Unmarshal(podJSON(t), pod); err != nil {
 		t.Fatal(err)
@@ -231,8 +231,8 @@ func TestPackComesBack(t *testing.T) {
 	}
 }
 
-// Items of a list carry no kind of their own, so Decode leaves what the caller has set.
-func TestDecodeLeavesTheKindThatTheBytesDoNotSay(t *testing.T) {
+// Items of a list may have no kind, so Decode keeps the kind that the caller has set.
+func TestDecodeKeepsTheKindIfTheBytesHaveNone(t *testing.T) {
 	item := wire.NewPacked(wire.JSON, []byte(`{"metadata":{"name":"a"}}`))
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}}
 	if err := item.Decode(pod); err != nil || pod.Kind != "Pod" || pod.Name != "a" {
@@ -244,8 +244,8 @@ func TestDecodeLeavesTheKindThatTheBytesDoNotSay(t *testing.T) {
 	}
 }
 
-// The figures that the packed store is built on.
-func TestAPackedPodIsSmall(t *testing.T) {
+// The sizes that the packed store relies on.
+func TestPackedPodIsSmall(t *testing.T) {
 	for _, tt := range []struct {
 		p    wire.Packed
 		most int
@@ -258,7 +258,7 @@ func TestAPackedPodIsSmall(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v; want at most %d", tt.p.Encoding(), compact.Len(), err, tt.most)
 		}
 		if strings.Contains(string(compact.Bytes()), "f:status") {
-			t.Errorf("%s: there are managedFields in the compact form", tt.p.Encoding())
+			t.Errorf("%s: the compact form has managedFields", tt.p.Encoding())
 		}
 		allocs := testing.AllocsPerRun(100, func() { _, _ = tt.p.Compact() })
 		if allocs > 1 {

@@ -25,7 +25,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// problemsOf returns what a strict decoding reports.
+// problemsOf returns the problems that strict decoding reports.
 func problemsOf(t testing.TB, body string, obj core.Object) []string {
 	t.Helper()
 	err := wire.UnmarshalStrict([]byte(body), wire.MediaTypeJSON, obj)
@@ -43,27 +43,27 @@ func problemsOf(t testing.TB, body string, obj core.Object) []string {
 	return problems
 }
 
-func TestUnmarshalStrictReportsEverythingAtOnce(t *testing.T) {
+func TestUnmarshalStrictReportsAllProblems(t *testing.T) {
 	tests := []struct {
 		name string
 		in   string
 		obj  core.Object
 		want []string
 	}{
-		{"nothing is wrong", `{"kind":"Pod","spec":{"containers":[{"name":"c"}]}}`, new(corev1.Pod), nil},
+		{"a valid object", `{"kind":"Pod","spec":{"containers":[{"name":"c"}]}}`, new(corev1.Pod), nil},
 		{"an unknown field", `{"spec":{"containers":[{},{"imagePullPolcy":"Always"}]}}`, new(corev1.Pod), []string{"spec.containers[1].imagePullPolcy: unknown field"}},
 		{"a miscased field", `{"Spec":{"replicas":1},"metadata":{"Name":"a"}}`, new(appsv1.Deployment), []string{"Spec: miscased field, want spec", "metadata.Name: miscased field, want name"}},
 		{"a duplicate field", `{"spec":{"replicas":1,"replicas":2,"replicas":3}}`, new(appsv1.Deployment), []string{"spec.replicas: duplicate field", "spec.replicas: duplicate field"}},
 		{"a duplicate label", `{"metadata":{"labels":{"app.io/a":"1","app.io/a":"2"}}}`, new(corev1.Pod), []string{`metadata.labels["app.io/a"]: duplicate field`}},
 		{"a duplicate in an unknown field", `{"x":{"a":1,"a":2}}`, new(corev1.Pod), []string{"x: unknown field", "x.a: duplicate field"}},
-		{"names in maps are free", `{"data":{"Any":"a","any":"b"}}`, new(corev1.ConfigMap), nil},
-		{"a value of another type is not looked into", `{"metadata":{"labels":null},"spec":null}`, new(corev1.Pod), nil},
-		{"values that decode themselves are free", `{"spec":{"rules":[{"http":{}}]},"data":{"anything":[{"a":1}]}}`, new(appsv1.ControllerRevision), []string{"spec: unknown field"}},
-		{"but not of duplicates", `{"data":{"a":[{"b":1,"b":2}]}}`, new(appsv1.ControllerRevision), []string{"data.a[0].b: duplicate field"}},
-		{"an object of any kind has only duplicates", `{"x":1,"y":{"a":1,"a":2}}`, new(unstructured.Unstructured), []string{"y.a: duplicate field"}},
+		{"names in maps are not checked", `{"data":{"Any":"a","any":"b"}}`, new(corev1.ConfigMap), nil},
+		{"values that are null", `{"metadata":{"labels":null},"spec":null}`, new(corev1.Pod), nil},
+		{"values that decode themselves are not checked", `{"spec":{"rules":[{"http":{}}]},"data":{"anything":[{"a":1}]}}`, new(appsv1.ControllerRevision), []string{"spec: unknown field"}},
+		{"values that decode themselves are checked for duplicates", `{"data":{"a":[{"b":1,"b":2}]}}`, new(appsv1.ControllerRevision), []string{"data.a[0].b: duplicate field"}},
+		{"an unstructured object is only checked for duplicates", `{"x":1,"y":{"a":1,"a":2}}`, new(unstructured.Unstructured), []string{"y.a: duplicate field"}},
 		{"a lean struct", `{"kind":"A","metadata":{"name":"a"},"any":{"x":1},"Any":1,"spec":{}}`, new(freeForm), []string{"Any: miscased field, want any", "spec: unknown field"}},
 		{"lines", "{\n \"spec\": {\n  \"x\": 1}\n}", new(corev1.Pod), []string{"line 3: spec.x: unknown field"}},
-		{"odd names", `{"":1,"a b":2,"é":3}`, new(corev1.Pod), []string{`[""]: unknown field`, `["a b"]: unknown field`, `["é"]: unknown field`}},
+		{"unusual names", `{"":1,"a b":2,"é":3}`, new(corev1.Pod), []string{`[""]: unknown field`, `["a b"]: unknown field`, `["é"]: unknown field`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,7 +99,7 @@ type Second struct {
 	Nested map[string][]*Second `json:"nested,omitempty"`
 }
 
-func TestFieldsAreFoundAsEncodingJSONFindsThem(t *testing.T) {
+func TestFieldsAreFoundLikeEncodingJSON(t *testing.T) {
 	in := `{"kind":"A","apiVersion":"v1","metadata":{},"deep":{"A":1,"B":2},"Tagged":1,"Both":1,"Plain":1,"Skipped":1,"hidden":1,
 		"Time":null,"first":{},"Second":{},"nested":{"a":[{"Other":1},{"Tagged":1,"Both":1}]}}`
 	want := []string{"deep.B", "Both", "Skipped", "hidden", "first", "Second", "nested.a[0].Other"}
@@ -117,7 +117,7 @@ func TestFieldsAreFoundAsEncodingJSONFindsThem(t *testing.T) {
 	}
 }
 
-func TestNoKindHasUnknownFieldsInWhatItEncodes(t *testing.T) {
+func TestEncodedKindsHaveNoUnknownFields(t *testing.T) {
 	for _, k := range apitest.Kinds(t) {
 		for seed := range int64(2) {
 			p, err := wire.Pack(apitest.Random(k, seed), wire.JSON)
@@ -136,14 +136,14 @@ func TestNoKindHasUnknownFieldsInWhatItEncodes(t *testing.T) {
 	}
 }
 
-func TestUnmarshalStrictDecodesTheRest(t *testing.T) {
+func TestUnmarshalStrictDecodesTheKnownFields(t *testing.T) {
 	pod := new(corev1.Pod)
 	if problemsOf(t, `{"metadata":{"name":"web","nam":"x"}}`, pod) == nil || pod.Name != "web" {
 		t.Errorf("the name is %q, want web", pod.Name)
 	}
 }
 
-func TestUnmarshalStrictIsBounded(t *testing.T) {
+func TestProblemsOfUnmarshalStrictAreBounded(t *testing.T) {
 	var body strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&body, `,"%s%d":1`, strings.Repeat("x", 1000), i)
@@ -162,7 +162,7 @@ func TestUnmarshalStrictIsBounded(t *testing.T) {
 	}
 }
 
-func TestUnmarshalStrictRefuses(t *testing.T) {
+func TestUnmarshalStrictRejectsInvalidData(t *testing.T) {
 	tests := []struct{ name, body, contentType, want string }{
 		{"a page of HTML", "<html>", "text/html", "content type"},
 		{"protobuf", "k8s\x00", wire.MediaTypeProtobuf, "use JSON"},
@@ -179,7 +179,8 @@ func TestUnmarshalStrictRefuses(t *testing.T) {
 	}
 }
 
-// pathsIn returns what a strict decoding by apimachinery finds, as "unknown field spec.x", once each.
+// pathsIn returns the problems that apimachinery's strict decoding finds, as "unknown field spec.x", without
+// duplicates.
 func pathsIn(err error) []string {
 	var found []string
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
@@ -192,13 +193,14 @@ func pathsIn(err error) []string {
 	return slices.Compact(found)
 }
 
-// pathWithDots writes a path without brackets, since a member whose name is a number looks like an element in ours.
+// pathWithDots returns a path without brackets, because a member whose name is a number looks like an index in our
+// paths.
 func pathWithDots(path string) string {
 	return strings.TrimPrefix(regexp.MustCompile(`\[(\d+)\]`).ReplaceAllString(path, ".$1"), ".")
 }
 
-// inTheirWords returns what a strict decoding finds, as apimachinery says it: that does not look into unknown fields,
-// and knows no spellings.
+// inTheirWords returns the problems that strict decoding finds, as apimachinery reports them: it does not check unknown
+// fields, and does not suggest spellings.
 func inTheirWords(strict *wire.StrictError) []string {
 	var found, unknown []string
 	for _, p := range strict.Problems {
@@ -217,7 +219,7 @@ func inTheirWords(strict *wire.StrictError) []string {
 	return slices.Compact(found)
 }
 
-// A strict decoding must find what apimachinery finds, but for what is inside values that decode themselves.
+// Strict decoding must find the same problems as apimachinery, except in values that decode themselves.
 func FuzzUnmarshalStrict(f *testing.F) {
 	for _, s := range append(oddJSON(), `{"spec":{"x":1,"Containers":[],"containers":[{"name":"a","name":"b","y":{}}]}}`, `{"metadata":{"labels":{"a":"b","a":"c"}}}`) {
 		f.Add([]byte(s))
@@ -239,21 +241,21 @@ func FuzzUnmarshalStrict(f *testing.F) {
 		want.APIVersion, want.Kind = "v1", "Pod"
 		_, _, theirErr := theirs.Decode(body, &gvk, want)
 		if theirErr != nil && !runtime.IsStrictDecodingError(theirErr) || !json.Valid(body) {
-			return // of another kind
+			return // another kind
 		}
 		if strings.Contains(string(body), "\\") || strings.Contains(string(body), "f:") || len(body) > 1<<12 {
-			return // names that they count otherwise, and values that decode themselves
+			return // names that apimachinery counts differently, and values that decode themselves
 		}
 		var got []string
 		if isStrict {
 			got = inTheirWords(strict)
 		}
-		odd := strings.Contains(strings.Join(got, " "), `["`) // names that they do not quote
+		odd := strings.Contains(strings.Join(got, " "), `["`) // names that apimachinery does not quote
 		if diff := cmp.Diff(pathsIn(theirErr), got); diff != "" && !odd || (err == nil) != (theirErr == nil) {
 			t.Errorf("UnmarshalStrict(%s) = %v, apimachinery says %v (-apimachinery +wire):\n%s", body, err, theirErr, diff)
 		}
 		if isStrict && len(strict.Problems) == 0 {
-			t.Error("a StrictError without a problem")
+			t.Error("a StrictError without problems")
 		}
 	})
 }

@@ -23,13 +23,13 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// change is an event as tests write and compare it.
+// change is an event as used by tests.
 type change struct {
 	Type core.EventType
 	Name string
 }
 
-// encodeEvent encodes an event as a server sends it, by means of apimachinery's own types.
+// encodeEvent encodes an event as a server does, with apimachinery's types.
 func encodeEvent(t testing.TB, encoding wire.Encoding, eventType core.EventType, obj runtime.Object) []byte {
 	t.Helper()
 	ev := metav1.WatchEvent{Type: string(eventType)}
@@ -68,7 +68,7 @@ func podEvent(t testing.TB, encoding wire.Encoding, c change) []byte {
 	})
 }
 
-// readEvents returns the changes of a watch body up to its end.
+// readEvents returns the changes in the body of a watch.
 func readEvents(r io.Reader, contentType string, limits *wire.Limits) ([]change, error) {
 	var changes []change
 	for ev, err := range wire.Events(r, contentType, &wire.ReadOptions{Limits: limits}) {
@@ -97,7 +97,7 @@ func watchBody(t testing.TB, encoding wire.Encoding) (body []byte, ends []int) {
 	return body, ends
 }
 
-// streamType is what a server calls a watch stream.
+// streamType is the content type of a watch.
 func streamType(encoding wire.Encoding) string {
 	return encoding.MediaType() + ";stream=watch"
 }
@@ -117,7 +117,7 @@ func TestEventsYieldsEveryEvent(t *testing.T) {
 	}
 }
 
-func TestTheEventsOfEveryTypeCarryTheWholeObject(t *testing.T) {
+func TestEventsOfEveryTypeHaveTheWholeObject(t *testing.T) {
 	want := new(corev1.Pod)
 	if err := json.Unmarshal(podJSON(t), want); err != nil {
 		t.Fatal(err)
@@ -139,8 +139,8 @@ func TestTheEventsOfEveryTypeCarryTheWholeObject(t *testing.T) {
 	}
 }
 
-// A watch may end between two events, which says nothing; in the middle of one it must not look like an end.
-func TestAWatchCutInsideAnEventIsAnError(t *testing.T) {
+// A watch may end between two events. An end within an event must be an error.
+func TestWatchThatEndsWithinAnEventIsAnError(t *testing.T) {
 	for encoding := range allEncodings() {
 		body, ends := watchBody(t, encoding)
 		for n := range len(body) + 1 {
@@ -167,8 +167,8 @@ func TestAWatchCutInsideAnEventIsAnError(t *testing.T) {
 	}
 }
 
-// An event must not wait for the bytes that follow it, which may be long in coming.
-func TestAnEventIsHandedOutBeforeTheNextBytesArrive(t *testing.T) {
+// An event must not wait for the next bytes, which may arrive much later.
+func TestEventIsYieldedBeforeTheNextBytesArrive(t *testing.T) {
 	for encoding := range allEncodings() {
 		r, w := io.Pipe()
 		seen := make(chan change)
@@ -176,7 +176,7 @@ func TestAnEventIsHandedOutBeforeTheNextBytesArrive(t *testing.T) {
 			for _, c := range someChanges() {
 				body := podEvent(t, encoding, c)
 				if encoding == wire.JSON {
-					body = bytes.TrimSuffix(body, []byte("}\n")) // not even the end of the event itself
+					body = bytes.TrimSuffix(body, []byte("}\n")) // without the end of the event itself
 				}
 				_, _ = w.Write(body)
 				if got := <-seen; got != c { // or the test hangs
@@ -201,7 +201,7 @@ func TestAnEventIsHandedOutBeforeTheNextBytesArrive(t *testing.T) {
 	}
 }
 
-func TestAnErrorEventEndsTheWatchAsAStatusError(t *testing.T) {
+func TestErrorEventEndsTheWatchWithAStatusError(t *testing.T) {
 	status := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   "Failure", Reason: metav1.StatusReasonExpired, Code: 410, Message: "too old resource version: 1 (2)",
@@ -215,12 +215,12 @@ func TestAnErrorEventEndsTheWatchAsAStatusError(t *testing.T) {
 			t.Errorf("%s: %d events, then %v; want one, then core.ErrExpired", encoding, len(got), err)
 		}
 		if se, ok := errors.AsType[*core.StatusError](err); !ok || se.Status.Message != status.Message {
-			t.Errorf("%s: %v does not carry the server's message", encoding, err)
+			t.Errorf("%s: %v does not have the server's message", encoding, err)
 		}
 	}
 }
 
-func TestEventsOfOddJSON(t *testing.T) {
+func TestEventsHandlesUnusualJSON(t *testing.T) {
 	tests := []struct {
 		name, body string
 		want       []change
@@ -229,18 +229,18 @@ func TestEventsOfOddJSON(t *testing.T) {
 		{"nothing", ``, nil, ""},
 		{"only white space", "\n \n", nil, ""},
 		{"the object before the type", `{"object":{"metadata":{"name":"a"}},"type":"ADDED"}{"object":{"metadata":{"name":"b"}},"x":[{}],"type":"DELETED"}`, []change{{core.Added, "a"}, {core.Deleted, "b"}}, ""},
-		{"members nobody knows", `{"x":{"type":1},"type":"ADDED","y":[],"object":{"metadata":{"name":"a"}},"z":"}"}`, []change{{core.Added, "a"}}, ""},
+		{"unknown members", `{"x":{"type":1},"type":"ADDED","y":[],"object":{"metadata":{"name":"a"}},"z":"}"}`, []change{{core.Added, "a"}}, ""},
 		{"no line breaks", `{"type":"ADDED","object":{}}{"type":"ADDED","object":{}}`, []change{{core.Added, ""}, {core.Added, ""}}, ""},
-		{"a type nobody knows", `{"type":"MOVED","object":{}}`, nil, `unknown type "MOVED"`},
+		{"an unknown type", `{"type":"MOVED","object":{}}`, nil, `unknown type "MOVED"`},
 		{"no type", `{"object":{}}`, nil, `unknown type ""`},
-		{"a type that is no string", `{"type":1,"object":{}}`, nil, `unknown type ""`},
+		{"a type that is not a string", `{"type":1,"object":{}}`, nil, `unknown type ""`},
 		{"no object", `{"type":"ADDED"}`, nil, "ADDED without an object"},
 		{"an object that is null", `{"type":"ADDED","object":null}`, nil, "is not a JSON object"},
-		{"a status in place of a stream", `{"kind":"Status","status":"Failure","code":403}`, nil, `unknown type ""`},
+		{"a status instead of events", `{"kind":"Status","status":"Failure","code":403}`, nil, `unknown type ""`},
 		{"an array", `[]`, nil, "want {, not ["},
-		{"a mistake after an event", `{"type":"ADDED","object":{}}x`, []change{{core.Added, ""}}, "invalid character"},
-		{"a mistake in the end of an event", `{"type":"ADDED","object":{},}`, []change{{core.Added, ""}}, "invalid character"},
-		{"an error that carries no status", `{"type":"ERROR","object":{"code":"x"}}`, nil, "decode watch error event"},
+		{"invalid data after an event", `{"type":"ADDED","object":{}}x`, []change{{core.Added, ""}}, "invalid character"},
+		{"a syntax error at the end of an event", `{"type":"ADDED","object":{},}`, []change{{core.Added, ""}}, "invalid character"},
+		{"an error without a status", `{"type":"ERROR","object":{"code":"x"}}`, nil, "decode watch error event"},
 		{"an error with no reason", `{"type":"ERROR","object":{"code":500}}`, nil, "internal error"},
 	}
 	for _, tt := range tests {
@@ -256,7 +256,7 @@ func TestEventsOfOddJSON(t *testing.T) {
 	}
 }
 
-func TestEventsOfOddProtobuf(t *testing.T) {
+func TestEventsHandlesUnusualProtobuf(t *testing.T) {
 	field := func(num protowire.Number, value string) string {
 		return string(protowire.AppendString(protowire.AppendTag(nil, num, protowire.BytesType), value))
 	}
@@ -272,16 +272,16 @@ func TestEventsOfOddProtobuf(t *testing.T) {
 		{"nothing", "", nil, ""},
 		{"an event", frame(field(1, "ADDED") + object), []change{{core.Added, ""}}, ""},
 		{"the object before the type", frame(object + field(1, "ADDED")), []change{{core.Added, ""}}, ""},
-		{"fields nobody knows", frame("\x48\x01" + field(1, "ADDED") + field(7, "x") + object), []change{{core.Added, ""}}, ""},
+		{"unknown fields", frame("\x48\x01" + field(1, "ADDED") + field(7, "x") + object), []change{{core.Added, ""}}, ""},
 		{"an empty frame", frame(""), nil, `unknown type ""`},
-		{"a type nobody knows", frame(field(1, "MOVED") + object), nil, `unknown type "MOVED"`},
+		{"an unknown type", frame(field(1, "MOVED") + object), nil, `unknown type "MOVED"`},
 		{"no object", frame(field(1, "ADDED")), nil, "ADDED without an object"},
 		{"an object without bytes", frame(field(1, "ADDED") + field(2, "")), nil, "ADDED without an object"},
 		{"an object without an envelope", frame(field(1, "ADDED") + field(2, field(1, "{}"))), nil, "does not start with"},
 		{"an envelope without an object", frame(field(1, "ADDED") + field(2, field(1, "k8s\x00"))), nil, "without an object"},
 		{"a broken frame", frame("\xff"), nil, "protobuf: "},
 		{"JSON", `{"type":"ADDED","object":{}}`, nil, "larger than the limit"},
-		{"an error that carries no status", frame(field(1, "ERROR") + field(2, field(1, "k8s\x00"+field(2, "\xff")))), nil, "decode watch error event"},
+		{"an error without a status", frame(field(1, "ERROR") + field(2, field(1, "k8s\x00"+field(2, "\xff")))), nil, "decode watch error event"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -296,14 +296,14 @@ func TestEventsOfOddProtobuf(t *testing.T) {
 	}
 }
 
-func TestEventsRefusesOtherContentTypes(t *testing.T) {
+func TestEventsRejectsOtherContentTypes(t *testing.T) {
 	if _, err := readEvents(strings.NewReader("<html>"), "text/html", nil); err == nil || !strings.Contains(err.Error(), "text/html") {
 		t.Errorf("Events = %v, want an error that names text/html", err)
 	}
 }
 
-// The limit is for each event, not for the stream.
-func TestLimitsBoundOneEvent(t *testing.T) {
+// The limit applies to each event, not to the stream.
+func TestLimitAppliesToEachEvent(t *testing.T) {
 	for encoding := range allEncodings() {
 		event := podEvent(t, encoding, change{core.Added, "a"})
 		size := int64(len(event))
@@ -314,7 +314,7 @@ func TestLimitsBoundOneEvent(t *testing.T) {
 		}
 		_, err = readEvents(bytes.NewReader(body), encoding.MediaType(), &wire.Limits{ObjectBytes: size / 2})
 		if tooLarge, ok := errors.AsType[*wire.TooLargeError](err); !ok || tooLarge.What != "watch event" {
-			t.Errorf("%s: with half of that: %v, want a TooLargeError", encoding, err)
+			t.Errorf("%s: with half of that limit: %v, want a TooLargeError", encoding, err)
 		}
 		before := allocated()
 		endlessEvent := &endless{start: `{"type":"ADDED","object":{"a":"`}
@@ -326,12 +326,12 @@ func TestLimitsBoundOneEvent(t *testing.T) {
 			t.Errorf("%s: an endless event: %v, want a TooLargeError", encoding, err)
 		}
 		if used := allocated() - before; used > 8<<20 {
-			t.Errorf("%s: an endless event took %d bytes of memory under a limit of 1 MiB", encoding, used)
+			t.Errorf("%s: an endless event allocated %d bytes under a limit of 1 MiB", encoding, used)
 		}
 	}
 }
 
-func TestBreakEndsAWatch(t *testing.T) {
+func TestEventsEndsAtBreak(t *testing.T) {
 	for encoding := range allEncodings() {
 		body, _ := watchBody(t, encoding)
 		events := 0
