@@ -52,7 +52,7 @@ type StatusError struct {
 	// of a pod through a proxy. The client keeps at most 64 KiB. No text of the error contains it.
 	Body []byte `json:"-"`
 
-	// RetryAfter is the wait that the server asks for, zero if it does not ask for one.
+	// RetryAfter is the delay that the server requests, or zero.
 	RetryAfter time.Duration
 }
 
@@ -195,7 +195,7 @@ func CauseOf(err error, t metav1.CauseType) (metav1.StatusCause, bool) {
 	return metav1.StatusCause{}, false
 }
 
-// RetryAfter returns how long to wait before the request is sent again, if the server asks for a wait. It is at most
+// RetryAfter returns how long to wait before the request is sent again, if the server requests a delay. It is at most
 // five minutes, so that one wrong response does not stop a program; the [StatusError] has the original value.
 func RetryAfter(err error) (time.Duration, bool) {
 	se, ok := errors.AsType[*StatusError](err)
@@ -212,7 +212,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return min(asked, longestRetryAfter), true
 }
 
-// A busy API server asks for a few seconds. A proxy under maintenance may ask for more.
+// A busy API server requests a few seconds. A proxy under maintenance may request more.
 const longestRetryAfter = 5 * time.Minute
 
 // IsRetryable reports whether the same request may succeed if it is sent again later. This is the case for a broken

@@ -5,7 +5,7 @@
 
 package core
 
-// builtinKinds describes the kinds of k8s.io/api, ordered by goType. It is never written.
+// builtinKinds describes the kinds of k8s.io/api, ordered by goType. It is never changed.
 var builtinKinds = []builtinKind{
 	{goType: "admissionregistration/v1.MutatingAdmissionPolicy", group: "admissionregistration.k8s.io", plural: "mutatingadmissionpolicies", categories: "api-extensions"},
 	{goType: "admissionregistration/v1.MutatingAdmissionPolicyBinding", group: "admissionregistration.k8s.io", plural: "mutatingadmissionpolicybindings", categories: "api-extensions"},
@@ -23,8 +23,8 @@ var builtinKinds = []builtinKind{
 	{goType: "admissionregistration/v1beta1.ValidatingAdmissionPolicy", group: "admissionregistration.k8s.io", plural: "validatingadmissionpolicies", categories: "api-extensions", subresources: "status"},
 	{goType: "admissionregistration/v1beta1.ValidatingAdmissionPolicyBinding", group: "admissionregistration.k8s.io", plural: "validatingadmissionpolicybindings", categories: "api-extensions"},
 	{goType: "admissionregistration/v1beta1.ValidatingWebhookConfiguration", group: "admissionregistration.k8s.io", plural: "validatingwebhookconfigurations", categories: "api-extensions"},
-	{goType: "apidiscovery/v2.APIGroupDiscovery", note: "it is an item of the answer to discovery requests"},
-	{goType: "apidiscovery/v2beta1.APIGroupDiscovery", note: "it is an item of the answer to discovery requests"},
+	{goType: "apidiscovery/v2.APIGroupDiscovery", note: "it is an item of discovery documents"},
+	{goType: "apidiscovery/v2beta1.APIGroupDiscovery", note: "it is an item of discovery documents"},
 	{goType: "apiserverinternal/v1alpha1.StorageVersion", group: "internal.apiserver.k8s.io", plural: "storageversions", subresources: "status"},
 	{goType: "apps/v1.ControllerRevision", group: "apps", plural: "controllerrevisions", namespaced: true},
 	{goType: "apps/v1.DaemonSet", group: "apps", plural: "daemonsets", namespaced: true, shortNames: "ds", categories: "all", subresources: "status"},
@@ -84,7 +84,7 @@ var builtinKinds = []builtinKind{
 	{goType: "core/v1.PersistentVolumeClaim", plural: "persistentvolumeclaims", namespaced: true, shortNames: "pvc", subresources: "status"},
 	{goType: "core/v1.Pod", plural: "pods", namespaced: true, shortNames: "po", categories: "all", subresources: "attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,resize,status"},
 	{goType: "core/v1.PodTemplate", plural: "podtemplates", namespaced: true},
-	{goType: "core/v1.RangeAllocation", note: "no API server serves it; it is how one keeps its allocated addresses in etcd"},
+	{goType: "core/v1.RangeAllocation", note: "it is not served; API servers store allocated addresses in it"},
 	{goType: "core/v1.ReplicationController", plural: "replicationcontrollers", namespaced: true, shortNames: "rc", categories: "all", subresources: "scale,status"},
 	{goType: "core/v1.ResourceQuota", plural: "resourcequotas", namespaced: true, shortNames: "quota", subresources: "status"},
 	{goType: "core/v1.Secret", plural: "secrets", namespaced: true},
@@ -108,7 +108,7 @@ var builtinKinds = []builtinKind{
 	{goType: "flowcontrol/v1beta2.PriorityLevelConfiguration", group: "flowcontrol.apiserver.k8s.io", plural: "prioritylevelconfigurations", subresources: "status"},
 	{goType: "flowcontrol/v1beta3.FlowSchema", group: "flowcontrol.apiserver.k8s.io", plural: "flowschemas", subresources: "status"},
 	{goType: "flowcontrol/v1beta3.PriorityLevelConfiguration", group: "flowcontrol.apiserver.k8s.io", plural: "prioritylevelconfigurations", subresources: "status"},
-	{goType: "imagepolicy/v1alpha1.ImageReview", note: "no API server serves it; it is what one sends to an image policy webhook"},
+	{goType: "imagepolicy/v1alpha1.ImageReview", note: "it is not served; API servers send it to image policy webhooks"},
 	{goType: "lifecycle/v1alpha1.Eviction", group: "lifecycle.k8s.io", plural: "evictions", namespaced: true, subresources: "status"},
 	{goType: "lifecycle/v1alpha1.EvictionRequest", group: "lifecycle.k8s.io", plural: "evictionrequests", namespaced: true, subresources: "status"},
 	{goType: "networking/v1.IPAddress", group: "networking.k8s.io", plural: "ipaddresses", shortNames: "ip"},

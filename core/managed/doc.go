@@ -7,7 +7,7 @@
 // conflict with an apply ([Conflicts], [Owners]), and to take over fields that were written by updates ([Migrate]).
 // See https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
 //
-//	mine, err := managed.Extract(deployment, "web-controller", nil) // what I applied, and nothing else
+//	mine, err := managed.Extract(deployment, "web-controller", nil) // only the fields that I applied
 //	mine.Spec.Replicas = new(int32(3))
 //	deployment, err = deployments.Apply(ctx, mine, &request.ApplyOptions{FieldManager: "web-controller"})
 //	for _, c := range managed.Conflicts(err) {

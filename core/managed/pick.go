@@ -108,7 +108,7 @@ func (p *picker) miss(set *fieldpath.Set, at fieldpath.Path) {
 	set.Iterate(func(path fieldpath.Path) { p.absent = append(p.absent, at.String()+path.String()) })
 }
 
-// missElement is miss for what a set has at an element and beneath it.
+// missElement is miss for an element of a set and its descendants.
 func (p *picker) missElement(set *fieldpath.Set, element fieldpath.PathElement, at fieldpath.Path) {
 	here := append(slices.Clip(at), element)
 	if set.Members.Has(element) {

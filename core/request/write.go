@@ -54,8 +54,8 @@ type ApplyOptions struct {
 	DryRun       bool   // run the request without storing the result
 
 	// SendZeroValues sends the fields of a typed object whose value is zero and whose JSON tag has no omitempty. By
-	// default such a field is an error beside fields that are set, since the object can't tell whether its author means
-	// the zero value or did not set the field, and the apply would overwrite what is stored.
+	// default such a field is an error beside set fields, since it is unclear whether the zero value is intended or the
+	// field was not set, and the apply would overwrite what is stored.
 	SendZeroValues bool
 }
 
@@ -174,8 +174,8 @@ func bodyResource(t Target, obj core.Object) core.Resource {
 	return res
 }
 
-// matchObject refuses an object that says it lives elsewhere than the target. The body of a subresource need not say
-// it.
+// matchObject rejects an object whose namespace or name differs from the target's. The body of a subresource may omit
+// them.
 func matchObject(t Target, obj core.Object) error {
 	if ns := obj.GetNamespace(); ns != "" && ns != t.Namespace {
 		return invalid("metadata.namespace", "is %q, but the request goes to namespace %q", ns, t.Namespace)

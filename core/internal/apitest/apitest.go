@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object is core.Object, which can't be named here since core's own tests import this package.
+// Object is core.Object, which this package can't import, because core's tests import this package.
 type Object interface {
 	metav1.Object
 	runtime.Object
@@ -26,7 +26,7 @@ type Kind struct {
 	Type reflect.Type // the struct
 }
 
-// New returns a fresh value of the kind.
+// New returns a new value of the kind.
 func (k Kind) New() Object {
 	return reflect.New(k.Type).Interface().(Object)
 }

@@ -14,14 +14,14 @@ import (
 
 // Golden is one object in both encodings, with every field of its kind set.
 type Golden struct {
-	Name     string // the version of Kubernetes that wrote it, and its kind
+	Name     string // the version of Kubernetes that encoded it, and its kind
 	Kind     Kind
 	JSON     []byte // indented
 	Protobuf []byte // with its envelope
 }
 
-// Goldens returns the objects that k8s.io/api ships as test data: those of its own version, called HEAD, and those of
-// earlier ones.
+// Goldens returns the objects that k8s.io/api has as test data: those of its own version, named HEAD, and those of
+// earlier versions.
 func Goldens(t testing.TB) []Golden {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
@@ -38,7 +38,7 @@ func Goldens(t testing.TB) []Golden {
 			base := filepath.Join(dir, cmp.Or(k.Group, "core")+"."+k.Version+"."+k.GroupVersionKind.Kind)
 			json, err := os.ReadFile(base + ".json")
 			if err != nil {
-				continue // the version had no such kind
+				continue // the kind did not exist in this version
 			}
 			protobuf, err := os.ReadFile(base + ".pb")
 			if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apitest gives core's tests every kind of k8s.io/api, with the encoded objects that module ships. It links all
-// of them, so nothing but tests imports it.
+// Package apitest provides every kind of k8s.io/api to core's tests, with the encoded objects of that module. It links
+// all kinds, so only tests import it.
 package apitest
 
 import (

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// Random returns an object of the kind with about half of its fields set, to values that depend on seed alone.
+// Random returns an object of the kind with about half of its fields set, to values that depend only on seed.
 func Random(k Kind, seed int64) Object {
 	obj := k.New()
 	f := randfill.NewWithSeed(seed).NilChance(0.5).NumElements(0, 3).MaxDepth(20).Funcs(

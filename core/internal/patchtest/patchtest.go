@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patchtest applies patches, so that tests can compare the result with the object that a diff was made for.
+// Package patchtest applies patches, so that tests can compare the result of a diff with the expected object.
 package patchtest
 
 import (
@@ -14,9 +14,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// ApplyJSON returns the JSON value that a JSON patch makes of a document, by RFC 6902. It knows the operations that
-// diffs have: add, remove and replace. The document and the values are encoded first, so the result shares no memory
-// with them.
+// ApplyJSON returns a document after a JSON patch, see RFC 6902. It supports the operations of diffs: add, remove and
+// replace. The document and the values are encoded first, so the result shares no memory with them.
 func ApplyJSON(doc any, ops []request.Op) (any, error) {
 	root, err := tree.Of(doc)
 	if err != nil {
@@ -34,7 +33,7 @@ func ApplyJSON(doc any, ops []request.Op) (any, error) {
 	return root, nil
 }
 
-// apply returns target after an operation on the value at the path.
+// apply returns target after an operation at the path.
 func apply(target any, path []string, op string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -45,7 +44,7 @@ func apply(target any, path []string, op string, value any) (any, error) {
 		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(path[0])
 		member, ok := target[name]
 		if !ok && (!last || op != "add") {
-			return nil, fmt.Errorf("there is no member %q", name)
+			return nil, fmt.Errorf("member %q does not exist", name)
 		}
 		if last && op == "remove" {
 			delete(target, name)
@@ -67,10 +66,10 @@ func apply(target any, path []string, op string, value any) (any, error) {
 		target[i], err = apply(target[i], path[1:], op, value)
 		return target, err
 	}
-	return nil, fmt.Errorf("there is nothing at %q", path[0])
+	return nil, fmt.Errorf("%q does not exist", path[0])
 }
 
-// ApplyMerge returns the JSON value that a JSON merge patch makes of a document, by RFC 7396.
+// ApplyMerge returns a document after a JSON merge patch, see RFC 7396.
 func ApplyMerge(doc, patch any) (any, error) {
 	target, err := tree.Of(doc)
 	if err != nil {

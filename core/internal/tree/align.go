@@ -5,17 +5,17 @@ package tree
 
 import "slices"
 
-// Step says what became of an element of a list.
+// Step describes the change of one element of a list.
 type Step struct {
-	From, To int  // indexes; -1 when there is none: the element was added, or removed
-	Kin      bool // there are both, and they may well be the same thing, changed or not
+	From, To int  // indexes; -1 if the element was added or removed
+	Kin      bool // both exist, and are probably the same element, changed or not
 }
 
-// maxCells bounds the work and memory of an alignment. Longer lists are taken pair by pair.
+// maxCells limits the time and memory of an alignment. Longer lists are compared index by index.
 const maxCells = 1 << 20
 
-// Align tells how a list became another with as few changes as it can find. Elements are the same thing when they are
-// equal or have the same name. The indexes of the steps ascend.
+// Align returns the changes from one list to another. It finds as few changes as possible. Elements correspond if they
+// are equal or have the same name. The indexes of the steps ascend.
 func Align(from, to []any) []Step {
 	steps := make([]Step, 0, max(len(from), len(to)))
 	start, fromEnd, toEnd := 0, len(from), len(to)
@@ -40,7 +40,7 @@ func Align(from, to []any) []Step {
 	return steps
 }
 
-// appendGap appends the steps of elements that are not the same, from an index to another in both lists.
+// appendGap appends the steps of elements without a counterpart, from one index to another in both lists.
 func appendGap(steps []Step, from, to []any, inFrom, inTo [2]int) []Step {
 	i, j := inFrom[0], inTo[0]
 	for ; i < inFrom[1] && j < inTo[1]; i, j = i+1, j+1 {
@@ -94,8 +94,8 @@ func same(a, b any) bool {
 	return Equal(a, b)
 }
 
-// identity returns what tells an element of a list from the others by the habits of Kubernetes, empty when nothing
-// does.
+// identity returns the name of an element of a list, as far as the conventions of Kubernetes define one. It returns an
+// empty string for other elements.
 func identity(v any) string {
 	object, ok := v.(map[string]any)
 	if !ok {

@@ -3,8 +3,8 @@
 
 package tree
 
-// Rebase returns what becomes of onto when the changes are made to it that make to of from. What from says too of onto
-// is changed as to says; what only onto says stays. The result may share memory with onto and to.
+// Rebase applies the changes between from and to to the value onto. Values of onto that are also in from change as in
+// to; values that only onto has are kept. The result may share memory with onto and to.
 func Rebase(onto, from, to any) any {
 	if Equal(from, to) {
 		return onto
@@ -40,7 +40,7 @@ func rebaseObject(onto, from, to map[string]any) map[string]any {
 		switch {
 		case was && there:
 			result[name] = Rebase(beneath, old, value)
-		case !was || !Equal(old, value): // else the encoding has made it of nothing
+		case !was || !Equal(old, value): // otherwise the encoding has added it
 			result[name] = value
 		}
 	}

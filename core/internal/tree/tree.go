@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Of returns the JSON value that v encodes to. A []byte or a string is JSON itself. The result shares nothing with v.
+// Of returns the JSON value that v encodes to. A []byte or a string is JSON text. The result shares no memory with v.
 func Of(v any) (any, error) {
 	var data []byte
 	switch v := v.(type) {
@@ -30,7 +30,7 @@ func Of(v any) (any, error) {
 	return value, err
 }
 
-// Equal reports whether two values are the same. Numbers are the same when their values are, as 1 and 1.0.
+// Equal reports whether two values are equal. Numbers are compared by value: 1 equals 1.0.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -49,13 +49,13 @@ func Equal(a, b any) bool {
 		}
 	}
 	switch b.(type) {
-	case map[string]any, []any: // which == can't compare
+	case map[string]any, []any: // not comparable with ==
 		return false
 	}
 	return a == b
 }
 
-// sameNumber compares exactly: not every int64 is a float64.
+// sameNumber compares exactly, since not every int64 is a float64.
 func sameNumber(i int64, f float64) bool {
 	const limit = 1 << 63
 	return f >= -limit && f < limit && int64(f) == i && float64(int64(f)) == f

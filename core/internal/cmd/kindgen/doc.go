@@ -6,11 +6,11 @@
 //	go run ./internal/cmd/kindgen              # in core: write the table
 //	go run ./internal/cmd/kindgen -trim        # make a snapshot of discovery documents, from stdin to stdout
 //
-// What a kind is called comes from two places. The sources of k8s.io/api say which kinds there are, to which group they
-// belong, and by their markers how they are served. A snapshot of what a real API server with every API enabled says of
-// itself, discovery.json, corrects that and adds the names that only servers know, such as short names. The kinds that
-// this server does not serve, since they are too old or too new for it, come from the sources alone, with the short
-// names that the server has for the same kind in another version.
+// The resource of a kind has two sources. The source code of k8s.io/api declares the kinds and their groups, and its
+// markers describe how they are served. discovery.json is a snapshot of the discovery documents of a real API server on
+// which every API is enabled. It corrects the markers and adds names that only servers know, such as short names. Kinds
+// that are too old or too new for this server come from the source code only, with the short names of the same kind in
+// another version.
 //
 // To renew the snapshot, start an API server with --runtime-config=api/all=true and
 // --feature-gates=AllAlpha=true,AllBeta=true, and fetch its aggregated discovery documents:

@@ -63,7 +63,7 @@ func apiDir(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
 	dir := strings.TrimSpace(string(out))
 	if err == nil && dir == "" {
-		err = fmt.Errorf("it is not in the module cache; run go mod download")
+		err = fmt.Errorf("it is not in the module cache: run go mod download")
 	}
 	if err != nil {
 		return "", fmt.Errorf("find the sources of k8s.io/api: %w", err)

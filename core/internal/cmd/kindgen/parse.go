@@ -28,35 +28,34 @@ type kind struct {
 	Categories   []string `json:",omitzero"`
 	Verbs        []string
 	Subresources []string `json:",omitzero"`
-	note         string   // why there is no collection
+	note         string   // the reason why there is no collection
 	hasClient    bool     // marked +genclient
 }
 
-// noCollection says of every type that looks like a kind, but is none that one could get or create by its own name,
-// why.
+// noCollection has the types that look like kinds, but that clients can't get or create by name, with the reason.
 //
-//nolint:gochecknoglobals // a table that is never written
+//nolint:gochecknoglobals // a table that is never changed
 var noCollection = map[string]string{
-	"apidiscovery/v2.APIGroupDiscovery":      "it is an item of the answer to discovery requests",
-	"apidiscovery/v2beta1.APIGroupDiscovery": "it is an item of the answer to discovery requests",
+	"apidiscovery/v2.APIGroupDiscovery":      "it is an item of discovery documents",
+	"apidiscovery/v2beta1.APIGroupDiscovery": "it is an item of discovery documents",
 	"apps/v1beta1.Scale":                     "it is the body of the subresource scale",
 	"apps/v1beta2.Scale":                     "it is the body of the subresource scale",
 	"authentication/v1.TokenRequest":         "it is the body of serviceaccounts/token",
 	"autoscaling/v1.Scale":                   "it is the body of the subresource scale",
-	"core/v1.RangeAllocation":                "no API server serves it; it is how one keeps its allocated addresses in etcd",
+	"core/v1.RangeAllocation":                "it is not served; API servers store allocated addresses in it",
 	"extensions/v1beta1.Scale":               "it is the body of the subresource scale",
-	"imagepolicy/v1alpha1.ImageReview":       "no API server serves it; it is what one sends to an image policy webhook",
+	"imagepolicy/v1alpha1.ImageReview":       "it is not served; API servers send it to image policy webhooks",
 	"policy/v1.Eviction":                     "it is the body of pods/eviction",
 	"policy/v1beta1.Eviction":                "it is the body of pods/eviction",
 }
 
-// allVerbs are the verbs of a kind that is stored.
+// allVerbs are the verbs of a stored kind.
 //
-//nolint:gochecknoglobals // a table that is never written
+//nolint:gochecknoglobals // a table that is never changed
 var allVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// parseAPI returns every kind with object metadata in the packages below dir, as the sources describe it, ordered by
-// Go type.
+// parseAPI returns every kind with object metadata in the packages below dir, as described by the source code, ordered
+// by Go type.
 func parseAPI(dir string) ([]kind, error) {
 	registers, err := filepath.Glob(filepath.Join(dir, "*", "*", "register.go"))
 	if err != nil {
@@ -134,7 +133,7 @@ func groupName(files []*ast.File) (string, error) {
 // kindsOf returns the kinds that a file declares.
 func kindsOf(file *ast.File) []kind {
 	var kinds []kind
-	end := file.Name.End() // of the declaration before
+	end := file.Name.End() // the end of the previous declaration
 	for _, decl := range file.Decls {
 		from := end
 		end = decl.End()
@@ -160,8 +159,8 @@ func embeds(st *ast.StructType, name string) bool {
 	})
 }
 
-// markers returns the "+name=value" lines of the comments between two positions: those of a type stand in several
-// comments above it.
+// markers returns the "+name=value" lines of the comments between two positions, because the markers of a type may be
+// in several comments above it.
 func markers(file *ast.File, from, to token.Pos) []string {
 	var found []string
 	for _, group := range file.Comments {
@@ -178,7 +177,7 @@ func markers(file *ast.File, from, to token.Pos) []string {
 	return found
 }
 
-// describe works a kind's resource out of its declaration and its markers.
+// describe derives the resource of a kind from its declaration and its markers.
 func describe(name string, st *ast.StructType, markers []string) kind {
 	k := kind{Kind: name, Plural: plural(name), Singular: strings.ToLower(name), Namespaced: true, Verbs: allVerbs}
 	subresources := map[string]bool{"status": hasField(st, "Status")}
@@ -205,7 +204,7 @@ func describe(name string, st *ast.StructType, markers []string) kind {
 		}
 	}
 	if !slices.Contains(k.Verbs, "update") {
-		subresources["status"] = false // the status of a review is its answer
+		subresources["status"] = false // the status of a review is part of the response
 	}
 	maps.DeleteFunc(subresources, func(_ string, has bool) bool { return !has })
 	k.Subresources = slices.Sorted(maps.Keys(subresources))
@@ -218,7 +217,7 @@ func hasField(st *ast.StructType, name string) bool {
 	})
 }
 
-// plural returns the name of the collection of a kind, by the rules of English that Kubernetes follows.
+// plural returns the plural of a kind, by the rules of English that Kubernetes applies.
 func plural(kind string) string {
 	s := strings.ToLower(kind)
 	switch {

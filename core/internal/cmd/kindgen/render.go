@@ -18,11 +18,11 @@ const header = `// Copyright The kube authors.
 
 package core
 
-// builtinKinds describes the kinds of k8s.io/api, ordered by goType. It is never written.
+// builtinKinds describes the kinds of k8s.io/api, ordered by goType. It is never changed.
 var builtinKinds = []builtinKind{
 `
 
-// render returns the source of the table. Fields stand at their zero value where a rule gives them, see builtinKind.
+// render returns the source code of the table. It omits fields with the value of a rule, see builtinKind.
 func render(kinds []kind) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(header)
@@ -47,7 +47,7 @@ func render(kinds []kind) ([]byte, error) {
 		field("note", k.note)
 		b.WriteString("},\n")
 		if k.note == "" && k.Singular != strings.ToLower(k.Kind) {
-			return nil, fmt.Errorf("%s: singular %q is not the kind in lower case, as the table takes for granted", k.goType, k.Singular)
+			return nil, fmt.Errorf("%s: singular %q is not the kind in lower case", k.goType, k.Singular)
 		}
 	}
 	b.WriteString("}\n")

@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// document is what matters here of an aggregated discovery document, apidiscovery.k8s.io/v2 APIGroupDiscoveryList.
+// document declares the required fields of an aggregated discovery document, apidiscovery.k8s.io/v2
+// APIGroupDiscoveryList.
 type document struct {
 	Items []struct {
 		Metadata struct{ Name string }
@@ -34,7 +35,7 @@ type document struct {
 	}
 }
 
-// trimDiscovery reads discovery documents and writes a snapshot: a JSON array with one line a resource.
+// trimDiscovery reads discovery documents and writes a snapshot: a JSON array with one resource per line.
 func trimDiscovery(r io.Reader, w io.Writer) error {
 	var served []kind
 	dec := json.NewDecoder(r)
@@ -84,7 +85,7 @@ func (d document) kinds() []kind {
 	return kinds
 }
 
-// parseSnapshot reads what trimDiscovery wrote.
+// parseSnapshot reads the output of trimDiscovery.
 func parseSnapshot(data []byte) ([]kind, error) {
 	var served []kind
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -95,9 +96,10 @@ func parseSnapshot(data []byte) ([]kind, error) {
 	return served, nil
 }
 
-// merge completes and corrects what the sources say of each kind by what the server says, and gives the kinds that it
-// does not serve the short names and categories of the same kind in another version. The sources may be newer than the
-// server, so subresources are taken from both. A type that neither a marker nor the server calls a kind needs a reason.
+// merge completes and corrects the kinds of the source code with the server's resources. Kinds that the server does not
+// serve get the short names and categories of the same kind in another version. The source code may be newer than the
+// server, so subresources are taken from both. A type that neither a marker nor the server identifies as a kind needs
+// an entry in noCollection.
 func merge(kinds, served []kind) ([]kind, error) {
 	merged := make([]kind, len(kinds))
 	for i, k := range kinds {
@@ -114,7 +116,7 @@ func merge(kinds, served []kind) ([]kind, error) {
 			}
 		}
 		if !k.hasClient && k.note == "" {
-			return nil, fmt.Errorf("%s: no +genclient and not served: say why in noCollection", k.goType)
+			return nil, fmt.Errorf("%s: no +genclient and not served: add the reason to noCollection", k.goType)
 		}
 		merged[i] = k
 	}
