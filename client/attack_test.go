@@ -31,7 +31,7 @@ import (
 
 const node = `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`
 
-// descriptors returns how many files and sockets this process has open, where the system tells it.
+// descriptors returns the number of open files and sockets of this process, on systems that report it.
 func descriptors(t testing.TB) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -41,9 +41,9 @@ func descriptors(t testing.TB) int {
 	return len(entries)
 }
 
-// eventuallyDescriptors makes the test fail unless no more than that many stay open when the clients have closed what
-// is idle. The peers, which are in this process, close theirs in their own time, and HTTP/2 takes a moment to see that
-// a connection is idle.
+// eventuallyDescriptors fails the test unless at most the given number stays open after the clients have closed idle
+// connections. The servers run in this process and close their connections later, and HTTP/2 takes a moment to detect
+// that a connection is idle.
 func eventuallyDescriptors(t testing.TB, most int, clients ...*client.Client) {
 	t.Helper()
 	deadline := time.After(5 * time.Second)
@@ -56,14 +56,14 @@ func eventuallyDescriptors(t testing.TB, most int, clients ...*client.Client) {
 		}
 		select {
 		case <-deadline:
-			t.Errorf("%d descriptors are open, %d were before", descriptors(t), most)
+			t.Errorf("%d descriptors are open, want at most %d", descriptors(t), most)
 			return
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// rawServer answers the requests on each connection by what talk does with it, and then closes it.
+// rawServer calls talk for the requests on each connection, and then closes the connection.
 func rawServer(t testing.TB, talk func(conn net.Conn)) string {
 	t.Helper()
 	testserver.CheckGoroutines(t)
@@ -93,9 +93,9 @@ func rawServer(t testing.TB, talk func(conn net.Conn)) string {
 	return "http://" + listener.Addr().String()
 }
 
-// TestCutAnswer promises that a response which is cut at any byte is a retryable error, and never half an
-// object.
-func TestCutAnswer(t *testing.T) {
+// TestTruncatedResponseIsARetryableError checks that a response that ends at any byte is a retryable error, and never
+// part of an object.
+func TestTruncatedResponseIsARetryableError(t *testing.T) {
 	answer := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + fmt.Sprint(len(node)) + "\r\n\r\n" + node
 	chunked := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
 		fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(node), node)
@@ -111,22 +111,22 @@ func TestCutAnswer(t *testing.T) {
 			if err == nil || obj != nil {
 				t.Fatalf("%d of %d bytes: Get = %v, %v; want an error", n, len(whole), obj, err)
 			}
-			// net/http can't tell the start of a header from a header that makes no sense.
+			// net/http can't distinguish the start of a header from an invalid header.
 			if !core.IsRetryable(err) && !strings.Contains(err.Error(), "malformed") {
-				t.Errorf("%d of %d bytes (%q): error = %v, want one that may be tried again", n, len(whole), whole[max(0, n-10):n], err)
+				t.Errorf("%d of %d bytes (%q): error = %v, want a retryable one", n, len(whole), whole[max(0, n-10):n], err)
 			}
 		}
 		length.Store(int64(len(whole)))
 		if obj, err := nodesAPI.Get(t.Context(), "n1", nil); err != nil || obj.GetName() != "n1" {
-			t.Errorf("the whole answer: Get = %v, %v", obj, err)
+			t.Errorf("the whole response: Get = %v, %v", obj, err)
 		}
 		eventuallyDescriptors(t, before, c)
 	}
 }
 
-// TestCutConnection promises that a read which is cut off at any point, from the TLS handshake to the end of the
-// answer, succeeds all the same.
-func TestCutConnection(t *testing.T) {
+// TestReadSurvivesACutConnection checks that a read succeeds although its connection is cut at any point, from the TLS
+// handshake to the end of the response.
+func TestReadSurvivesACutConnection(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	s := &testserver.Server{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		testserver.Reply(w, 200, jsonType, []byte(node))
@@ -151,7 +151,7 @@ func TestCutConnection(t *testing.T) {
 	if err := get(); err != nil {
 		t.Fatal(err)
 	}
-	eventuallyDescriptors(t, before, clients...) // then the relay has counted
+	eventuallyDescriptors(t, before, clients...) // afterwards, the count of the relay is complete
 	whole := total.Load()
 	for n := int64(1); n < whole; n += 29 {
 		cut.Store(n)
@@ -162,8 +162,8 @@ func TestCutConnection(t *testing.T) {
 	eventuallyDescriptors(t, before, clients...)
 }
 
-// relay passes connections on to a target. What limit returns for one is after how many bytes from the target it is
-// reset; negative is never.
+// relay passes connections on to a target. For each connection, limit returns the number of bytes from the target after
+// which the connection is reset, or a negative number for never.
 func relay(t testing.TB, target string, limit func() int64, total *atomic.Int64) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -183,7 +183,7 @@ func relay(t testing.TB, target string, limit func() int64, total *atomic.Int64)
 				return
 			}
 			most := limit()
-			running.Go(func() { // ends when one of the two is closed below
+			running.Go(func() { // ends when one of the connections is closed below
 				_, _ = copyPlainly(far, near)
 				_ = far.(*net.TCPConn).CloseWrite()
 			})
@@ -209,13 +209,13 @@ func relay(t testing.TB, target string, limit func() int64, total *atomic.Int64)
 	return listener.Addr().String()
 }
 
-// copyPlainly copies without the system's help, which keeps pipes open for the next time.
+// copyPlainly copies without system calls that keep pipes open for reuse.
 func copyPlainly(to io.Writer, from io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{to}, struct{ io.Reader }{from})
 }
 
-// TestHostileServer promises that nothing a server sends takes for ever or without bounds.
-func TestHostileServer(t *testing.T) {
+// TestHostileResponsesAreBounded checks that no response takes unlimited time or memory.
+func TestHostileResponsesAreBounded(t *testing.T) {
 	forEver := func(conn net.Conn, line string) {
 		for {
 			if _, err := io.WriteString(conn, line); err != nil {
@@ -226,7 +226,7 @@ func TestHostileServer(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		talk func(net.Conn)
-		want string // empty for success
+		want string // empty: success
 	}{
 		{"headers without an end", func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
@@ -237,7 +237,7 @@ func TestHostileServer(t *testing.T) {
 			forEver(conn, strings.Repeat("x", 1<<10))
 		}, "server response headers exceeded 1048576 bytes; aborted"},
 		{"a status without an end", func(conn net.Conn) { forEver(conn, "HTTP/1.1 200 OK") }, "server response headers exceeded 1048576 bytes; aborted"},
-		{"hints without an end", func(conn net.Conn) { forEver(conn, "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n") }, "server response headers exceeded 1048576 bytes; aborted"},
+		{"early hints without an end", func(conn net.Conn) { forEver(conn, "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n") }, "server response headers exceeded 1048576 bytes; aborted"},
 		{"a hint", func(conn net.Conn) {
 			_, _ = fmt.Fprintf(conn, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(node), node)
 		}, ""},
@@ -254,7 +254,7 @@ func TestHostileServer(t *testing.T) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\n\r\n")
 			forEver(conn, strings.Repeat("no ", 1<<10))
 		}, "forbidden: server said: no no no"},
-		{"an upgrade that nobody asked for", func(conn net.Conn) {
+		{"an upgrade that was not requested", func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: spdy\r\nConnection: Upgrade\r\n\r\n")
 		}, "status 101"},
 	} {
@@ -273,8 +273,8 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// TestEndlessLists promises that a list without an end is an error, at the cost of bounded memory.
-func TestEndlessLists(t *testing.T) {
+// TestEndlessListIsAnError checks that a list without an end is an error, with bounded memory.
+func TestEndlessListIsAnError(t *testing.T) {
 	server := rawServer(t, func(conn net.Conn) {
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"+`{"kind":"PodList","apiVersion":"v1","items":[{}`)
 		for items := strings.Repeat(",{}", 10_000); ; {
@@ -286,7 +286,7 @@ func TestEndlessLists(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		limits *wire.Limits
-		most   uint64 // of memory
+		most   uint64 // bytes of memory
 	}{
 		{"by default", nil, 2 << 30},
 		{"by items", &wire.Limits{ListItems: 1000}, 64 << 20},
@@ -310,8 +310,8 @@ func TestEndlessLists(t *testing.T) {
 	}
 }
 
-// TestBoundsOfHeadersAndErrors promises that the bounds of a header and of the body of an error are options.
-func TestBoundsOfHeadersAndErrors(t *testing.T) {
+// TestLimitsOfHeadersAndErrors checks that the limits of headers and of the bodies of errors are options.
+func TestLimitsOfHeadersAndErrors(t *testing.T) {
 	header := rawServer(t, func(conn net.Conn) {
 		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nX-Long: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 			strings.Repeat("x", 20_000), len(node), node)
@@ -325,7 +325,7 @@ func TestBoundsOfHeadersAndErrors(t *testing.T) {
 		return err
 	}
 	if err := get(header, &wire.Limits{HeaderBytes: 10_000}); err == nil || !strings.Contains(err.Error(), "exceeded 10000 bytes") {
-		t.Errorf("with HeaderBytes: %v, want that 10000 bytes were exceeded", err)
+		t.Errorf("with HeaderBytes: %v, want an error about 10000 bytes", err)
 	}
 	if err := get(header, nil); err != nil {
 		t.Errorf("without HeaderBytes: %v", err)
@@ -344,9 +344,9 @@ func TestBoundsOfHeadersAndErrors(t *testing.T) {
 	}
 }
 
-// TestSlowServer promises that a server which sends a byte now and then is waited for as long as the context says.
-func TestSlowServer(t *testing.T) {
-	tooLong := errors.New("it takes too long")
+// TestSlowResponseEndsWithTheContext checks that a response that arrives slowly may take as long as the context allows.
+func TestSlowResponseEndsWithTheContext(t *testing.T) {
+	tooLong := errors.New("the time is over")
 	server := rawServer(t, func(conn net.Conn) {
 		for _, b := range []byte("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 1<<10)) {
 			if _, err := conn.Write([]byte{b}); err != nil {
@@ -363,9 +363,9 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestGoAway promises that a server which sends its clients to new connections, as API servers do now and then, loses
-// no request by it.
-func TestGoAway(t *testing.T) {
+// TestGoAwayLosesNoRequest checks that no request fails when a server moves its clients to new connections, as API
+// servers do occasionally.
+func TestGoAwayLosesNoRequest(t *testing.T) {
 	var remotes sync.Map
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		remotes.Store(r.RemoteAddr, true)
@@ -390,6 +390,6 @@ func TestGoAway(t *testing.T) {
 		return true
 	})
 	if n < 2 {
-		t.Errorf("%d connections, so nobody was sent away", n)
+		t.Errorf("%d connections, want more than one", n)
 	}
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// credentialPlugin is an exec plugin that prints what a file says.
+// credentialPlugin is an exec plugin that prints the content of a file.
 type credentialPlugin struct{ dir string }
 
 func newCredentialPlugin(t testing.TB) *credentialPlugin {
@@ -35,7 +35,7 @@ func newCredentialPlugin(t testing.TB) *credentialPlugin {
 	return &credentialPlugin{t.TempDir()}
 }
 
-// exec is how to run it.
+// exec returns the configuration of the plugin.
 func (p *credentialPlugin) exec() *config.ExecConfig {
 	return &config.ExecConfig{
 		Command: "sh", Args: []string{"-c", `echo run >>"$DIR/runs"; cat "$DIR/stdout"`},
@@ -44,7 +44,7 @@ func (p *credentialPlugin) exec() *config.ExecConfig {
 	}
 }
 
-// print says what it prints.
+// print sets the output of the plugin.
 func (p *credentialPlugin) print(t testing.TB, token string, cert pair) {
 	t.Helper()
 	write(t, p.dir, "stdout", testserver.JSON(t, map[string]any{
@@ -53,7 +53,7 @@ func (p *credentialPlugin) print(t testing.TB, token string, cert pair) {
 	}))
 }
 
-// runs returns how often it ran.
+// runs returns the number of times that the plugin ran.
 func (p *credentialPlugin) runs(t testing.TB) int {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, "runs"))
@@ -63,9 +63,9 @@ func (p *credentialPlugin) runs(t testing.TB) int {
 	return strings.Count(string(data), "\n")
 }
 
-// TestRefusedToken promises that a token which the server does not take any more is replaced within one call, whatever
-// the call, when it comes from a plugin or a file; and that one which never changes is an error at once.
-func TestRefusedToken(t *testing.T) {
+// TestRejectedTokenIsReplacedWithinTheCall checks that a token of a plugin or a file that the server no longer accepts
+// is replaced within any call, and that the error of a token that never changes is returned immediately.
+func TestRejectedTokenIsReplacedWithinTheCall(t *testing.T) {
 	file := write(t, t.TempDir(), "token", []byte("one"))
 	plugin := newCredentialPlugin(t)
 	for _, source := range []struct {
@@ -111,7 +111,7 @@ func TestRefusedToken(t *testing.T) {
 					_, err := maps.Create(t.Context(), &leanConfigMap{Data: map[string]string{"a": "b"}}, nil)
 					return err
 				}},
-				{"exec", func() error { // refused for another reason in the end
+				{"exec", func() error { // finally rejected for another reason
 					_, err := pods.Exec(t.Context(), "x", &pod.ExecOptions{Command: []string{"ls"}})
 					if errors.Is(err, core.ErrForbidden) {
 						return nil
@@ -136,7 +136,7 @@ func TestRefusedToken(t *testing.T) {
 					bodies = append(bodies, ask.Method+" "+ask.Header.Get("Authorization")+" "+ask.Body)
 				}
 				if len(bodies) != 2 || strings.Replace(bodies[0], "one", "two", 1) != bodies[1] {
-					t.Errorf("%s was sent as %q, want the same twice with two tokens", tc.name, bodies)
+					t.Errorf("%s was sent as %q, want two equal requests with two tokens", tc.name, bodies)
 				}
 			}
 		})
@@ -152,9 +152,9 @@ func TestRefusedToken(t *testing.T) {
 	})
 }
 
-// TestPluginCertificate promises that a plugin's client certificate is presented, and that the next one takes its place
-// without disturbing a watch that is under way.
-func TestPluginCertificate(t *testing.T) {
+// TestPluginCertificateIsReplaced checks that a plugin's client certificate is presented, and that the next one
+// replaces it without interrupting a watch.
+func TestPluginCertificateIsReplaced(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	ca := newAuthority(t)
 	var good atomic.Value
@@ -220,7 +220,7 @@ func TestPluginCertificate(t *testing.T) {
 	}
 	good.Store("two")
 	plugin.print(t, "", ca.issue(t, "two", time.Hour))
-	expect("after the certificate was refused", "two", 2)
+	expect("after the certificate was rejected", "two", 2)
 	expect("again", "two", 2)
 	events <- "second"
 	if got := <-seen; got != "second of one" {
@@ -228,18 +228,18 @@ func TestPluginCertificate(t *testing.T) {
 	}
 	close(events)
 	if _, more := <-seen; more {
-		t.Error("the watch goes on")
+		t.Error("the watch has not ended")
 	}
 
 	own := &client.Options{Config: &config.Config{Server: s.URL, Exec: plugin.exec()}, Transport: http.DefaultTransport}
 	_, err := client.Namespaced[leanConfigMap](testserver.NewClient(t, own), "prod").Get(t.Context(), "x", nil)
 	if err == nil || !strings.Contains(err.Error(), "the exec plugin gives a client certificate, which a Transport of your own can't be told") {
-		t.Errorf("with a transport of our own: %v", err)
+		t.Errorf("with a Transport: %v", err)
 	}
 }
 
-// TestPluginAndOwnTransport promises that a plugin's token is sent through a transport of the user's.
-func TestPluginAndOwnTransport(t *testing.T) {
+// TestPluginTokenIsSentThroughATransport checks that a plugin works with a Transport in the options.
+func TestPluginTokenIsSentThroughATransport(t *testing.T) {
 	plugin := newCredentialPlugin(t)
 	plugin.print(t, "one", pair{})
 	var got []string
@@ -259,8 +259,8 @@ func TestPluginAndOwnTransport(t *testing.T) {
 	}
 }
 
-// TestCredentialErrors promises that what can't be used is said before the first request, with what to do.
-func TestCredentialErrors(t *testing.T) {
+// TestInvalidCredentialsAreRejectedByNew checks that New rejects invalid credentials, with a remedy.
+func TestInvalidCredentialsAreRejectedByNew(t *testing.T) {
 	plugin := newCredentialPlugin(t)
 	other := testserver.NewClient(t, &client.Options{Config: &config.Config{Server: "https://kube.example.com", Exec: plugin.exec()}})
 	for _, tc := range []struct {
@@ -294,19 +294,19 @@ func TestCredentialErrors(t *testing.T) {
 			[]string{"credentials are not sent over http"},
 		},
 		{
-			"a plugin that may not run",
+			"a plugin that is not allowed",
 			config.Config{Exec: plugin.exec()},
 			client.Options{Plugin: &auth.PluginOptions{Policy: auth.DenyAll}},
 			[]string{`exec plugin "sh": is not allowed to run: the policy is DenyAll`},
 		},
 		{
-			"options for a plugin that is shared",
+			"options for a shared plugin",
 			config.Config{Exec: plugin.exec()},
 			client.Options{Share: other, Plugin: &auth.PluginOptions{Policy: auth.DenyAll}},
 			[]string{"Options.Share and Options.Plugin exclude each other"},
 		},
 		{
-			"a token where a plugin is shared",
+			"a token with a shared plugin",
 			config.Config{Exec: plugin.exec(), BearerToken: "abc"},
 			client.Options{Share: other},
 			[]string{"Options.Share: the Config has other credentials than the client", "clear Share"},
@@ -328,8 +328,8 @@ func TestCredentialErrors(t *testing.T) {
 	}
 }
 
-// TestExpiredCertificate promises that the server's refusal comes with what is wrong here.
-func TestExpiredCertificate(t *testing.T) {
+// TestErrorOfAnExpiredCertificateNamesTheCause checks that the server's rejection is returned with the local cause.
+func TestErrorOfAnExpiredCertificateNamesTheCause(t *testing.T) {
 	ca := newAuthority(t)
 	old, valid := ca.issue(t, "me", -time.Hour), ca.issue(t, "me", time.Hour)
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") })
@@ -349,11 +349,11 @@ func TestExpiredCertificate(t *testing.T) {
 	}
 }
 
-// TestRedirectsLeakNothing promises that a server which sends us elsewhere is not obeyed, by no kind of request, so
-// that nobody else sees the credentials.
-func TestRedirectsLeakNothing(t *testing.T) {
+// TestRedirectsAreNotFollowed checks that no request follows a redirect, so that no other server receives the
+// credentials.
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		t.Errorf("somebody else was asked: %s %s with %q", r.Method, r.URL, r.Header.Get("Authorization"))
+		t.Errorf("the other server received %s %s with %q", r.Method, r.URL, r.Header.Get("Authorization"))
 	}))
 	defer elsewhere.Close()
 	for _, code := range []int{301, 302, 303, 307, 308} {
@@ -367,10 +367,10 @@ func TestRedirectsLeakNothing(t *testing.T) {
 		_, getErr := maps.Get(t.Context(), "web", nil)
 		_, createErr := maps.Create(t.Context(), leanWeb(), nil)
 		_, execErr := pods.Exec(t.Context(), "x", &pod.ExecOptions{Command: []string{"ls"}})
-		_, proxyErr := pods.Proxy(t.Context(), "x", nil) //nolint:bodyclose // it fails
+		_, proxyErr := pods.Proxy(t.Context(), "x", nil) //nolint:bodyclose // the call fails
 		for what, err := range map[string]error{"get": getErr, "create": createErr, "exec": execErr, "proxy": proxyErr} {
 			if err == nil || !strings.Contains(err.Error(), "redirects are not followed") || strings.Contains(err.Error(), "s3cret") {
-				t.Errorf("%s after %d: %v, want that redirects are not followed", what, code, err)
+				t.Errorf("%s after %d: %v, want an error about redirects", what, code, err)
 			}
 		}
 	}

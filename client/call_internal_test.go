@@ -14,8 +14,9 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// TestCallOf promises that layers are told what a request is, and which may be sent twice.
-func TestCallOf(t *testing.T) {
+// TestCallDescribesTheRequest checks the description of a request for the middleware, including whether it may be sent
+// twice.
+func TestCallDescribesTheRequest(t *testing.T) {
 	pod := request.Target{Resource: core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, Namespace: "prod", Name: "web-0"}
 	sub := func(name string) request.Target {
 		t := pod

@@ -17,9 +17,9 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// TestCertSource promises that a source of client certificates is asked before each request, that a new certificate
-// takes a new connection, and that its error is not taken for one of the server.
-func TestCertSource(t *testing.T) {
+// TestCertSourceIsCalledForEachRequest checks that a source of client certificates is called before each request, that
+// a new certificate requires a new connection, and that an error of the source is not an error of the server.
+func TestCertSourceIsCalledForEachRequest(t *testing.T) {
 	remotes := make(chan string, 10)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		name := "nobody"
@@ -62,20 +62,20 @@ func TestCertSource(t *testing.T) {
 	for _, rt := range []http.RoundTripper{requests, upgrades} {
 		cert = nil
 		if got := send(rt); !strings.HasPrefix(got, "nobody ") {
-			t.Errorf("without a certificate the server sees %s", got)
+			t.Errorf("without a certificate the server receives %s", got)
 		}
 		cert = &server.TLS.Certificates[0]
 		first, second := send(rt), send(rt)
 		if !strings.HasPrefix(first, "Acme Co ") || first != second {
-			t.Errorf("the server sees %s, then %s; want one connection of Acme Co", first, second)
+			t.Errorf("the server receives %s, then %s; want one connection of Acme Co", first, second)
 		}
 		cert = new(*cert)
 		if third := send(rt); third == second {
-			t.Error("another certificate goes over the old connection")
+			t.Error("the request with another certificate used the old connection")
 		}
 	}
 	if asked != 8 {
-		t.Errorf("the source was asked %d times, want 8", asked)
+		t.Errorf("the source was called %d times, want 8", asked)
 	}
 
 	failure = errors.New("the plugin has failed")
@@ -92,7 +92,7 @@ func TestCertSource(t *testing.T) {
 		resp.Body.Close()
 	}
 	if err != failure {
-		t.Errorf("error = %v, want the source's own", err)
+		t.Errorf("error = %v, want the error of the source", err)
 	}
 	for _, rt := range []http.RoundTripper{requests, upgrades} {
 		rt.(*transport).CloseIdleConnections()

@@ -26,7 +26,7 @@ type authority struct {
 	pem  []byte
 }
 
-// pair is a certificate with its key, as files have them.
+// pair is a certificate with its key, in PEM.
 type pair struct{ cert, key []byte }
 
 func newAuthority(t testing.TB) *authority {
@@ -49,7 +49,7 @@ func newAuthority(t testing.TB) *authority {
 	return a
 }
 
-// issue signs a certificate for a client, and for a server on this machine, that is valid from now for some time.
+// issue signs a certificate for a client and for a server on this machine, which is valid from now for the given time.
 func (a *authority) issue(t testing.TB, name string, valid time.Duration) pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -85,7 +85,7 @@ func (p pair) load(t testing.TB) tls.Certificate {
 	return cert
 }
 
-// write puts a file into a folder, whole or not at all, and returns its path.
+// write replaces a file in a folder atomically, and returns its path.
 func write(t testing.TB, dir, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)

@@ -27,7 +27,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// spy is a transport that answers with a node and remembers the last request.
+// spy is a transport that responds with a node and stores the last request.
 type spy struct{ last *http.Request }
 
 func (s *spy) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -35,7 +35,7 @@ func (s *spy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return canned(200, http.Header{"Content-Type": {jsonType}}, `{"kind":"Node","apiVersion":"v1"}`).RoundTrip(r)
 }
 
-// send asks for a node with the given options and returns the request as it would leave.
+// send gets a node with the given options, and returns the request as it was sent.
 func (s *spy) send(t testing.TB, o client.Options) *http.Request {
 	t.Helper()
 	o.Transport = s
@@ -48,8 +48,8 @@ func (s *spy) send(t testing.TB, o client.Options) *http.Request {
 	return s.last
 }
 
-// TestBaseURL promises that a server may stand below a path.
-func TestBaseURL(t *testing.T) {
+// TestServerURLMayHaveAPath checks the URLs of requests to a server below a path.
+func TestServerURLMayHaveAPath(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
 		{"a host", "https://cluster.test", "https://cluster.test/api/v1/nodes/n1"},
 		{"a slash at the end", "https://cluster.test:6443/", "https://cluster.test:6443/api/v1/nodes/n1"},
@@ -68,8 +68,8 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// TestNewErrors promises that what can't work is refused before anything is sent, without showing a secret.
-func TestNewErrors(t *testing.T) {
+// TestNewRejectsInvalidConfigs checks that New rejects invalid configurations without revealing a secret.
+func TestNewRejectsInvalidConfigs(t *testing.T) {
 	dir := t.TempDir()
 	empty := write(t, dir, "empty", nil)
 	text := write(t, dir, "text", []byte("no certificate"))
@@ -78,7 +78,7 @@ func TestNewErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		in   config.Config
-		own  bool // a transport of one's own
+		own  bool // with a Transport
 		want string
 	}{
 		{"no server", config.Config{}, true, "Server"},
@@ -95,17 +95,17 @@ func TestNewErrors(t *testing.T) {
 			true,
 			"this test: server https://cluster.test?x=1: holds a query or a fragment; remove it",
 		},
-		{"a URL that is none, with a password", config.Config{Server: "https://me:hunter2@cluster test"}, true, "Server"},
+		{"an invalid URL with a password", config.Config{Server: "https://me:hunter2@cluster test"}, true, "Server"},
 		{"an auth provider", config.Config{AuthProvider: &config.AuthProvider{Name: "oidc"}}, true, "this test: auth-provider oidc: "},
 		{"a token and a password", config.Config{BearerToken: "hunter2", Username: "me", Password: "hunter2"}, true, "Username"},
-		{"groups of nobody", config.Config{Impersonate: config.Impersonation{Groups: []string{"admins"}}}, true, "Impersonate"},
-		{"a token file that is not there", config.Config{BearerTokenFile: filepath.Join(dir, "none")}, true, "BearerTokenFile"},
+		{"groups without a user", config.Config{Impersonate: config.Impersonation{Groups: []string{"admins"}}}, true, "Impersonate"},
+		{"a missing token file", config.Config{BearerTokenFile: filepath.Join(dir, "none")}, true, "BearerTokenFile"},
 		{"an empty token file", config.Config{BearerTokenFile: empty}, true, "BearerTokenFile"},
-		{"a CA file that is not there", config.Config{CAFile: filepath.Join(dir, "none")}, false, "CAFile"},
+		{"a missing CA file", config.Config{CAFile: filepath.Join(dir, "none")}, false, "CAFile"},
 		{"a CA file without a certificate", config.Config{CAFile: text}, false, "CAFile"},
 		{"CA data without a certificate", config.Config{CAData: []byte("hunter2")}, false, "CAData"},
 		{"a certificate without its key", config.Config{ClientCertData: own.cert}, false, "ClientKey"},
-		{"a proxy that is none", config.Config{ProxyURL: "ftp://me:hunter2@proxy.test"}, false, "ProxyURL"},
+		{"an invalid proxy", config.Config{ProxyURL: "ftp://me:hunter2@proxy.test"}, false, "ProxyURL"},
 		{
 			"a token over http",
 			config.Config{Server: "http://127.0.0.1:8001", BearerToken: "hunter2"},
@@ -130,11 +130,11 @@ func TestNewErrors(t *testing.T) {
 			false,
 			"this test: credentials are not sent over http",
 		},
-		{"TLS settings for a transport of one's own", config.Config{
+		{"TLS settings with a Transport", config.Config{
 			TLSServerName: "kube", InsecureSkipTLSVerify: true, ProxyURL: "http://proxy.test", ClientCertData: own.cert, ClientKeyData: config.Secret(own.key),
 		}, true, "this test: the Config asks for TLSServerName, InsecureSkipTLSVerify, a client certificate, ProxyURL, " +
 			"which a Transport of your own can't be told; set it up there, and clear it here"},
-		{"a CA for a transport of one's own", config.Config{CAData: own.cert}, true, "this test: the Config asks for a certificate authority, which "},
+		{"a CA with a Transport", config.Config{CAData: own.cert}, true, "this test: the Config asks for a certificate authority, which "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := tc.in
@@ -151,13 +151,13 @@ func TestNewErrors(t *testing.T) {
 				t.Fatalf("New = %v, %v; want %s", c, err, tc.want)
 			}
 			if strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("the error shows a secret: %v", err)
+				t.Errorf("the error reveals a secret: %v", err)
 			}
 		})
 	}
 }
 
-func TestUserAgent(t *testing.T) {
+func TestUserAgentIsConfigurable(t *testing.T) {
 	if got := new(spy).send(t, client.Options{UserAgent: "me/1"}).UserAgent(); got != "me/1" {
 		t.Errorf("User-Agent = %q, want me/1", got)
 	}
@@ -167,15 +167,16 @@ func TestUserAgent(t *testing.T) {
 	}
 }
 
-// TestLayers promises the order of the layers, and that a user's layer decides before those of the configuration.
-func TestLayers(t *testing.T) {
+// TestMiddlewareRunsInOrder checks the order of the middleware, and that the user's middleware takes precedence over
+// that of the configuration.
+func TestMiddlewareRunsInOrder(t *testing.T) {
 	var order []string
 	note := func(name string, set http.Header) middleware.Func {
 		return func(next http.RoundTripper) http.RoundTripper {
 			return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 				order = append(order, name)
 				if got := r.Header.Get("User-Agent") + r.Header.Get("Authorization") + r.Header.Get("Impersonate-User"); name == "first" && got != "" {
-					t.Errorf("a layer of the configuration came before the user's: %q", got)
+					t.Errorf("middleware of the configuration ran before the user's: %q", got)
 				}
 				r = r.Clone(r.Context())
 				maps.Copy(r.Header, set)
@@ -207,11 +208,11 @@ func TestLayers(t *testing.T) {
 	override := http.Header{"User-Agent": {"you"}, "Authorization": {"Bearer other"}, "Impersonate-User": {"john"}}
 	got = relevant(new(spy).send(t, client.Options{Config: cfg, UserAgent: "me", Middleware: []middleware.Func{note("third", override)}}))
 	if diff := cmp.Diff(override, got); diff != "" {
-		t.Errorf("headers after the user's layer set its own (-want +got):\n%s", diff)
+		t.Errorf("headers set by the user's middleware (-want +got):\n%s", diff)
 	}
 }
 
-func TestCredentials(t *testing.T) {
+func TestCredentialsAreSent(t *testing.T) {
 	file := write(t, t.TempDir(), "token", []byte("from-file\n"))
 	for _, tc := range []struct {
 		name string
@@ -221,9 +222,9 @@ func TestCredentials(t *testing.T) {
 		{"none", config.Config{}, ""},
 		{"a token", config.Config{BearerToken: "abc"}, "Bearer abc"},
 		{"a token file", config.Config{BearerTokenFile: file}, "Bearer from-file"},
-		{"a token file and a token to begin with", config.Config{BearerTokenFile: file, BearerToken: "abc"}, "Bearer from-file"},
+		{"a token file, which takes precedence over a token", config.Config{BearerTokenFile: file, BearerToken: "abc"}, "Bearer from-file"},
 		{"a password", config.Config{Username: "me", Password: "pass word"}, "Basic bWU6cGFzcyB3b3Jk"},
-		{"a token before an exec plugin", config.Config{BearerToken: "abc", Exec: &config.ExecConfig{
+		{"a token, which takes precedence over an exec plugin", config.Config{BearerToken: "abc", Exec: &config.ExecConfig{
 			Command: "aws", APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever,
 		}}, "Bearer abc"},
 	} {
@@ -237,19 +238,19 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestPlainHTTP promises that what listens on this machine, such as kubectl proxy, can be reached without TLS.
-func TestPlainHTTP(t *testing.T) {
+// TestLocalServerIsReachedOverPlainHTTP checks that servers on this machine, such as kubectl proxy, do not need TLS.
+func TestLocalServerIsReachedOverPlainHTTP(t *testing.T) {
 	s := &testserver.Server{Server: newPlainServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
 	})}
 	cfg := newConfig(s.URL)
-	cfg.Impersonate.User = "jane" // is no secret
+	cfg.Impersonate.User = "jane" // not a secret
 	if err := getNode(t.Context(), testserver.NewClient(t, &client.Options{Config: cfg})); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestOptionsAreCopied promises that a client is not changed by what becomes of its options.
+// TestOptionsAreCopied checks that later changes of the options do not affect a client.
 func TestOptionsAreCopied(t *testing.T) {
 	cfg, s := newConfig("https://cluster.test"), new(spy)
 	cfg.Impersonate = config.Impersonation{User: "jane", Groups: []string{"a"}}
@@ -265,8 +266,8 @@ func TestOptionsAreCopied(t *testing.T) {
 	}
 }
 
-// TestDefaultConfig promises the kubeconfig when no configuration is given.
-func TestDefaultConfig(t *testing.T) {
+// TestNewReadsTheKubeconfigByDefault checks that New reads the kubeconfig if there is no configuration.
+func TestNewReadsTheKubeconfigByDefault(t *testing.T) {
 	t.Setenv("KUBECONFIG", write(t, t.TempDir(), "config", []byte(`{"current-context": "dev",
 		"contexts": [{"name": "dev", "context": {"cluster": "dev", "namespace": "team"}}],
 		"clusters": [{"name": "dev", "cluster": {"server": "https://dev.test"}}]}`)))
@@ -283,15 +284,15 @@ func TestDefaultConfig(t *testing.T) {
 	}
 }
 
-// TestLog promises a line for each request, with nothing in it that must not be seen.
-func TestLog(t *testing.T) {
+// TestRequestsAreLoggedWithoutSecrets checks that there is one line per request.
+func TestRequestsAreLoggedWithoutSecrets(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) { testserver.Fail(w, 403, "Forbidden", "hunter2") })
 	cfg := s.Config()
 	cfg.BearerToken = "hunter2"
 	var out bytes.Buffer
 	c := testserver.NewClient(t, &client.Options{Config: cfg, Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if _, err := client.Namespaced[corev1.ConfigMap](c, "prod").Create(t.Context(), stored("web", "hunter2"), nil); err == nil {
-		t.Fatal("no error")
+		t.Fatal("the request returned no error")
 	}
 	line := regexp.MustCompile(`^time=\S+ level=DEBUG msg=request method=POST url=\S+/api/v1/namespaces/prod/configmaps took=\S+ status=403\n$`)
 	if !line.MatchString(out.String()) || strings.Contains(out.String(), "hunter2") {
@@ -299,8 +300,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestDo looks at the way to send what there is no verb for.
-func TestDo(t *testing.T) {
+// TestDoSendsAnyRequest checks requests for which there is no verb.
+func TestDoSendsAnyRequest(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) { testserver.Reply(w, 200, "text/plain", []byte("ok")) })
 	c := s.Client(t)
 	resp, err := c.Do(t.Context(), &request.Request{Method: "GET", Path: "/readyz", Query: map[string][]string{"verbose": {""}}})
@@ -323,8 +324,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestContextOver promises that a context that is over costs no request.
-func TestContextOver(t *testing.T) {
+// TestNoRequestIsSentAfterTheContextEnds checks New and a verb with a context that has ended.
+func TestNoRequestIsSentAfterTheContextEnds(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)

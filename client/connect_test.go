@@ -27,13 +27,13 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// getNode asks for one object.
+// getNode gets one object.
 func getNode(ctx context.Context, c *client.Client) error {
 	_, err := client.ClusterWide[corev1.Node](c).Get(ctx, "n1", nil)
 	return err
 }
 
-// quiet keeps the TLS errors of a server that the test provokes out of its output.
+// quiet discards the log of a server whose TLS errors the test provokes.
 func quiet(s *httptest.Server, certs ...tls.Certificate) *httptest.Server {
 	s.Config.ErrorLog = discard()
 	s.TLS = &tls.Config{Certificates: certs, MinVersion: tls.VersionTLS12}
@@ -41,8 +41,8 @@ func quiet(s *httptest.Server, certs ...tls.Certificate) *httptest.Server {
 	return s
 }
 
-// TestConnectError promises that a server that can't be reached is named, with what to do about it.
-func TestConnectError(t *testing.T) {
+// TestConnectErrorNamesServerAndRemedy checks the errors of servers that can't be reached.
+func TestConnectErrorNamesServerAndRemedy(t *testing.T) {
 	ca := newAuthority(t)
 	secure := func(t *testing.T, p pair) string {
 		s := quiet(httptest.NewUnstartedServer(http.NotFoundHandler()), p.load(t))
@@ -112,7 +112,7 @@ func TestConnectError(t *testing.T) {
 	}
 }
 
-// alert returns the error of a TLS handshake that a server ends by an alert.
+// alert returns the error of a TLS handshake that a server ends with an alert.
 func alert(t *testing.T, code byte) error {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -120,7 +120,7 @@ func alert(t *testing.T, code byte) error {
 	var peer sync.WaitGroup
 	peer.Go(func() {
 		defer theirs.Close()
-		head := make([]byte, 5) // of our first record; its length comes last
+		head := make([]byte, 5) // the header of the client's first record, which ends with its length
 		_, _ = io.ReadFull(theirs, head)
 		_, _ = io.CopyN(io.Discard, theirs, int64(head[3])<<8+int64(head[4]))
 		_, _ = theirs.Write([]byte{21, 3, 3, 0, 2, 2, code})
@@ -130,8 +130,8 @@ func alert(t *testing.T, code byte) error {
 	return err
 }
 
-// TestConnectErrorOfTransport looks at causes that a test can't bring about on every machine.
-func TestConnectErrorOfTransport(t *testing.T) {
+// TestConnectErrorOfTransportErrors checks causes that a test can't provoke on every machine.
+func TestConnectErrorOfTransportErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		in   error
@@ -146,13 +146,13 @@ func TestConnectErrorOfTransport(t *testing.T) {
 			"dial tcp: i/o timeout; nothing answers there: correct the address, or look for a firewall in between",
 		},
 		{
-			"a clock that is late",
+			"a clock that is behind",
 			x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time A is before B"},
 			"x509: certificate has expired or is not yet valid: current time A is before B; " +
 				"correct this machine's clock, or the server's when it issued the certificate",
 		},
 		{
-			"a client certificate that is refused", alert(t, 48),
+			"a rejected client certificate", alert(t, 48),
 			"remote error: tls: unknown certificate authority; the server refuses the client certificate: renew it, or take the one for this cluster",
 		},
 		{
@@ -190,8 +190,9 @@ func TestConnectErrorOfTransport(t *testing.T) {
 	}
 }
 
-// TestErrorsOfLayers promises that a layer's error is not taken for the connection's.
-func TestErrorsOfLayers(t *testing.T) {
+// TestErrorOfMiddlewareIsNotAConnectError checks that errors of middleware are not mistaken for errors of the
+// connection.
+func TestErrorOfMiddlewareIsNotAConnectError(t *testing.T) {
 	boom := errors.New("boom")
 	c := testserver.NewClient(t, &client.Options{
 		Config:    newConfig("https://cluster.test"),
@@ -205,19 +206,19 @@ func TestErrorsOfLayers(t *testing.T) {
 	}
 }
 
-// TestContextCause promises that whoever ends a request finds his own reason in the error.
-func TestContextCause(t *testing.T) {
+// TestErrorHasTheCauseOfTheContext checks the error of a request whose context ends.
+func TestErrorHasTheCauseOfTheContext(t *testing.T) {
 	cause := errors.New("enough")
 	arrived := make(chan struct{})
 	for _, tc := range []struct {
 		name   string
 		answer http.HandlerFunc
 	}{
-		{"before the answer", func(_ http.ResponseWriter, r *http.Request) {
+		{"before the response", func(_ http.ResponseWriter, r *http.Request) {
 			arrived <- struct{}{}
 			<-r.Context().Done()
 		}},
-		{"in the middle of the answer", func(w http.ResponseWriter, r *http.Request) {
+		{"within the response", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", jsonType)
 			send(w, []byte(`{"kind":"No`))
 			arrived <- struct{}{}
@@ -239,8 +240,8 @@ func TestContextCause(t *testing.T) {
 	}
 }
 
-// TestBrokenBody promises that an object of which a part is missing is an error that may be tried again.
-func TestBrokenBody(t *testing.T) {
+// TestTruncatedBodyIsARetryableError checks the error of an incomplete object.
+func TestTruncatedBodyIsARetryableError(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
 		send(w, []byte(`{"kind":"Node","apiVersion":"v1"`))
@@ -248,12 +249,13 @@ func TestBrokenBody(t *testing.T) {
 	})
 	err := getNode(t.Context(), s.Client(t))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !core.IsRetryable(err) || !strings.HasPrefix(err.Error(), "get nodes n1: read body: connection broke: ") {
-		t.Errorf("error = %v, want a connection that broke", err)
+		t.Errorf("error = %v, want an error about a broken connection", err)
 	}
 }
 
-// TestGzip promises that compressed answers are understood, and not asked for when the configuration forbids it.
-func TestGzip(t *testing.T) {
+// TestResponsesMayBeCompressed checks that compressed responses are decoded, and not requested if the configuration
+// disables compression.
+func TestResponsesMayBeCompressed(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		body := configMapJSON(t, "web", "green")
 		if r.Header.Get("Accept-Encoding") == "gzip" {
@@ -272,12 +274,12 @@ func TestGzip(t *testing.T) {
 	}
 	asks := s.Asked()
 	if on, off := asks[0].Header.Get("Accept-Encoding"), asks[1].Header.Get("Accept-Encoding"); on != "gzip" || off != "" {
-		t.Errorf("Accept-Encoding = %q and %q when disabled, want gzip and none", on, off)
+		t.Errorf("Accept-Encoding = %q and %q when disabled, want gzip and no header", on, off)
 	}
 }
 
-// TestProtocol promises HTTP/2 where the server has it, and HTTP/1.1 where not.
-func TestProtocol(t *testing.T) {
+// TestHTTP2IsUsedIfAvailable checks that the client uses HTTP/2 if the server supports it, and HTTP/1.1 otherwise.
+func TestHTTP2IsUsedIfAvailable(t *testing.T) {
 	protocols := make(chan string, 2)
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		protocols <- r.Proto
@@ -296,7 +298,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestConnectionIsReused promises that every verb leaves an HTTP/1.1 connection as it found it.
+// TestConnectionIsReused checks that an HTTP/1.1 connection can be reused after every verb.
 func TestConnectionIsReused(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	remotes := map[string]bool{}

@@ -18,10 +18,10 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// TestShare promises that clients which share connections use one, each with its own identity and options, and that
-// closing it when it is idle does no harm.
-func TestShare(t *testing.T) {
-	var mu sync.Mutex // guards what follows
+// TestSharingClientsUseOneConnection checks that clients with shared connections use one connection, each with its own
+// identity and options, and that idle connections can be closed.
+func TestSharingClientsUseOneConnection(t *testing.T) {
+	var mu sync.Mutex // guards the variables below
 	remotes, who := map[string]bool{}, []string{}
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
@@ -48,7 +48,7 @@ func TestShare(t *testing.T) {
 		}
 	}
 	if got, want := strings.Join(who, ","), "Bearer abc  first,Bearer abc  same,Bearer abc jane jane,Bearer xyz  other"; got != want {
-		t.Errorf("the server saw %q, want %q", got, want)
+		t.Errorf("the server received %q, want %q", got, want)
 	}
 	if first.Namespace() != "prod" || same.Namespace() != "prod" || jane.Namespace() != "dev" {
 		t.Errorf("namespaces = %s, %s and %s; want prod, prod and dev", first.Namespace(), same.Namespace(), jane.Namespace())
@@ -58,12 +58,13 @@ func TestShare(t *testing.T) {
 	}
 	jane.CloseIdleConnections()
 	if err := getNode(t.Context(), first); err != nil || len(remotes) != 2 {
-		t.Errorf("after closing: %v over %d connections, want a second one", err, len(remotes))
+		t.Errorf("after closing: %v over %d connections, want a second connection", err, len(remotes))
 	}
 }
 
-// TestShareErrors promises that nobody gets a connection that he did not ask for.
-func TestShareErrors(t *testing.T) {
+// TestShareRejectsOtherConnectionSettings checks that a client with shared connections can't have different settings
+// for them.
+func TestShareRejectsOtherConnectionSettings(t *testing.T) {
 	own := newAuthority(t).issue(t, "me", time.Hour)
 	const cluster = "https://cluster.test"
 	base := config.Config{Server: cluster, BearerToken: "abc"}
@@ -105,18 +106,18 @@ func TestShareErrors(t *testing.T) {
 	}
 }
 
-// TestConfigIsACopy promises that a client does not change with what was taken from it.
-func TestConfigIsACopy(t *testing.T) {
+// TestConfigReturnsACopy checks that changes of a returned configuration do not affect the client.
+func TestConfigReturnsACopy(t *testing.T) {
 	c := testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: new(spy)})
 	c.Config().Namespace = "other"
 	if c.Namespace() != "mine" {
 		t.Errorf("namespace = %s, want mine", c.Namespace())
 	}
-	c.CloseIdleConnections() // of a transport that can't
+	c.CloseIdleConnections() // the transport does not support it
 }
 
-// TestOptionsErrors promises that a layer's options are checked when the client is made.
-func TestOptionsErrors(t *testing.T) {
+// TestNewChecksTheOptionsOfMiddleware checks that New rejects invalid options of middleware.
+func TestNewChecksTheOptionsOfMiddleware(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		in   client.Options
@@ -133,8 +134,8 @@ func TestOptionsErrors(t *testing.T) {
 	}
 }
 
-// TestCloseIdleOfMutual promises that each part of a client lets go of its connections.
-func TestCloseIdleOfMutual(t *testing.T) {
+// TestCloseIdleConnectionsClosesAll checks that every transport of a client closes its idle connections.
+func TestCloseIdleConnectionsClosesAll(t *testing.T) {
 	ca := newAuthority(t)
 	var current atomic.Pointer[tls.Certificate]
 	current.Store(new(ca.issue(t, "kube", time.Hour).load(t)))

@@ -19,12 +19,12 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// TestCutBody promises that reads and repeatable writes whose answers are cut off, anywhere, succeed all the same, and
-// that an iteration gives each object once: in the last bytes of small answers at every byte, and throughout large
-// ones.
-func TestCutBody(t *testing.T) {
+// TestCutResponsesAreRepeated checks that reads and repeatable writes succeed although their responses are cut off
+// anywhere, and that an iteration yields each object once. Small responses are cut at each of their last bytes, large
+// ones at points throughout.
+func TestCutResponsesAreRepeated(t *testing.T) {
 	const items = 100
-	large := strings.Repeat("x", 10<<10) // an item; a hundred are 1 MB
+	large := strings.Repeat("x", 10<<10) // one item; a hundred items are 1 MB
 	var names []string
 	for i := range items {
 		names = append(names, fmt.Sprintf("cm-%03d", i))
@@ -42,7 +42,7 @@ func TestCutBody(t *testing.T) {
 			_, err := a.Apply(ctx, leanWeb(), &request.ApplyOptions{FieldManager: "me"})
 			return err
 		}},
-		"get something large": {string(configMapJSON(t, "web", strings.Repeat(large, items))), func(ctx context.Context, a *client.API[leanConfigMap]) error {
+		"get a large object": {string(configMapJSON(t, "web", strings.Repeat(large, items))), func(ctx context.Context, a *client.API[leanConfigMap]) error {
 			_, err := a.Get(ctx, "web", nil)
 			return err
 		}},
@@ -87,7 +87,7 @@ func cutEverywhere(t *testing.T, version, answer string, step int64, call func(c
 	testserver.CheckGoroutines(t)
 	s := &testserver.Server{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Proto != version {
-			t.Errorf("%s was spoken", r.Proto)
+			t.Errorf("the protocol is %s", r.Proto)
 		}
 		testserver.Reply(w, 200, jsonType, []byte(answer))
 	}))}
@@ -119,7 +119,7 @@ func cutEverywhere(t *testing.T, version, answer string, step int64, call func(c
 	if n := try(-1); n != 1 {
 		t.Fatalf("%d requests without a cut", n)
 	}
-	whole := total.Load() // the relay has counted when the connection is gone
+	whole := total.Load() // complete once the connection is closed
 	for n := int64(1); n < whole-400; n += max(1, (whole-400)/20) {
 		try(n)
 	}
@@ -128,6 +128,6 @@ func cutEverywhere(t *testing.T, version, answer string, step int64, call func(c
 		again = try(n) > 1 || again
 	}
 	if !again {
-		t.Error("nothing was sent again")
+		t.Error("no request was repeated")
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// TestPreferEncoding holds that each request asks for the preferred encoding, and that requests fall back to JSON on a
-// server that does not have the encoding.
-func TestPreferEncoding(t *testing.T) {
+// TestPreferEncodingFallsBackToJSON checks that each request prefers the encoding of the option, and that requests fall
+// back to JSON if the server does not support it.
+func TestPreferEncodingFallsBackToJSON(t *testing.T) {
 	green := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "prod"}, Data: map[string]string{"color": "green"}}
 	inProtobuf, err := wire.Marshal(green, configMaps, wire.Protobuf)
 	if err != nil {
@@ -29,9 +29,9 @@ func TestPreferEncoding(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		has    bool // whether the server has protobuf
+		has    bool // the server supports protobuf
 		prefer wire.Encoding
-		want   []string // method and content type of each request
+		want   []string // the method and content type of each request
 	}{
 		{"a server with protobuf", true, wire.Protobuf, []string{
 			"GET ", "POST " + protobufType, "POST " + protobufType, "PATCH " + wire.MediaTypeApply, "PUT " + protobufType,
@@ -81,14 +81,14 @@ func TestPreferEncoding(t *testing.T) {
 	}
 }
 
-func TestPreferEncodingOfWhatATypeDoesNotHave(t *testing.T) {
+func TestPreferredEncodingMustSuitTheType(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
 		testserver.Reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
 	})
 	c := s.Client(t)
 	if _, err := client.Dynamic(c, configMaps).In("prod").PreferEncoding(wire.Protobuf).Get(t.Context(), "web", nil); err == nil ||
 		!strings.Contains(err.Error(), "encoding: unstructured.Unstructured can't be decoded from protobuf") {
-		t.Errorf("Get of any kind in protobuf: %v", err)
+		t.Errorf("Get of an unstructured object in protobuf: %v", err)
 	}
 	if _, err := client.Namespaced[corev1.ConfigMap](c, "prod").PreferEncoding(wire.JSON).Get(t.Context(), "web", nil); err != nil {
 		t.Error(err)
@@ -99,9 +99,9 @@ func TestPreferEncodingOfWhatATypeDoesNotHave(t *testing.T) {
 	}
 }
 
-// TestAShardThatIsNoneIsAnError promises that what is not in the shard that was asked for does not get through, whether
-// the server knows shards or not.
-func TestAShardThatIsNoneIsAnError(t *testing.T) {
+// TestObjectOfAnotherShardIsAnError checks that objects outside of the requested shard are not returned, whether or not
+// the server supports shards.
+func TestObjectOfAnotherShardIsAnError(t *testing.T) {
 	whole, err := core.ShardOf(0, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -154,15 +154,15 @@ func TestAShardThatIsNoneIsAnError(t *testing.T) {
 	for name, do := range verbs {
 		t.Run(name, func(t *testing.T) {
 			if err := do(whole); err != nil {
-				t.Errorf("of all objects: %v", err)
+				t.Errorf("error for all objects = %v", err)
 			}
 			if err := do(half); err == nil || !strings.Contains(err.Error(), "enable its feature gate ShardedListAndWatch") {
-				t.Errorf("with an object of another shard: %v", err)
+				t.Errorf("error for an object of another shard = %v", err)
 			}
 		})
 	}
 	if _, err := maps.Table(t.Context(), &request.ListOptions{ShardSelector: half.String(), IncludeObject: request.IncludeNone}); err == nil ||
 		!strings.Contains(err.Error(), "request not sent: ListOptions.IncludeObject") {
-		t.Errorf("a table of a shard without objects: %v", err)
+		t.Errorf("error for a table of a shard without objects = %v", err)
 	}
 }

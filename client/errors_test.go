@@ -25,7 +25,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// canned is a transport that gives one answer to every request.
+// canned is a transport that returns the same response to every request.
 func canned(code int, header http.Header, body string) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		if header == nil {
@@ -35,14 +35,14 @@ func canned(code int, header http.Header, body string) http.RoundTripper {
 	})
 }
 
-// cannedClient returns a client that gets one answer to every request.
+// cannedClient returns a client that receives the same response to every request.
 func cannedClient(t testing.TB, code int, contentType, body string) *client.Client {
 	t.Helper()
 	header := http.Header{"Content-Type": {contentType}}
 	return testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test"), Retry: testserver.Once(), Transport: canned(code, header, body)})
 }
 
-func TestOpErrorText(t *testing.T) {
+func TestOpErrorHasVerbResourceAndName(t *testing.T) {
 	notFound := func(kind, name string) error {
 		return &core.StatusError{Status: metav1.Status{
 			Code: 404, Reason: metav1.StatusReasonNotFound, Message: kind + ` "` + name + `" not found`,
@@ -56,7 +56,7 @@ func TestOpErrorText(t *testing.T) {
 		want string
 	}{
 		{
-			"an object that is not there",
+			"a missing object",
 			client.OpError{Verb: "get", Resource: "pods", Ref: web, Err: notFound("pods", "web")},
 			"get pods prod/web: not found",
 		},
@@ -66,12 +66,12 @@ func TestOpErrorText(t *testing.T) {
 			"get deployments.apps prod/web: not found",
 		},
 		{
-			"a subresource of an object that is not there",
+			"a subresource of a missing object",
 			client.OpError{Verb: "update", Resource: "pods/status", Ref: web, Err: notFound("pods", "web")},
 			"update pods/status prod/web: not found, or the kind has no such subresource",
 		},
 		{
-			"another object is not there",
+			"another missing object",
 			client.OpError{Verb: "create", Resource: "pods", Ref: web, Err: notFound("namespaces", "prod")},
 			`create pods prod/web: not found: server said: namespaces "prod" not found`,
 		},
@@ -100,7 +100,7 @@ func TestOpErrorText(t *testing.T) {
 			client.OpError{Verb: "delete", Resource: "nodes", Ref: core.ObjectRef{Name: "n1"}, Err: core.ErrForbidden},
 			"delete nodes n1: forbidden",
 		},
-		{"what the server said", client.OpError{Verb: "update", Resource: "pods", Ref: web, Err: &core.StatusError{Status: metav1.Status{
+		{"a message of the server", client.OpError{Verb: "update", Resource: "pods", Ref: web, Err: &core.StatusError{Status: metav1.Status{
 			Code: 409, Reason: metav1.StatusReasonConflict, Message: "the object has been modified",
 		}}}, "update pods prod/web: conflict: server said: the object has been modified"},
 	} {
@@ -112,9 +112,9 @@ func TestOpErrorText(t *testing.T) {
 	}
 }
 
-// TestAConflictOfACreate promises that a 409 to a create means that the object exists, unless the server says
-// otherwise.
-func TestAConflictOfACreate(t *testing.T) {
+// TestConflictOfACreateMeansThatTheObjectExists checks that a 409 for a create means that the object exists, unless the
+// response has another reason.
+func TestConflictOfACreateMeansThatTheObjectExists(t *testing.T) {
 	status := func(reason string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","code":409}`
 	}
@@ -140,7 +140,7 @@ func TestAConflictOfACreate(t *testing.T) {
 		{"a create without a body", "", "", create, core.ErrAlreadyExists},
 		{"a create whose object exists", jsonType, status("AlreadyExists"), create, core.ErrAlreadyExists},
 		{"a create with another conflict", jsonType, status("Conflict"), create, core.ErrConflict},
-		{"a create that a webhook refuses", jsonType, status(""), create, core.ErrConflict},
+		{"a create that a webhook rejects", jsonType, status(""), create, core.ErrConflict},
 		{"a create of a subresource", "text/plain", "conflict", bind, core.ErrConflict},
 		{"an update without a Status", "text/plain", "conflict", update, core.ErrConflict},
 	} {
@@ -155,8 +155,9 @@ func TestAConflictOfACreate(t *testing.T) {
 	}
 }
 
-// TestNotServed promises that a kind that is not there is told from an object that is not there.
-func TestNotServed(t *testing.T) {
+// TestMissingKindIsNotAMissingObject checks that the error of a kind that is not served differs from the error of a
+// missing object.
+func TestMissingKindIsNotAMissingObject(t *testing.T) {
 	const unknownPath = "404 page not found\n"
 	status := func(details string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"gone","reason":"NotFound","code":404` + details + `}`
@@ -191,11 +192,11 @@ func TestNotServed(t *testing.T) {
 			"get nodes/status w: the server does not serve nodes/status in version v1: enable the subresource, or do without it",
 		},
 		{
-			"a Status about nothing in particular", widgets, false, jsonType, status(`,"details":{}`),
+			"a Status without an object", widgets, false, jsonType, status(`,"details":{}`),
 			"get widgets.example.com w: the server does not serve widgets.example.com in version v1: " +
 				"install its CustomResourceDefinition, enable the API, or correct the group and version",
 		},
-		{"a Status about the object", widgets, false, jsonType, status(`,"details":{"name":"w","kind":"widgets"}`), ""},
+		{"a Status of the object", widgets, false, jsonType, status(`,"details":{"name":"w","kind":"widgets"}`), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			api := client.Dynamic(cannedClient(t, 404, tc.contentType, tc.body), tc.res)
@@ -215,8 +216,8 @@ func TestNotServed(t *testing.T) {
 	}
 }
 
-// TestStatusError promises that whatever says no is understood as far as it can be.
-func TestStatusError(t *testing.T) {
+// TestErrorResponsesBecomeStatusErrors checks error responses of API servers, proxies and other servers.
+func TestErrorResponsesBecomeStatusErrors(t *testing.T) {
 	protobuf := string(envelope(t, "Status", &metav1.Status{
 		Status: "Failure", Code: 409, Reason: metav1.StatusReasonConflict, Message: "too late",
 	}))
@@ -241,7 +242,7 @@ func TestStatusError(t *testing.T) {
 			core.ErrInvalid, "get nodes n1: invalid: server said: no",
 		},
 		{
-			"the reason decides before the code", 409, jsonType, `{"kind":"Status","apiVersion":"v1","code":409,"reason":"AlreadyExists","message":"no"}`,
+			"the reason takes precedence over the code", 409, jsonType, `{"kind":"Status","apiVersion":"v1","code":409,"reason":"AlreadyExists","message":"no"}`,
 			core.ErrAlreadyExists, "get nodes n1: already exists: server said: no",
 		},
 		{
@@ -253,18 +254,18 @@ func TestStatusError(t *testing.T) {
 			core.ErrUnavailable, "get nodes n1: service unavailable: server said: <html> <head><title>503</title></head> </html>",
 		},
 		{
-			"JSON that is no Status", 500, jsonType, `{"error":"boom"}`,
+			"JSON that is not a Status", 500, jsonType, `{"error":"boom"}`,
 			core.ErrInternal, `get nodes n1: internal error: server said: {"error":"boom"}`,
 		},
 		{
 			"broken JSON", 500, jsonType, `{"kind":"Stat`,
 			core.ErrInternal, `get nodes n1: internal error: server said: {"kind":"Stat`,
 		},
-		{"nothing", 401, "", "", core.ErrUnauthorized, "get nodes n1: unauthorized"},
-		{"a code without a meaning of its own", 418, "", "", nil, "get nodes n1: status 418"},
-		{"a code that is no code", 999, "text/plain", "huh", nil, "get nodes n1: status 999: server said: huh"},
+		{"an empty body", 401, "", "", core.ErrUnauthorized, "get nodes n1: unauthorized"},
+		{"an unusual code", 418, "", "", nil, "get nodes n1: status 418"},
+		{"an invalid code", 999, "text/plain", "huh", nil, "get nodes n1: status 999: server said: huh"},
 		{
-			"a character cut in two", 500, "text/plain", strings.Repeat("a", 2<<10-1) + "é",
+			"a truncated character", 500, "text/plain", strings.Repeat("a", 2<<10-1) + "é",
 			core.ErrInternal, "get nodes n1: internal error: server said: " + strings.Repeat("a", 2<<10-1),
 		},
 		{
@@ -289,19 +290,19 @@ func TestStatusError(t *testing.T) {
 	}
 }
 
-// TestSuccessThatIsNone promises that an answer that is not what was asked for is not taken for it.
-func TestSuccessThatIsNone(t *testing.T) {
+// TestUnexpectedSuccessIsAnError checks that a successful response with an unexpected body is an error.
+func TestUnexpectedSuccessIsAnError(t *testing.T) {
 	for _, tc := range []struct {
 		name, contentType, body, want string
 	}{
-		{"the page of a login", "text/html", "<html>", "is this the address of a Kubernetes API server?"},
+		{"a login page", "text/html", "<html>", "is this the address of a Kubernetes API server?"},
 		{
 			"another kind", jsonType, `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
 			`get nodes n1: the server sent "Status" of "v1" instead of Node of v1`,
 		},
 		{"broken JSON", jsonType, `{"kind":"Node"`, "get nodes n1: decode json: "},
-		{"nothing", jsonType, "", "get nodes n1: decode json: "},
-		{"protobuf for a type that has none", protobufType, string(envelope(t, "Node", &corev1.Node{})), "ask the server for JSON"},
+		{"an empty body", jsonType, "", "get nodes n1: decode json: "},
+		{"protobuf for a type without protobuf tags", protobufType, string(envelope(t, "Node", &corev1.Node{})), "ask the server for JSON"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := client.Dynamic(cannedClient(t, 200, tc.contentType, tc.body), nodes).Get(t.Context(), "n1", nil)
@@ -312,7 +313,7 @@ func TestSuccessThatIsNone(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
+func TestRetryAfterIsReadFromTheHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		for _, tc := range []struct {
@@ -322,7 +323,7 @@ func TestRetryAfter(t *testing.T) {
 			{"seconds", "7", 7 * time.Second},
 			{"a date", now.Add(30 * time.Second).UTC().Format(http.TimeFormat), 30 * time.Second},
 			{"a date in the past", now.Add(-time.Hour).UTC().Format(http.TimeFormat), 0},
-			{"more seconds than anybody waits", "99999999999999", 5 * time.Minute},
+			{"a very long delay", "99999999999999", 5 * time.Minute},
 			{"a negative number", "-5", 0},
 			{"nonsense", "soon", 0},
 			{"nothing", "", 0},
@@ -340,8 +341,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestRedirect promises that nobody is sent elsewhere with his credentials.
-func TestRedirect(t *testing.T) {
+// TestRedirectIsAnError checks that the client does not send its credentials to the target of a redirect.
+func TestRedirectIsAnError(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://elsewhere.test/", http.StatusFound)
 	})
@@ -358,8 +359,9 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestFallBackToJSON promises that a server that refuses protobuf bodies is asked with JSON, and remembered.
-func TestFallBackToJSON(t *testing.T) {
+// TestRejectedProtobufFallsBackToJSON checks that requests are repeated with JSON if a server rejects protobuf bodies,
+// and that this is remembered.
+func TestRejectedProtobufFallsBackToJSON(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Header.Get("Content-Type") == protobufType:
@@ -384,7 +386,7 @@ func TestFallBackToJSON(t *testing.T) {
 	create()
 	_, err := client.ClusterWide[corev1.Node](c).Update(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, nil)
 	if !errors.Is(err, core.ErrConflict) {
-		t.Errorf("error = %v, want the answer to the JSON body", err)
+		t.Errorf("error = %v, want the response to the JSON body", err)
 	}
 	_, err = client.ClusterWide[corev1.Node](c).Patch(t.Context(), "n1", request.StrategicMergePatch([]byte(`{}`)), nil)
 	if !errors.Is(err, core.ErrUnsupportedMediaType) {
@@ -395,18 +397,18 @@ func TestFallBackToJSON(t *testing.T) {
 		got = append(got, a.Method+" "+a.Header.Get("Content-Type"))
 	}
 	want := []string{
-		"POST " + protobufType, "POST " + jsonType, // refused, and sent again
+		"POST " + protobufType, "POST " + jsonType, // rejected, and repeated
 		"POST " + jsonType,                       // remembered
-		"PUT " + protobufType, "PUT " + jsonType, // of another resource nothing is known
-		"PATCH application/strategic-merge-patch+json", // nothing to fall back to
+		"PUT " + protobufType, "PUT " + jsonType, // a resource for which nothing is remembered
+		"PATCH application/strategic-merge-patch+json", // without a fallback
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("requests:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestTooLarge promises that nothing a server sends is read without bound.
-func TestTooLarge(t *testing.T) {
+// TestReadBytesAreBounded checks that no response is read without a limit.
+func TestReadBytesAreBounded(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		object := configMapJSON(t, "web", strings.Repeat("x", 4<<10))
 		switch {

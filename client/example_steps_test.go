@@ -82,7 +82,7 @@ func ExampleAPI_Entry() {
 	}
 	cm := entry.OrInsert(&corev1.ConfigMap{Data: map[string]string{}})
 	fmt.Println(entry.Exists(), cm.Data)
-	_, err = entry.Commit(ctx, nil) // nothing was changed, so nothing is sent
+	_, err = entry.Commit(ctx, nil) // there is no change, so no request is sent
 	fmt.Println(err)
 	// Output:
 	// GET /api/v1/namespaces/prod/configmaps/settings
@@ -152,11 +152,11 @@ func ExampleSubresourceOf() {
 
 func ExampleAPI_OnItemError() {
 	c := testserver.Answering(`{"kind":"ConfigMapList","apiVersion":"v1","items":[` + settings + `,{"metadata":{"name":"broken","namespace":"prod"},"data":7}]}`)
-	maps := client.Namespaced[corev1.ConfigMap](c, "prod").OnItemError(func(e *wire.ItemError) { fmt.Println("left out", e.Head.Ref) })
+	maps := client.Namespaced[corev1.ConfigMap](c, "prod").OnItemError(func(e *wire.ItemError) { fmt.Println("skipped", e.Head.Ref) })
 	list, err := maps.List(context.Background(), nil)
 	fmt.Println(len(list.Items), err)
 	// Output:
 	// GET /api/v1/namespaces/prod/configmaps
-	// left out prod/broken
+	// skipped prod/broken
 	// 1 <nil>
 }

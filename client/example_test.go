@@ -25,10 +25,10 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// podJSON is what the examples' server says of a pod.
+// podJSON is the pod of the examples' server.
 const podJSON = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"namespace":"prod","resourceVersion":"7"},"status":{"phase":"Running"}}`
 
-// serveExample plays a server with the pods web-0 and web-1, which stores nothing and says yes to every write.
+// serveExample starts a server with the pods web-0 and web-1, which accepts every write and stores nothing.
 func serveExample(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	name := path.Base(strings.TrimSuffix(r.URL.Path, "/status"))
@@ -49,7 +49,7 @@ func serveExample(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// connect returns a client of the examples' server. Programs call client.New(ctx, nil) instead, which finds the
+// connect returns a client of the examples' server. Programs call client.New(ctx, nil) instead, which reads the
 // kubeconfig.
 func connect() *client.Client {
 	c, err := client.New(context.Background(), &client.Options{
@@ -116,7 +116,7 @@ func ExampleClusterWide() {
 	// Output: Node n1 <nil>
 }
 
-// A lean struct declares only what its program needs; its resource is given explicitly.
+// A lean struct declares only the fields that a program needs; its resource is given explicitly.
 func ExampleOf() {
 	type pod struct {
 		metav1.TypeMeta   `json:""`
@@ -131,7 +131,7 @@ func ExampleOf() {
 	// Output: web-0 Running <nil>
 }
 
-// Package discovery finds the resource when its name comes from a user.
+// Package discovery finds the resource if its name is user input.
 func ExampleDynamic() {
 	res := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 	got, err := client.Dynamic(connect(), res).In("prod").Get(context.Background(), "web-0", nil)
@@ -214,7 +214,7 @@ func ExampleAPI_Update() {
 	}
 	pod.Labels = map[string]string{"tier": "front"}
 	_, err = pods.Update(ctx, pod, nil)
-	fmt.Println(errors.Is(err, core.ErrConflict), err) // a conflict would mean: read it again, change it again
+	fmt.Println(errors.Is(err, core.ErrConflict), err) // after a conflict, read and change the object again
 	// Output: false <nil>
 }
 

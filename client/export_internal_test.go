@@ -9,10 +9,10 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// Upgrades returns what the requests of a client pass through that are upgraded to streams.
+// Upgrades returns the middleware of upgraded requests.
 func Upgrades(c *Client) http.RoundTripper { return c.upgrade }
 
-// ProxyOf returns the URL of the proxy that a configuration leads to, empty for none.
+// ProxyOf returns the URL of the proxy that a configuration selects, or an empty string.
 func ProxyOf(cfg *config.Config) (string, error) {
 	u, err := proxyOf(cfg)
 	if u == nil || err != nil {

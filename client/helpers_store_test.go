@@ -16,20 +16,20 @@ import (
 	"github.com/kube-go/sdk/client/internal/testserver"
 )
 
-// shelf is a server that keeps objects of one namespace and checks their versions, in JSON.
+// shelf is a server that stores objects of one namespace and checks their versions, in JSON.
 type shelf struct {
 	*testserver.Server
 
-	mu      sync.Mutex                // guards what follows
+	mu      sync.Mutex                // guards the fields below
 	objects map[string]map[string]any // by path
 	version int
-	writes  int // how many have been stored
+	writes  int // the number of stored writes
 
-	// before is called before a request that writes is answered, without the lock. Set before the first request.
+	// before is called before the response to a write, without the lock. Set it before the first request.
 	before func(r *http.Request)
 }
 
-// newShelf starts a server with objects by path.
+// newShelf starts a server with the objects, by path.
 func newShelf(t testing.TB, objects map[string]string) *shelf {
 	t.Helper()
 	s := &shelf{objects: map[string]map[string]any{}, before: func(*http.Request) {}}
@@ -40,7 +40,7 @@ func newShelf(t testing.TB, objects map[string]string) *shelf {
 	return s
 }
 
-// put stores an object, as somebody else might.
+// put stores an object, like another client.
 func (s *shelf) put(t testing.TB, p, text string) {
 	t.Helper()
 	var obj map[string]any
@@ -52,21 +52,21 @@ func (s *shelf) put(t testing.TB, p, text string) {
 	s.store(p, obj)
 }
 
-// remove deletes an object, as somebody else might.
+// remove deletes an object, like another client.
 func (s *shelf) remove(p string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.objects, p)
 }
 
-// web returns the config map web, nil when it is not there.
+// web returns the config map web, or nil if it does not exist.
 func (s *shelf) web() map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.objects[webPath]
 }
 
-// stored returns how many writes there were.
+// stored returns the number of writes.
 func (s *shelf) stored() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *shelf) answer(w http.ResponseWriter, r *http.Request) {
 	body := asks[len(asks)-1].Body
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The subresource is the object itself, with the kind's own parts.
+	// The subresource is the object itself, with the fields of the kind.
 	p := r.URL.Path
 	for _, sub := range []string{"/status", "/approval", "/resize", "/ephemeralcontainers"} {
 		p = strings.TrimSuffix(p, sub)
@@ -129,7 +129,7 @@ func (s *shelf) answer(w http.ResponseWriter, r *http.Request) {
 	testserver.Reply(w, http.StatusOK, jsonType, data)
 }
 
-// merged returns what RFC 7396 makes of an object and a patch.
+// merged returns an object after a merge patch, see RFC 7396.
 func merged(obj, patch map[string]any) map[string]any {
 	out := maps.Clone(obj)
 	if out == nil {

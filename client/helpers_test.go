@@ -29,7 +29,7 @@ const (
 	protobufType = wire.MediaTypeProtobuf
 )
 
-// leanConfigMap declares what one program needs of a ConfigMap.
+// leanConfigMap declares the fields of a ConfigMap that one program needs.
 type leanConfigMap struct {
 	metav1.TypeMeta   `json:""`
 	metav1.ObjectMeta `json:"metadata"`
@@ -38,13 +38,13 @@ type leanConfigMap struct {
 
 func (*leanConfigMap) KubeResource() core.Resource { return configMaps }
 
-// configMaps and nodes are resources of the server that the tests play. Never changed.
+// configMaps and nodes are resources of the test server. They are never changed.
 var (
 	configMaps = core.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 	nodes      = core.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
 )
 
-// envelope encodes an object of the core group for the wire by apimachinery's means, which owe nothing to ours.
+// envelope encodes an object of the core group with apimachinery, independently of this module.
 func envelope(t testing.TB, kind string, msg interface{ Marshal() ([]byte, error) }) []byte {
 	t.Helper()
 	raw, err := msg.Marshal()
@@ -69,7 +69,7 @@ func frame(t testing.TB, event core.EventType, object []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
 }
 
-// server is a ConfigMap as the server has it, without its kind as protobuf messages and list items have it.
+// server is a ConfigMap as stored by the server, without its kind, like protobuf messages and list items.
 func stored(name, color string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", UID: "u-" + "1", ResourceVersion: "7"},
@@ -77,7 +77,7 @@ func stored(name, color string) *corev1.ConfigMap {
 	}
 }
 
-// configMapJSON is the same in JSON, with its kind.
+// configMapJSON is the same object in JSON, with its kind.
 func configMapJSON(t testing.TB, name, color string) []byte {
 	t.Helper()
 	cm := stored(name, color)
@@ -92,7 +92,7 @@ func unstructuredConfigMap(name, color string) *unstructured.Unstructured {
 	}}
 }
 
-// newConfig returns a configuration of a server that is not there.
+// newConfig returns a configuration for an address without a server.
 func newConfig(server string) *config.Config {
 	return &config.Config{Server: server, Namespace: "mine", Source: "the test"}
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// TestOnItemError promises that a list and a watch go on without an object that can't be decoded, and tell whose it is.
-func TestOnItemError(t *testing.T) {
+// TestInvalidItemIsSkippedAndReported checks that a list and a watch continue without an object that can't be decoded,
+// and report it.
+func TestInvalidItemIsSkippedAndReported(t *testing.T) {
 	const bad = `{"metadata":{"name":"b","namespace":"n","uid":"u-b","resourceVersion":"9"},"data":7}`
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("watch") {
@@ -70,11 +71,11 @@ func TestOnItemError(t *testing.T) {
 			}
 			want := []wire.Head{{Ref: core.ObjectRef{Namespace: "n", Name: "b"}, UID: "u-b", ResourceVersion: "9"}}
 			if diff := cmp.Diff(want, told); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("reported (-want +got):\n%s", diff)
 			}
 		})
 	}
 	if _, err := strict.List(t.Context(), nil); err == nil {
-		t.Error("the API that it was made of is tolerant, too")
+		t.Error("OnItemError changed the API that it was called on")
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// TestOtherKindsAreRefused promises that no verb takes objects of another kind or version for those it asked for.
-func TestOtherKindsAreRefused(t *testing.T) {
+// TestObjectsOfOtherKindsAreRejected checks that no verb accepts objects of another kind or version than requested.
+func TestObjectsOfOtherKindsAreRejected(t *testing.T) {
 	const secret = `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"web","namespace":"prod"}}`
 	bodies := map[string]string{
 		"get":             secret,

@@ -42,8 +42,8 @@ func workshop() map[string]string {
 	}
 }
 
-// TestVerbsOfSomeKinds looks at the requests of the verbs that make sense for some kinds only.
-func TestVerbsOfSomeKinds(t *testing.T) {
+// TestVerbsOfSomeKindsSendTheirRequests checks the verbs that exist for some kinds only.
+func TestVerbsOfSomeKindsSendTheirRequests(t *testing.T) {
 	dry := &request.PatchOptions{DryRun: true}
 	tests := []struct {
 		name string
@@ -74,7 +74,7 @@ func TestVerbsOfSomeKinds(t *testing.T) {
 			"PATCH " + csrPath + `/approval {"metadata":{"resourceVersion":"V"},"status":{"conditions":[` +
 				`{"lastTransitionTime":null,"lastUpdateTime":null,"reason":"Approved","status":"True","type":"Approved"}]}}`,
 		}},
-		{"approve what is approved", func(ctx context.Context, c *client.Client) error {
+		{"approve an approved request", func(ctx context.Context, c *client.Client) error {
 			_, err := csr.New(c).Approve(ctx, "web-approved", nil)
 			return err
 		}, []string{"GET " + csrPath + "-approved/approval"}},
@@ -126,8 +126,8 @@ func TestVerbsOfSomeKinds(t *testing.T) {
 	}
 }
 
-// TestInvalidVerbsChangeNothing promises that a verb that does not exist for a kind, or is wrong for an object, changes
-// nothing and returns an error that says why.
+// TestInvalidVerbsChangeNothing checks that a verb that does not exist for a kind, or is invalid for an object, changes
+// nothing and returns an error with the reason.
 func TestInvalidVerbsChangeNothing(t *testing.T) {
 	s := newShelf(t, workshop())
 	c, ctx := s.Client(t), t.Context()
@@ -142,13 +142,13 @@ func TestInvalidVerbsChangeNothing(t *testing.T) {
 			_, err := rollout.Restart(ctx, client.Namespaced[appsv1.Deployment](c, "prod"), "web-paused", nil)
 			return err
 		}, "modify deployments.apps prod/web-paused: request not sent: spec.paused: is true, so no pod would be replaced; resume the rollout first"},
-		{"a subresource that the kind has not", func() error {
+		{"a subresource that the kind does not have", func() error {
 			_, err := client.Namespaced[appsv1.Deployment](c, "prod").Subresource("approval").Get(ctx, "web", nil)
 			return err
 		}, `get deployments.apps/approval prod/web: request not sent: subresource: "approval" is not known: deployments.apps have scale, status; ` +
 			"to ask a newer server for it, name the resource by Of"},
 		{
-			"a subresource of a kind that has none", func() error { _, err := cms.Status().Get(ctx, "web", nil); return err },
+			"a subresource of a kind without subresources", func() error { _, err := cms.Status().Get(ctx, "web", nil); return err },
 			`get configmaps/status prod/web: request not sent: subresource: "status" is not known: configmaps have no subresources; ` +
 				"to ask a newer server for it, name the resource by Of",
 		},
@@ -165,10 +165,10 @@ func TestInvalidVerbsChangeNothing(t *testing.T) {
 				t.Errorf("error = %v\nwant %s", err, tt.want)
 			}
 			if _, ok := errors.AsType[*request.InvalidError](err); !ok {
-				t.Errorf("error is no InvalidError")
+				t.Errorf("error is not an InvalidError")
 			}
 			if s.stored() != before {
-				t.Error("something was written")
+				t.Error("an object was written")
 			}
 		})
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// listBody encodes a page of ConfigMaps, whose items have no kind, as the server leaves it out.
+// listBody encodes a page of ConfigMaps. Its items have no kind, as in responses of API servers.
 func listBody(t testing.TB, contentType, next string, names ...string) []byte {
 	t.Helper()
 	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: next}}
@@ -37,9 +37,9 @@ func listBody(t testing.TB, contentType, next string, names ...string) []byte {
 	return testserver.JSON(t, list)
 }
 
-func TestList(t *testing.T) {
-	t.Run("a kind of k8s.io/api, answered in protobuf", func(t *testing.T) { testList(t, builtinWay(protobufType)) })
-	t.Run("a kind of k8s.io/api, answered in JSON", func(t *testing.T) { testList(t, builtinWay(jsonType)) })
+func TestListReturnsOnePage(t *testing.T) {
+	t.Run("a kind of k8s.io/api in protobuf", func(t *testing.T) { testList(t, builtinWay(protobufType)) })
+	t.Run("a kind of k8s.io/api in JSON", func(t *testing.T) { testList(t, builtinWay(jsonType)) })
 	t.Run("a lean struct", func(t *testing.T) { testList(t, leanWay()) })
 	t.Run("unstructured", func(t *testing.T) { testList(t, dynamicWay()) })
 }
@@ -62,7 +62,7 @@ func testList[K any](t *testing.T, w way[K]) {
 	}
 }
 
-// pages answers lists with two pages of two and one of one.
+// pages responds to lists with two pages of two items and one page of one.
 func pages(t testing.TB) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -84,14 +84,14 @@ func collect[K any](seq func(func(*K, error) bool)) (names []string, err error) 
 	for obj, e := range seq {
 		if e != nil {
 			err = e
-			continue // nothing may come after an error; if it does, it shows in names
+			continue // a pair after the error would appear in names
 		}
 		names = append(names, any(obj).(core.Object).GetName())
 	}
 	return names, err
 }
 
-func TestAll(t *testing.T) {
+func TestAllFollowsThePages(t *testing.T) {
 	s := testserver.New(t, pages(t))
 	maps := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 	o := &request.ListOptions{ResourceVersion: "5", ResourceVersionMatch: request.Exact, FieldSelector: "metadata.name!=x"}
@@ -118,7 +118,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-func TestAllWithPageSize(t *testing.T) {
+func TestAllStartsAtAContinueToken(t *testing.T) {
 	s := testserver.New(t, pages(t))
 	seq := client.Namespaced[leanConfigMap](s.Client(t), "prod").All(t.Context(), &request.ListOptions{Limit: 2, Continue: "p3"})
 	if names, err := collect(seq); err != nil || strings.Join(names, "") != "e" {
@@ -129,7 +129,7 @@ func TestAllWithPageSize(t *testing.T) {
 	}
 }
 
-func TestAllWithExpiredToken(t *testing.T) {
+func TestExpiredTokenIsAnError(t *testing.T) {
 	s := testserver.New(t, pages(t))
 	_, err := collect(client.Namespaced[leanConfigMap](s.Client(t), "prod").All(t.Context(), &request.ListOptions{Continue: "old"}))
 	const want = "list configmaps in prod: expired: server said: The provided continue parameter is too old"
@@ -138,14 +138,14 @@ func TestAllWithExpiredToken(t *testing.T) {
 	}
 }
 
-// TestAllGoesOn promises that an iteration whose state the server has forgotten goes on where it was, unless that is
-// not what was asked for.
-func TestAllGoesOn(t *testing.T) {
+// TestAllContinuesAfterAnExpiredToken checks that an iteration whose token has expired continues at the same item,
+// unless an exact state was requested.
+func TestAllContinuesAfterAnExpiredToken(t *testing.T) {
 	const path = "/api/v1/namespaces/prod/configmaps?"
 	tests := []struct {
 		name    string
 		o       *request.ListOptions
-		tokens  map[string]string // what an expired token is answered with
+		tokens  map[string]string // the new token in the response to an expired one
 		want    string
 		wantErr string
 		asked   []string
@@ -155,24 +155,24 @@ func TestAllGoesOn(t *testing.T) {
 			asked: []string{"limit=500", "continue=p2&limit=500", "continue=p2-now&limit=500", "continue=p3&limit=500"},
 		},
 		{
-			name: "as often as it takes", tokens: map[string]string{"p2": "p2-now", "p3": "p3-now"}, want: "abcde",
+			name: "repeatedly", tokens: map[string]string{"p2": "p2-now", "p3": "p3-now"}, want: "abcde",
 			asked: []string{
 				"limit=500", "continue=p2&limit=500", "continue=p2-now&limit=500",
 				"continue=p3&limit=500", "continue=p3-now&limit=500",
 			},
 		},
 		{
-			name: "not without such a token", tokens: map[string]string{"p3": ""}, want: "abcd",
+			name: "not without a token in the error", tokens: map[string]string{"p3": ""}, want: "abcd",
 			wantErr: "list configmaps in prod: expired: server said: too old",
 			asked:   []string{"limit=500", "continue=p2&limit=500", "continue=p3&limit=500"},
 		},
 		{
-			name: "not when that token, too, is too old", tokens: map[string]string{"p2": "p2-now", "p2-now": "p2-now"}, want: "ab",
+			name: "not if the new token has expired, too", tokens: map[string]string{"p2": "p2-now", "p2-now": "p2-now"}, want: "ab",
 			wantErr: "list configmaps in prod: expired: server said: too old",
 			asked:   []string{"limit=500", "continue=p2&limit=500", "continue=p2-now&limit=500"},
 		},
 		{
-			name: "not when one exact state was asked for", tokens: map[string]string{"p2": "p2-now"}, want: "ab",
+			name: "not if an exact state was requested", tokens: map[string]string{"p2": "p2-now"}, want: "ab",
 			o:       &request.ListOptions{ResourceVersion: "5", ResourceVersionMatch: request.Exact},
 			wantErr: "list configmaps in prod: expired: server said: too old",
 			asked:   []string{"limit=500&resourceVersion=5&resourceVersionMatch=Exact", "continue=p2&limit=500"},
@@ -209,8 +209,8 @@ func TestAllGoesOn(t *testing.T) {
 	}
 }
 
-// TestAllBreak promises that leaving the loop in the middle of a page ends the request at once.
-func TestAllBreak(t *testing.T) {
+// TestBreakWithinAPageEndsTheRequest checks that leaving the loop within a page ends the request immediately.
+func TestBreakWithinAPageEndsTheRequest(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		with func(cancel context.CancelFunc)
@@ -239,7 +239,7 @@ func TestAllBreak(t *testing.T) {
 	}
 }
 
-// half answers with a list that stops in the second of two items.
+// half responds with a list that ends within the second of two items.
 func half(t testing.TB, w http.ResponseWriter) {
 	t.Helper()
 	whole := listBody(t, jsonType, "", "a", "b")
@@ -247,12 +247,12 @@ func half(t testing.TB, w http.ResponseWriter) {
 	send(w, whole[:len(whole)-20])
 }
 
-// TestListErrors looks at lists that are not what they should be.
-func TestListErrors(t *testing.T) {
+// TestInvalidListsAreErrors checks truncated lists and other unexpected responses.
+func TestInvalidListsAreErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		answer  http.HandlerFunc
-		want    string // names before the error
+		want    string // the names before the error
 		is      error
 		wantErr string
 	}{
@@ -288,8 +288,8 @@ func TestListErrors(t *testing.T) {
 	}
 }
 
-// TestAllCancel promises that the last pair carries the context's cause.
-func TestAllCancel(t *testing.T) {
+// TestCancelledListYieldsTheCause checks that the last pair has the cause of the context.
+func TestCancelledListYieldsTheCause(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		half(t, w)
 		<-r.Context().Done()
@@ -310,8 +310,9 @@ func TestAllCancel(t *testing.T) {
 	}
 }
 
-// TestFeedList promises that each sees packed objects while they arrive, and can stop them.
-func TestFeedList(t *testing.T) {
+// TestFeedListYieldsPackedObjects checks that objects are yielded while they arrive, and that the callback can stop the
+// list.
+func TestFeedListYieldsPackedObjects(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		contentType := jsonType
 		if strings.HasPrefix(r.Header.Get("Accept"), protobufType) {

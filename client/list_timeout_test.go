@@ -23,8 +23,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// TestListTimeoutBoundsTheRequest promises that a list and a deletion of a collection end after ListOptions.Timeout,
-// whatever the server does, and that retries end with them.
+// TestListTimeoutBoundsTheRequest checks that a list and a deletion of a collection end after ListOptions.Timeout,
+// whatever the server does, and that their retries end, too.
 func TestListTimeoutBoundsTheRequest(t *testing.T) {
 	const bound = 10 * time.Second
 	answer := func(r *http.Request, code int, body io.Reader) (*http.Response, error) {
@@ -34,7 +34,7 @@ func TestListTimeoutBoundsTheRequest(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		server middleware.RoundTripperFunc
-		tries  int // of a list
+		tries  int // the number of requests of a list
 	}{
 		{"the server is silent", func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
@@ -44,7 +44,7 @@ func TestListTimeoutBoundsTheRequest(t *testing.T) {
 			time.Sleep(bound - time.Millisecond)
 			return answer(r, 504, strings.NewReader(timedOut))
 		}, 1},
-		{"the server ends the request early, again and again", func(r *http.Request) (*http.Response, error) {
+		{"the server repeatedly ends the request early", func(r *http.Request) (*http.Response, error) {
 			select {
 			case <-time.After(4 * time.Second):
 				return answer(r, 504, strings.NewReader(timedOut))
@@ -80,7 +80,7 @@ func TestListTimeoutBoundsTheRequest(t *testing.T) {
 					server := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 						tries++
 						if got := r.URL.Query(); got.Get("timeout") != "10s" || got.Has("timeoutSeconds") {
-							t.Errorf("query = %v, want timeout=10s alone", got)
+							t.Errorf("query = %v, want only timeout=10s", got)
 						}
 						return tc.server(r)
 					})
@@ -88,13 +88,13 @@ func TestListTimeoutBoundsTheRequest(t *testing.T) {
 					start := time.Now()
 					err := op.call(t.Context(), client.Dynamic(c, nodes).Metadata(), &request.ListOptions{Timeout: bound})
 					if took := time.Since(start); took > bound {
-						t.Errorf("it took %v, want at most %v", took, bound)
+						t.Errorf("the call took %v, want at most %v", took, bound)
 					}
 					if !errors.Is(err, core.ErrTimeout) || !core.IsRetryable(err) {
 						t.Errorf("error = %v, want ErrTimeout, which is retryable", err)
 					}
 					want := tc.tries
-					if op.name == "DeleteCollection" { // which is not idempotent
+					if op.name == "DeleteCollection" { // not idempotent
 						want = 1
 					}
 					if tries != want {

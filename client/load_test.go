@@ -22,9 +22,9 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// TestManyClients promises that neither many clients nor many requests leave a descriptor or a goroutine behind,
-// whether the requests end well, badly or not at all.
-func TestManyClients(t *testing.T) {
+// TestManyClientsReleaseTheirResources checks that many clients and many requests leak no descriptor and no goroutine,
+// whether the requests succeed, fail or never end.
+func TestManyClientsReleaseTheirResources(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Header.Get("X-Wish") {
@@ -51,7 +51,7 @@ func TestManyClients(t *testing.T) {
 			})
 		}
 	}
-	turns := make(chan bool, 8) // so that a busy machine is done with each handshake in time
+	turns := make(chan bool, 8) // limits concurrent handshakes, so that they end in time on a busy machine
 	before := descriptors(t)
 	var clients []*client.Client
 	var running sync.WaitGroup
@@ -84,9 +84,9 @@ func TestManyClients(t *testing.T) {
 	eventuallyDescriptors(t, before, clients...)
 }
 
-// TestRotationUnderLoad promises that an authority and a client certificate which are replaced again and again, while
-// many requests are under way, disturb none of them, and that the connections made with the old ones do not pile up.
-func TestRotationUnderLoad(t *testing.T) {
+// TestRotationUnderLoadFailsNoRequest checks that no request fails while an authority and a client certificate are
+// replaced repeatedly, and that connections with the old ones do not accumulate.
+func TestRotationUnderLoadFailsNoRequest(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	ca, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
 	var connections atomic.Int64
@@ -141,7 +141,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 	for n := range 30 {
 		replace("ca.crt", slices.Concat(ca.pem, slices.Repeat(other.pem, n%3)))
-		next := ca.issue(t, "me", time.Hour) // in between the two do not fit
+		next := ca.issue(t, "me", time.Hour) // until both files are written, certificate and key do not match
 		replace("me.crt", next.cert)
 		replace("me.key", next.key)
 		for seen := requests.Load(); requests.Load() < seen+20 && !t.Failed(); {
@@ -151,7 +151,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	close(over)
 	running.Wait()
 	if n := connections.Load(); n < 30 {
-		t.Errorf("%d connections, so not every change has taken effect", n)
+		t.Errorf("%d connections, want more: some changes had no effect", n)
 	}
 	eventuallyDescriptors(t, before, c)
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/kube-go/sdk/client/internal/testserver"
 )
 
-// mistake is a kubeconfig that some user has, and what becomes of it. FILE and DIR are where it is, SERVER and HOST are
-// the API server's, and CA and OTHER authorities, of which the first is the server's.
+// mistake is a mistake in a kubeconfig, and the resulting error. FILE and DIR are the paths of the kubeconfig and its
+// folder, SERVER and HOST are the API server, and CA and OTHER are authorities; CA is that of the server.
 type mistake struct {
 	name   string
 	setup  func(t *testing.T, dir string)
@@ -36,7 +36,7 @@ type mistake struct {
 const goodCluster = `clusters: [{name: prod, cluster: {server: "SERVER", certificate-authority-data: CA}}]
 `
 
-// kubeconfigOf returns a kubeconfig for the right server with a user.
+// kubeconfigOf returns a kubeconfig for the server, with the given user.
 func kubeconfigOf(user string) string {
 	return goodCluster + `contexts: [{name: prod, context: {cluster: prod, user: ann, namespace: shop}}]
 current-context: prod
@@ -44,7 +44,7 @@ users: [{name: ann, user: {` + user + `}}]
 `
 }
 
-// mistakes are those that users make most.
+// mistakes are the most frequent mistakes.
 func mistakes() []mistake {
 	answer := func(code int, contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { testserver.Reply(w, code, contentType, []byte(body)) }
@@ -67,17 +67,17 @@ func mistakes() []mistake {
 				"is automountServiceAccountToken false?): set KUBECONFIG to a kubeconfig file, or name one",
 		},
 		{
-			name:   "a context that is misspelled",
+			name:   "a misspelled context",
 			config: kubeconfigOf("token: abc"), o: &config.Options{Context: "prdo"},
 			want: `FILE: context "prdo" does not exist: did you mean "prod"? (contexts: "prod")`,
 		},
 		{
-			name:   "a user who is not there",
+			name:   "a missing user",
 			config: goodCluster + "contexts: [{name: prod, context: {cluster: prod, user: ann}}]\ncurrent-context: prod\n",
 			want:   `FILE: context "prod": user: user "ann" does not exist: there are no users`,
 		},
 		{
-			name:   "no context chosen",
+			name:   "no current context",
 			config: strings.Replace(kubeconfigOf("token: abc"), "current-context: prod", "", 1),
 			want: "FILE: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: " +
 				`"prod")`,
@@ -88,7 +88,7 @@ func mistakes() []mistake {
 			want:   "FILE:2: found character that cannot start any token, such as a tab, @ or `: indent with spaces, and put text in quotes",
 		},
 		{
-			name:   "an authority that is not there",
+			name:   "a missing authority file",
 			config: strings.Replace(kubeconfigOf("token: abc"), "certificate-authority-data: CA", "certificate-authority: ca.crt", 1),
 			want: `FILE: cluster "prod": certificate-authority: there is no file DIR/ca.crt: restore the file, or correct ` +
 				"the path",
@@ -99,7 +99,7 @@ func mistakes() []mistake {
 			want:   `FILE: user "ann": tokenFile: there is no file DIR/~/token: write the path out: ~ is not expanded here`,
 		},
 		{
-			name:   "what kubectl config view prints",
+			name:   "the output of kubectl config view",
 			config: kubeconfigOf("client-certificate-data: DATA+OMITTED, client-key-data: DATA+OMITTED"),
 			want: "FILE: user \"ann\": client-certificate-data: is the placeholder that `kubectl config view` shows for the " +
 				"real value: export the kubeconfig again with `kubectl config view --raw`\n" +
@@ -128,7 +128,7 @@ func mistakes() []mistake {
 				"plugin to one that speaks client.authentication.k8s.io/v1",
 		},
 		{
-			name:   "a plugin that speaks another version",
+			name:   "a plugin of another version",
 			config: kubeconfigOf(`exec: {command: sh, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, args: [-c, 'echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1beta1\"}"']}`),
 			want: `get pods shop/web-0: exec plugin "sh": speaks "client.authentication.k8s.io/v1beta1", and the ` +
 				"configuration says client.authentication.k8s.io/v1: correct its apiVersion, or update the plugin",
@@ -166,7 +166,7 @@ func mistakes() []mistake {
 				"an HTTP request to an HTTPS server.; write https://",
 		},
 		{
-			name:   "another name",
+			name:   "another server name",
 			config: strings.Replace(kubeconfigOf("token: abc"), "certificate-authority-data", "tls-server-name: kubernetes, certificate-authority-data", 1),
 			want: `get pods shop/web-0: reach SERVER (context "prod" of FILE): tls: failed to verify certificate: x509: ` +
 				"certificate is valid for 127.0.0.1, not kubernetes; the server's certificate is not for kubernetes: " +
@@ -179,13 +179,13 @@ func mistakes() []mistake {
 				"connect: connection refused; the proxy can't be reached: correct proxy-url or HTTPS_PROXY",
 		},
 		{
-			name:   "a token that is good no more",
+			name:   "an invalid token",
 			config: kubeconfigOf("token: abc"), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
 			want: "get pods shop/web-0: unauthorized: server said: Unauthorized; it does not accept the token (context " +
 				`"prod" of FILE): get a new one, or see whether it is this cluster's`,
 		},
 		{
-			name:   "a token that has expired",
+			name:   "an expired token",
 			config: kubeconfigOf("token: a.eyJleHAiOjE3MDAwMDAwMDB9.c"), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
 			want: `get pods shop/web-0: unauthorized: server said: Unauthorized; the token has expired (context "prod" of ` +
 				"FILE): get a new one",
@@ -197,7 +197,7 @@ func mistakes() []mistake {
 				`"sh" gave (context "prod" of FILE): log in again, or see whether it is for this cluster`,
 		},
 		{
-			name:   "no credentials, where some are wanted",
+			name:   "no credentials for a server that requires them",
 			config: kubeconfigOf(""), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
 			want: `get pods shop/web-0: unauthorized: server said: Unauthorized; no credentials were sent (context "prod" ` +
 				"of FILE): give some",
@@ -212,13 +212,13 @@ func mistakes() []mistake {
 				"of FILE): give some",
 		},
 		{
-			name:   "a page to log in",
+			name:   "a login page",
 			config: kubeconfigOf("token: abc"), server: answer(200, "text/html", "<html><body>Please log in</body></html>"),
 			want: `get pods shop/web-0: content type "text/html": want application/json ` +
 				"or application/vnd.kubernetes.protobuf; is this the address of a Kubernetes API server?",
 		},
 		{
-			name:   "a redirect to log in",
+			name:   "a redirect to a login page",
 			config: kubeconfigOf("token: abc"), server: func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "https://login.test/?next=kube", http.StatusFound)
 			},
@@ -239,8 +239,9 @@ func mistakes() []mistake {
 	}
 }
 
-// TestMistakes promises that an error which many users see says who said no, where, and what to do.
-func TestMistakes(t *testing.T) {
+// TestFrequentMistakesHaveAHelpfulError checks that the errors of frequent mistakes name the client or the server, the
+// place, and a remedy.
+func TestFrequentMistakesHaveAHelpfulError(t *testing.T) {
 	ca, other := newAuthority(t), newAuthority(t)
 	leaf := ca.issue(t, "127.0.0.1", time.Hour).load(t)
 	for _, tc := range mistakes() {
@@ -270,7 +271,7 @@ func TestMistakes(t *testing.T) {
 			}
 			err := getPod(t.Context(), tc.o)
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("the request returned no error")
 			}
 			got := strings.NewReplacer(s.URL, "SERVER", s.Listener.Addr().String(), "HOST", file, "FILE", dir, "DIR").Replace(err.Error())
 			if got != tc.want {
@@ -280,7 +281,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// getPod does what a small program does.
+// getPod is a small program.
 func getPod(ctx context.Context, o *config.Options) error {
 	cfg, err := config.Load(ctx, o)
 	if err != nil {

@@ -34,15 +34,15 @@ func paint(color string) func(*leanConfigMap) error {
 	}
 }
 
-// TestModify promises that a change is written as the difference, against the version that was read.
-func TestModify(t *testing.T) {
+// TestModifyPatchesTheDifference checks that Modify sends the difference to the version that it has read.
+func TestModifyPatchesTheDifference(t *testing.T) {
 	tests := []struct {
 		name      string
 		change    func(*leanConfigMap) error
-		wantPatch string // empty for no patch
+		wantPatch string // empty: no patch
 	}{
 		{"a changed field", paint("blue"), `{"data":{"color":"blue"},"metadata":{"resourceVersion":"1"}}`},
-		{"a field that goes", func(cm *leanConfigMap) error {
+		{"a removed field", func(cm *leanConfigMap) error {
 			delete(cm.Data, "color")
 			return nil
 		}, `{"data":{"color":null},"metadata":{"resourceVersion":"1"}}`},
@@ -50,7 +50,7 @@ func TestModify(t *testing.T) {
 			cm.Labels = map[string]string{"a": "b"}
 			return nil
 		}, `{"metadata":{"labels":{"a":"b"},"resourceVersion":"1"}}`},
-		{"everything goes", func(cm *leanConfigMap) error {
+		{"all fields removed", func(cm *leanConfigMap) error {
 			cm.Data = nil
 			return nil
 		}, `{"data":null,"metadata":{"resourceVersion":"1"}}`},
@@ -78,14 +78,14 @@ func TestModify(t *testing.T) {
 				t.Errorf("data (-want +got):\n%s", diff)
 			}
 			if s.web()["binaryData"] == nil {
-				t.Error("what the type does not declare is gone")
+				t.Error("Modify removed a field that the type does not declare")
 			}
 		})
 	}
 }
 
-// TestModifyInEveryWay changes a field of a kind of k8s.io/api and of an unstructured object.
-func TestModifyInEveryWay(t *testing.T) {
+// TestModifyWorksForAllTypes changes a field of a kind of k8s.io/api and of an unstructured object.
+func TestModifyWorksForAllTypes(t *testing.T) {
 	s := newShelf(t, map[string]string{webPath: webJSON})
 	typed := client.Namespaced[corev1.ConfigMap](s.Client(t), "prod")
 	_, err := typed.Modify(t.Context(), "web", func(cm *corev1.ConfigMap) error {
@@ -121,19 +121,19 @@ func TestModifyInEveryWay(t *testing.T) {
 	}
 }
 
-// TestModifyAgain promises that a change is made anew when another writer was faster, but not for ever.
-func TestModifyAgain(t *testing.T) {
+// TestModifyRepeatsAfterConflicts checks that the function is called again after a conflict, a limited number of times.
+func TestModifyRepeatsAfterConflicts(t *testing.T) {
 	tests := []struct {
 		name      string
-		rivals    int // how many writes of another come in between
+		rivals    int // the number of conflicting writes
 		attempts  int
 		wantCalls int
 		wantErr   string
 	}{
-		{name: "nobody else", wantCalls: 1},
-		{name: "two others", rivals: 2, wantCalls: 3},
+		{name: "no conflict", wantCalls: 1},
+		{name: "two conflicts", rivals: 2, wantCalls: 3},
 		{
-			name: "others without end", rivals: 1000, attempts: 3, wantCalls: 3,
+			name: "endless conflicts", rivals: 1000, attempts: 3, wantCalls: 3,
 			wantErr: "patch configmaps prod/web: after 3 attempts: conflict: server said: the object has been modified",
 		},
 		{
@@ -159,7 +159,7 @@ func TestModifyAgain(t *testing.T) {
 				t.Errorf("error = %v after %d calls, want %q after %d", err, calls, tt.wantErr, tt.wantCalls)
 			}
 			if err != nil && !errors.Is(err, core.ErrConflict) {
-				t.Error("the error is no ErrConflict")
+				t.Error("the error is not ErrConflict")
 			}
 		})
 	}
@@ -172,15 +172,15 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestModifyRefuses promises that what can't be written is refused, and that nothing is written then.
-func TestModifyRefuses(t *testing.T) {
+// TestModifyRejectsInvalidChanges checks that invalid changes are errors and write nothing.
+func TestModifyRejectsInvalidChanges(t *testing.T) {
 	deployment := `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"prod"},"status":{"replicas":1}}`
 	const path = "/apis/apps/v1/namespaces/prod/deployments/web"
-	sentinel := errors.New("I would rather not")
+	sentinel := errors.New("the function failed")
 	type change = func(*appsv1.Deployment) error
 	tests := []struct {
 		name    string
-		sub     bool // through the status subresource
+		sub     bool // modifies the status subresource
 		object  string
 		change  change
 		o       *client.ModifyOptions
@@ -188,7 +188,7 @@ func TestModifyRefuses(t *testing.T) {
 	}{
 		{
 			"an error of the function", false, "web", func(*appsv1.Deployment) error { return sentinel }, nil,
-			"modify deployments.apps prod/web: I would rather not",
+			"modify deployments.apps prod/web: the function failed",
 		},
 		{
 			"another name", false, "web", func(d *appsv1.Deployment) error { d.Name = "x"; return nil }, nil,
@@ -199,11 +199,11 @@ func TestModifyRefuses(t *testing.T) {
 			"update deployments.apps prod/web: request not sent: kind: was changed; an object stays of its kind",
 		},
 		{
-			"the status beside the rest", false, "web", func(d *appsv1.Deployment) error { d.Status.Replicas = 2; return nil }, nil,
+			"the status, without the subresource", false, "web", func(d *appsv1.Deployment) error { d.Status.Replicas = 2; return nil }, nil,
 			"update deployments.apps prod/web: request not sent: status: was changed, but is written through the subresource; use Status().Modify",
 		},
 		{
-			"the rest beside the status", true, "web", func(d *appsv1.Deployment) error { d.Spec.Paused = true; return nil }, nil,
+			"the spec, with the status subresource", true, "web", func(d *appsv1.Deployment) error { d.Spec.Paused = true; return nil }, nil,
 			"update deployments.apps/status prod/web: request not sent: spec: was changed, but only the status is written through the subresource",
 		},
 		{
@@ -231,7 +231,7 @@ func TestModifyRefuses(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the status through its subresource is written", func(t *testing.T) {
+	t.Run("the status is written through its subresource", func(t *testing.T) {
 		s := newShelf(t, map[string]string{path: deployment})
 		status := client.Namespaced[appsv1.Deployment](s.Client(t), "prod").Status()
 		got, err := status.Modify(t.Context(), "web", func(d *appsv1.Deployment) error { d.Status.Replicas = 2; return nil }, nil)
@@ -244,8 +244,8 @@ func TestModifyRefuses(t *testing.T) {
 	})
 }
 
-// TestModifyEnds promises that waiting between two attempts ends with the context.
-func TestModifyEnds(t *testing.T) {
+// TestModifyEndsWithItsContext checks that the delay between two attempts ends with the context.
+func TestModifyEndsWithItsContext(t *testing.T) {
 	s := newShelf(t, map[string]string{webPath: webJSON})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
@@ -261,23 +261,23 @@ func TestModifyEnds(t *testing.T) {
 	}
 }
 
-// TestCreateOrUpdate promises that an object becomes what is wanted whether it was there or not, also when others
-// create and delete it at the same time.
-func TestCreateOrUpdate(t *testing.T) {
+// TestCreateOrUpdateToleratesOtherWriters checks that an object gets the wanted state whether it existed or not, even
+// if another client creates or deletes it at the same time.
+func TestCreateOrUpdateToleratesOtherWriters(t *testing.T) {
 	change := func(cm *leanConfigMap) error {
 		cm.Data = map[string]string{"color": "blue"}
 		return nil
 	}
 	rivals := map[string]func(*shelf){
-		"nobody":             func(*shelf) {},
-		"one who creates it": func(s *shelf) { s.put(t, webPath, webJSON) },
-		"one who deletes it": func(s *shelf) { s.remove(webPath) },
+		"nobody":                    func(*shelf) {},
+		"created by another client": func(s *shelf) { s.put(t, webPath, webJSON) },
+		"deleted by another client": func(s *shelf) { s.remove(webPath) },
 	}
 	for rival, act := range rivals {
 		for _, there := range []bool{true, false} {
 			name := "missing, and " + rival
 			if there {
-				name = "there, and " + rival
+				name = "existing, and " + rival
 			}
 			t.Run(name, func(t *testing.T) {
 				s := newShelf(t, nil)
@@ -305,7 +305,7 @@ func TestCreateOrUpdate(t *testing.T) {
 			})
 		}
 	}
-	t.Run("what is as wanted is not written", func(t *testing.T) {
+	t.Run("an unchanged object is not written", func(t *testing.T) {
 		s := newShelf(t, map[string]string{webPath: webJSON})
 		cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 		for range 2 {
@@ -317,7 +317,7 @@ func TestCreateOrUpdate(t *testing.T) {
 			t.Errorf("%d writes, want 1", n-1)
 		}
 	})
-	t.Run("a dry run is one either way", func(t *testing.T) {
+	t.Run("a dry run creates and updates nothing", func(t *testing.T) {
 		for _, objects := range []map[string]string{nil, {webPath: webJSON}} {
 			s := newShelf(t, objects)
 			cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
@@ -332,8 +332,8 @@ func TestCreateOrUpdate(t *testing.T) {
 	})
 }
 
-// TestEntry walks through the life of an entry.
-func TestEntry(t *testing.T) {
+// TestEntryReadsAndWritesAnObject checks the methods of an entry.
+func TestEntryReadsAndWritesAnObject(t *testing.T) {
 	s := newShelf(t, nil)
 	cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 	entry, err := cms.Entry(t.Context(), "web", nil)
@@ -341,7 +341,7 @@ func TestEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if entry.Exists() || entry.Object() != nil {
-		t.Errorf("an entry of nothing has %v", entry.Object())
+		t.Errorf("the entry of a missing object has %v", entry.Object())
 	}
 	const nothing = "update configmaps prod/web: request not sent: object: is not there; insert one"
 	if _, err := entry.Commit(t.Context(), nil); text(err) != nothing {
@@ -362,9 +362,9 @@ func TestEntry(t *testing.T) {
 		}
 	}
 	commit(1) // creates
-	commit(1) // nothing to do
+	commit(1) // no change
 	if same := entry.OrInsert(&leanConfigMap{}); same != entry.Object() {
-		t.Error("OrInsert replaced what is there")
+		t.Error("OrInsert replaced an existing object")
 	}
 	entry.Object().Data["color"] = "blue"
 	commit(2)
@@ -379,15 +379,15 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// TestGetOrNil promises nil for an object that is not there, and for nothing else.
-func TestGetOrNil(t *testing.T) {
+// TestGetOrNilReturnsNilOnlyForAMissingObject checks that a kind that is not served is an error.
+func TestGetOrNilReturnsNilOnlyForAMissingObject(t *testing.T) {
 	s := newShelf(t, map[string]string{webPath: webJSON})
 	cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
 	if got, err := cms.GetOrNil(t.Context(), "web", nil); err != nil || got == nil || got.Name != "web" {
 		t.Errorf("GetOrNil of an object = %v, %v", got, err)
 	}
 	if got, err := cms.GetOrNil(t.Context(), "other", nil); err != nil || got != nil {
-		t.Errorf("GetOrNil of nothing = %v, %v, want nil, nil", got, err)
+		t.Errorf("GetOrNil of a missing object = %v, %v, want nil, nil", got, err)
 	}
 	unknown := testserver.New(t, func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
 	got, err := client.Namespaced[leanConfigMap](unknown.Client(t), "prod").GetOrNil(t.Context(), "web", nil)

@@ -18,8 +18,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// TestWriteObserver promises that an observer is told of each write that was stored, and of nothing else.
-func TestWriteObserver(t *testing.T) {
+// TestWriteObserverReceivesStoredWrites checks that an observer is called for each stored write, and for nothing else.
+func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "broken"):
@@ -53,10 +53,10 @@ func TestWriteObserver(t *testing.T) {
 			_, err := maps.Patch(ctx, "web", patch, &request.PatchOptions{DryRun: true})
 			return err
 		}, false},
-		{"what is not stored", func(ctx context.Context) error { _, err := maps.Update(ctx, build("virtual", ""), nil); return err }, false},
-		{"what was refused", func(ctx context.Context) error {
+		{"an object that is not stored", func(ctx context.Context) error { _, err := maps.Update(ctx, build("virtual", ""), nil); return err }, false},
+		{"a rejected write", func(ctx context.Context) error {
 			if _, err := maps.Update(ctx, build("broken", ""), nil); err == nil {
-				t.Error("no error")
+				t.Error("the write returned no error")
 			}
 			return nil
 		}, false},
@@ -65,7 +65,7 @@ func TestWriteObserver(t *testing.T) {
 			var told []string
 			ctx := client.WithWriteObserver(t.Context(), func(w client.Write) {
 				if w.Server != s.URL {
-					t.Errorf("told of the server %s, want %s", w.Server, s.URL)
+					t.Errorf("observed server %s, want %s", w.Server, s.URL)
 				}
 				told = append(told, fmt.Sprint(w.Resource, " ", core.RefOf(w.Object), " ", w.Object.GetResourceVersion()))
 			})
@@ -77,7 +77,7 @@ func TestWriteObserver(t *testing.T) {
 				want = []string{"configmaps prod/web 7"}
 			}
 			if diff := cmp.Diff(want, told); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("observed writes (-want +got):\n%s", diff)
 			}
 			count := 0
 			inner := client.WithWriteObserver(ctx, func(client.Write) { count++ })
@@ -85,7 +85,7 @@ func TestWriteObserver(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(told) != 2*len(want) || count != len(want) {
-				t.Errorf("%d more told to the outer observer and %d to the inner, want %d each", len(told)-len(want), count, len(want))
+				t.Errorf("%d calls of the outer observer and %d of the inner one, want %d each", len(told)-len(want), count, len(want))
 			}
 		})
 	}

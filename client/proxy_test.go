@@ -33,7 +33,7 @@ const (
 	proxyPassword = "hunter2"
 )
 
-// proxied notes what a proxy was asked for. It is safe for concurrent use.
+// proxied records the targets of a proxy. It is safe for concurrent use.
 type proxied struct {
 	mu      sync.Mutex // guards targets
 	targets []string
@@ -51,7 +51,7 @@ func (p *proxied) all() []string {
 	return slices.Clone(p.targets)
 }
 
-// pipe passes bytes between two connections until both have ended.
+// pipe copies bytes between two connections until both have ended.
 func pipe(a, b net.Conn) {
 	var wg sync.WaitGroup
 	for _, pair := range [][2]net.Conn{{a, b}, {b, a}} {
@@ -64,7 +64,7 @@ func pipe(a, b net.Conn) {
 	wg.Wait()
 }
 
-// hijacked is a connection of which the server may have read the first bytes.
+// hijacked is a connection from which the server may have read the first bytes.
 type hijacked struct {
 	net.Conn
 	buffered io.Reader
@@ -72,8 +72,7 @@ type hijacked struct {
 
 func (h *hijacked) Read(p []byte) (int, error) { return h.buffered.Read(p) }
 
-// httpProxy starts a proxy that connects whoever knows the password. With a certificate it speaks TLS, and does not
-// want to see one of its clients.
+// httpProxy starts a proxy that requires a password. With a certificate, it uses TLS, and rejects client certificates.
 func httpProxy(t *testing.T, cert *tls.Certificate) (*proxied, string) {
 	t.Helper()
 	asked := &proxied{}
@@ -114,7 +113,7 @@ func httpProxy(t *testing.T, cert *tls.Certificate) (*proxied, string) {
 	return asked, s.Listener.Addr().String()
 }
 
-// socksProxy starts a SOCKS5 proxy, see RFC 1928 and 1929, that connects whoever knows the password.
+// socksProxy starts a SOCKS5 proxy that requires a password, see RFC 1928 and 1929.
 func socksProxy(t *testing.T) (*proxied, string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -148,7 +147,7 @@ func socksProxy(t *testing.T) (*proxied, string) {
 	return asked, listener.Addr().String()
 }
 
-// socksGreet takes a client's greeting, password and address.
+// socksGreet reads a client's greeting, password and address.
 func socksGreet(conn net.Conn) (target string, ok bool) {
 	in := bufio.NewReader(conn)
 	take := func(n byte) []byte {
@@ -160,7 +159,7 @@ func socksGreet(conn net.Conn) (target string, ok bool) {
 	_, _ = conn.Write([]byte{5, 2}) // user name and password
 	user := take(take(2)[1])
 	password := take(take(1)[0])
-	answer := []byte{1, 1} // no
+	answer := []byte{1, 1} // rejected
 	if string(user) == proxyUser && string(password) == proxyPassword {
 		answer[1] = 0
 	}
@@ -181,14 +180,14 @@ func socksGreet(conn net.Conn) (target string, ok bool) {
 	return net.JoinHostPort(host, strconv.Itoa(int(port[0])<<8|int(port[1]))), true
 }
 
-// TestProxy promises that requests and upgrades go through each kind of proxy, with the proxy's own name, authority and
-// password, and without showing it what is meant for the server.
-func TestProxy(t *testing.T) {
+// TestRequestsGoThroughTheProxy checks that requests and upgrades use each kind of proxy, with the proxy's own name,
+// authority and password, and that the proxy receives no credentials for the server.
+func TestRequestsGoThroughTheProxy(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	ca := newAuthority(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TLS.PeerCertificates) == 0 || r.Header.Get("Proxy-Authorization") != "" {
-			t.Errorf("the server saw %d client certificates and %v", len(r.TLS.PeerCertificates), r.Header)
+			t.Errorf("the server received %d client certificates and %v", len(r.TLS.PeerCertificates), r.Header)
 		}
 		if r.Header.Get("Upgrade") == "" {
 			testserver.Reply(w, 200, jsonType, []byte(node))
@@ -239,7 +238,7 @@ func TestProxy(t *testing.T) {
 			echo(t, c)
 			want := tc.verb + server.Listener.Addr().String()
 			if got := tc.proxy.all(); !slices.Equal(got, []string{want, want}) {
-				t.Errorf("the proxy was asked for %q, want twice %q", got, want)
+				t.Errorf("targets of the proxy = %q, want twice %q", got, want)
 			}
 
 			wrong := *cfg
@@ -255,7 +254,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// echo upgrades a connection and talks over it.
+// echo upgrades a connection and exchanges a message.
 func echo(t *testing.T, c *client.Client) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Server()+"/api/v1/echo", nil)
@@ -280,8 +279,9 @@ func echo(t *testing.T, c *client.Client) {
 	}
 }
 
-// TestProxyErrors promises that a proxy at fault is named, with what to do about it, and without its password.
-func TestProxyErrors(t *testing.T) {
+// TestErrorOfAProxyNamesItAndTheRemedy checks that the error of a failing proxy names the proxy and a remedy, without
+// its password.
+func TestErrorOfAProxyNamesItAndTheRemedy(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	_, plain := httpProxy(t, nil)
 	_, secure := httpProxy(t, new(newAuthority(t).issue(t, "proxy", time.Hour).load(t)))
@@ -290,7 +290,7 @@ func TestProxyErrors(t *testing.T) {
 		{"nothing listens", "http://me:hunter2@" + deadAddress(t), "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"},
 		{"nothing listens, over TLS", "https://me:hunter2@" + deadAddress(t), "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"},
 		{
-			"a certificate of somebody else", "https://me:hunter2@" + secure,
+			"an untrusted certificate", "https://me:hunter2@" + secure,
 			"the proxy's certificate is not trusted: correct proxy-url, or add its authority to certificate-authority",
 		},
 		{
@@ -303,7 +303,7 @@ func TestProxyErrors(t *testing.T) {
 			": EOF; it can't reach the server: correct the address, or look at the proxy",
 		},
 		{
-			"a SOCKS proxy that wants another password", "socks5://me:hunter2@" + socks,
+			"a SOCKS proxy with another password", "socks5://me:hunter2@" + socks,
 			": username/password authentication failed; write a user name and a password that it accepts into proxy-url or HTTPS_PROXY",
 		},
 	} {
@@ -329,9 +329,9 @@ func deadAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestProxyOfEnvironment promises that the proxy of the environment is used as curl and Go use it, exceptions included.
-// Go reads the environment once, so this test runs itself in another one.
-func TestProxyOfEnvironment(t *testing.T) {
+// TestProxyOfTheEnvironmentIsUsed checks that the variables for proxies are interpreted as by curl and Go, exceptions
+// included. Go reads the environment once, so the test runs itself with other variables.
+func TestProxyOfTheEnvironmentIsUsed(t *testing.T) {
 	const mark = "KUBE_TEST_PROXIES"
 	servers := []string{
 		"https://cluster.test:6443", "https://10.1.2.3:6443", "https://11.1.2.3", "https://api.kube.svc", "https://svc.test",
@@ -348,7 +348,7 @@ func TestProxyOfEnvironment(t *testing.T) {
 	}
 	run := func(env ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyOfEnvironment$")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyOfTheEnvironmentIsUsed$")
 		cmd.Env = append(env, mark+"=1")
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// stuck is a server that takes requests, and answers them after a time.
+// stuck is a server that responds to requests after a delay.
 func stuck(after time.Duration, body string) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		select {
@@ -36,9 +36,9 @@ func stuck(after time.Duration, body string) http.RoundTripper {
 	})
 }
 
-// TestResponseHeaderTimeout promises that a server which takes a request and never answers is given up, unless what was asked
-// for may take long.
-func TestResponseHeaderTimeout(t *testing.T) {
+// TestResponseHeaderTimeoutEndsSilentRequests checks that a request without a response ends, unless it is one that may
+// take long.
+func TestResponseHeaderTimeoutEndsSilentRequests(t *testing.T) {
 	const never = 24 * time.Hour
 	raw := func(path string) func(context.Context, *client.Client) error {
 		return func(ctx context.Context, c *client.Client) error {
@@ -57,10 +57,10 @@ func TestResponseHeaderTimeout(t *testing.T) {
 		name    string
 		timeout time.Duration
 		call    func(context.Context, *client.Client) error
-		want    time.Duration // when it ends; never is when its context does
+		want    time.Duration // the time after which it ends; never: with its context
 	}{
 		{"get", 0, getNode, 2 * time.Minute},
-		{"get with a limit of one's own", 40 * time.Second, getNode, 40 * time.Second},
+		{"get with a limit in the options", 40 * time.Second, getNode, 40 * time.Second},
 		{"create", 0, func(ctx context.Context, c *client.Client) error {
 			_, err := client.Namespaced[leanConfigMap](c, "prod").Create(ctx, leanWeb(), nil)
 			return err
@@ -107,8 +107,8 @@ func TestResponseHeaderTimeout(t *testing.T) {
 	}
 }
 
-// TestAnswerInTime promises that an answer which has begun in time may take its time.
-func TestAnswerInTime(t *testing.T) {
+// TestBodyMayTakeLong checks that ResponseHeaderTimeout does not apply to the body of a response.
+func TestBodyMayTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{
@@ -123,9 +123,9 @@ func TestAnswerInTime(t *testing.T) {
 	})
 }
 
-// lateReader ends after a while, or with an error when its context does.
+// lateReader ends after a delay, or with an error when its context ends.
 type lateReader struct {
-	ctx  context.Context //nolint:containedctx // it is that of the request whose answer this is
+	ctx  context.Context //nolint:containedctx // the context of the request
 	wait time.Duration
 }
 
@@ -138,9 +138,9 @@ func (r *lateReader) Read([]byte) (int, error) {
 	}
 }
 
-// TestResponseHeaderTimeoutOfRetries promises that a limit below RetryOptions.MaxElapsedTime lets a read get over a replica that
-// is stuck, over HTTP/2, whose pings are answered all the time.
-func TestResponseHeaderTimeoutOfRetries(t *testing.T) {
+// TestReadSurvivesAStuckReplica checks that a read is repeated after ResponseHeaderTimeout if that is less than
+// RetryOptions.MaxElapsedTime, over an HTTP/2 connection that answers pings.
+func TestReadSurvivesAStuckReplica(t *testing.T) {
 	first := make(chan bool, 1)
 	first <- true
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {

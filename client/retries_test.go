@@ -26,7 +26,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// counting is a transport that fails as it is told, and counts.
+// counting is a transport that counts requests and returns the errors of a function.
 type counting struct {
 	n    int
 	fail func(*http.Request) (*http.Response, error)
@@ -37,9 +37,9 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.fail(r)
 }
 
-// TestRetriesByVerb promises for each verb what is sent again after the connection broke, when nobody knows what has
-// become of the request, and that each is sent again when the server says that it has done nothing.
-func TestRetriesByVerb(t *testing.T) {
+// TestOnlySafeRequestsAreRepeated checks for each verb whether a request is repeated after a broken connection, when
+// the server may have executed it, and that every request is repeated if the server states that it has done nothing.
+func TestOnlySafeRequestsAreRepeated(t *testing.T) {
 	uid := types.UID("u-1")
 	for _, tc := range []struct {
 		name  string
@@ -131,8 +131,8 @@ func TestRetriesByVerb(t *testing.T) {
 	}
 }
 
-// TestRetriedRequestsKeepTheirErrorTypes promises that an error is classified the same whether or not the request was
-// sent again before.
+// TestRetriedRequestsKeepTheirErrorTypes checks that errors are classified the same whether or not the request was
+// repeated.
 func TestRetriedRequestsKeepTheirErrorTypes(t *testing.T) {
 	busyThen := func(t *testing.T, status int, body string) *client.API[leanConfigMap] {
 		busy := canned(503, http.Header{"Retry-After": {"1"}}, "")
@@ -166,8 +166,8 @@ func TestRetriedRequestsKeepTheirErrorTypes(t *testing.T) {
 	})
 }
 
-// TestModifyDoesNotRepeatAWriteWhoseResponseWasLost promises that the change is applied once: the write may have
-// succeeded, and a second one would conflict with it and be made again on top of it.
+// TestModifyDoesNotRepeatAWriteWhoseResponseWasLost checks that the change is applied once: the write may have
+// succeeded, and a second one would conflict with it and be repeated on top of it.
 func TestModifyDoesNotRepeatAWriteWhoseResponseWasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		patches := 0
@@ -199,8 +199,8 @@ func leanWeb() *leanConfigMap {
 	return m
 }
 
-// TestServerRestart promises that a server which goes away and comes back at its address is waited for.
-func TestServerRestart(t *testing.T) {
+// TestRequestsSurviveARestartOfTheServer checks that the client retries until a server is back at its address.
+func TestRequestsSurviveARestartOfTheServer(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { testserver.Reply(w, 200, jsonType, []byte(node)) })
 	s := httptest.NewServer(handler)
@@ -243,7 +243,7 @@ func TestServerRestart(t *testing.T) {
 	}
 }
 
-// TestWarningsReachTheHandler promises that what a server warns of is told, with the request that it is about.
+// TestWarningsReachTheHandler checks that the handler receives the server's warnings with their request.
 func TestWarningsReachTheHandler(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Warning", `299 - "v1 Node is old"`)
@@ -261,12 +261,13 @@ func TestWarningsReachTheHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"v1 Node is old"}, heard); diff != "" {
-		t.Errorf("heard (-want +got):\n%s", diff)
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
 
-// TestPerAttempt promises that Middleware sees a call once, and PerAttempt each request, with its credentials.
-func TestPerAttempt(t *testing.T) {
+// TestPerAttemptRunsForEveryRequest checks that Middleware runs once per call, and PerAttempt for each request, with
+// its credentials.
+func TestPerAttemptRunsForEveryRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string
 		note := func(name string) middleware.Func {
@@ -295,12 +296,12 @@ func TestPerAttempt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"call", "attempt Bearer abc", "attempt Bearer abc"}, seen); diff != "" {
-			t.Errorf("seen (-want +got):\n%s", diff)
+			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestFeedsAreNotRetried promises that the waits of a watcher are not multiplied by those of the client.
+// TestFeedsAreNotRetried checks that the retries of a watcher are not multiplied by those of the client.
 func TestFeedsAreNotRetried(t *testing.T) {
 	rt := &counting{fail: canned(503, nil, "").RoundTrip}
 	c := testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test"), Transport: rt})

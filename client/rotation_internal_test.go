@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// newPEM returns a certificate that has signed itself, and its key, each padded to the same size every time.
+// newPEM returns a self-signed certificate and its key, each padded to a fixed size.
 func newPEM(t testing.TB) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -43,8 +43,8 @@ func newPEM(t testing.TB) (cert, key []byte) {
 	return padded("CERTIFICATE", der), padded("PRIVATE KEY", keyDER)
 }
 
-// TestRotationThatKeepsTimeAndSizeIsNoticed promises that files which were replaced by others of the same size and time
-// are used after ten seconds, and that the files are not read more often than that.
+// TestRotationThatKeepsTimeAndSizeIsNoticed checks that replaced files of the same size and time are used after ten
+// seconds, and that the files are not read more often.
 func TestRotationThatKeepsTimeAndSizeIsNoticed(t *testing.T) {
 	dir, at := t.TempDir(), time.Now().Add(-time.Hour)
 	place := func(name string, data []byte) string {
@@ -74,7 +74,7 @@ func TestRotationThatKeepsTimeAndSizeIsNoticed(t *testing.T) {
 			t.Helper()
 			next := transport.connection(nil)
 			if (next != current) != changed {
-				t.Errorf("%s: new connections are made: %v, want %v", when, next != current, changed)
+				t.Errorf("%s: new connections = %v, want %v", when, next != current, changed)
 			}
 			current = next
 		}
@@ -85,14 +85,14 @@ func TestRotationThatKeepsTimeAndSizeIsNoticed(t *testing.T) {
 		ca, _ = newPEM(t)
 		place("ca.crt", ca)
 		time.Sleep(rereadTime - time.Nanosecond)
-		expect("before ten seconds are over", false)
+		expect("before ten seconds", false)
 		time.Sleep(time.Nanosecond)
 		expect("with another authority, after ten seconds", true)
 
 		cert, key = newPEM(t)
 		place("tls.crt", cert)
 		time.Sleep(rereadTime)
-		expect("with half a pair", false)
+		expect("with a certificate that does not match its key", false)
 		place("tls.key", key)
 		time.Sleep(rereadTime)
 		expect("with another pair", true)

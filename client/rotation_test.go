@@ -21,8 +21,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// mutual starts a server that shows the current certificate, and answers with an object that is named like the client's
-// certificate. A watch sends an event for each thing that comes through the channel.
+// mutual starts a server that uses the current certificate, and responds with an object that is named like the client's
+// certificate. A watch sends an event for each value of the channel.
 func mutual(t *testing.T, current *atomic.Pointer[tls.Certificate], events <-chan string) string {
 	testserver.CheckGoroutines(t)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,9 +50,9 @@ func mutual(t *testing.T, current *atomic.Pointer[tls.Certificate], events <-cha
 	return s.URL
 }
 
-// TestRotation promises that certificates may be replaced under a running program: requests go on with the new ones, a
-// watch that is under way is not disturbed, and what is half written does no harm.
-func TestRotation(t *testing.T) {
+// TestCertificatesAreReplacedAtRunTime checks that certificates may be replaced while a program runs: requests use the
+// new ones, an open watch continues, and partly written files have no effect.
+func TestCertificatesAreReplacedAtRunTime(t *testing.T) {
 	dir := t.TempDir()
 	firstCA, secondCA, users := newAuthority(t), newAuthority(t), newAuthority(t)
 	var current atomic.Pointer[tls.Certificate]
@@ -76,7 +76,7 @@ func TestRotation(t *testing.T) {
 			t.Fatalf("%s: %v", when, err)
 		}
 		if got.Name != want {
-			t.Errorf("%s: the server sees %q, want %q", when, got.Name, want)
+			t.Errorf("%s: the server receives %q, want %q", when, got.Name, want)
 		}
 	}
 
@@ -98,7 +98,7 @@ func TestRotation(t *testing.T) {
 	}
 
 	write(t, dir, "tls.crt", after.cert)
-	expect("with half a new pair", "before")
+	expect("with a new certificate but the old key", "before")
 	write(t, dir, "tls.key", after.key)
 	expect("with a new pair", "after")
 	show(secondCA)
@@ -111,7 +111,7 @@ func TestRotation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expect("without any file", "after")
+	expect("without the files", "after")
 
 	events <- "two"
 	if got := <-seen; got != "two of before" {
@@ -123,8 +123,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestClientCertificateData promises that a certificate can be given without a file.
-func TestClientCertificateData(t *testing.T) {
+// TestClientCertificateMayBeData checks that a certificate does not need a file.
+func TestClientCertificateMayBeData(t *testing.T) {
 	ca := newAuthority(t)
 	var current atomic.Pointer[tls.Certificate]
 	current.Store(new(ca.issue(t, "kube", time.Hour).load(t)))
@@ -146,8 +146,9 @@ func TestClientCertificateData(t *testing.T) {
 	}
 }
 
-// TestClientCertificateIsSentWhateverAuthoritiesTheServerNames promises that a certificate is presented also to a
-// server that asks for those of other authorities, as with client-go: the server says why it refuses it, or takes it.
+// TestClientCertificateIsSentWhateverAuthoritiesTheServerNames checks that a certificate is presented even to a server
+// that requests certificates of other authorities, as in client-go: the server accepts it or returns the reason for its
+// rejection.
 func TestClientCertificateIsSentWhateverAuthoritiesTheServerNames(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	ca, other, users := newAuthority(t), newAuthority(t), newAuthority(t)
@@ -159,7 +160,7 @@ func TestClientCertificateIsSentWhateverAuthoritiesTheServerNames(t *testing.T) 
 		auth tls.ClientAuthType
 		want string
 	}{
-		{"that takes any", tls.RequireAnyClientCert, ""},
+		{"that accepts any", tls.RequireAnyClientCert, ""},
 		{"that verifies it", tls.RequireAndVerifyClientCert, "the server refuses the client certificate: renew it, or take the one for this cluster"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

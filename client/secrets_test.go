@@ -31,7 +31,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// secretForms are the forms of a secret in print: plain, in hexadecimal, as numbers, and in base64.
+// secretForms returns the printed forms of a secret: plain, in hexadecimal, as numbers, and in base64.
 func secretForms(secret string) []string {
 	return []string{
 		secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret),
@@ -40,20 +40,21 @@ func secretForms(secret string) []string {
 	}
 }
 
-// checkHidden fails when text holds a secret.
+// checkHidden fails the test if text contains a secret.
 func checkHidden(t testing.TB, what, text string, secrets ...string) {
 	t.Helper()
 	for _, secret := range secrets {
 		for _, form := range secretForms(secret) {
 			if strings.Contains(text, form) {
-				t.Errorf("%s shows %q:\n%.2000s", what, secret, text)
+				t.Errorf("%s reveals %q:\n%.2000s", what, secret, text)
 				return
 			}
 		}
 	}
 }
 
-// printed is a value by every verb, alone and in the fields of other values, and as both handlers log it.
+// printed returns a value as printed by every verb, alone and in fields of other values, and as logged by both
+// handlers.
 func printed(t testing.TB, v any) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -65,13 +66,13 @@ func printed(t testing.TB, v any) string {
 	for _, h := range []slog.Handler{slog.NewTextHandler(&b, nil), slog.NewJSONHandler(&b, nil)} {
 		slog.New(h).Info("value", "v", v, slog.Group("g", "v", v))
 	}
-	if data, err := json.Marshal(v); err == nil { // types with functions cannot be marshalled
+	if data, err := json.Marshal(v); err == nil { // types with functions can't be marshalled
 		b.Write(data)
 	}
 	return b.String()
 }
 
-// TestPrintingShowsNoSecret promises that whatever holds credentials, directly or not, can be printed and logged.
+// TestPrintingShowsNoSecret checks that values with credentials can be printed and logged.
 func TestPrintingShowsNoSecret(t *testing.T) {
 	const secret, argument, variable, refresh = "s3cret-token", "s3cret-argument", "s3cret-variable", "s3cret-refresh"
 	exec := &config.ExecConfig{
@@ -122,7 +123,7 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 	}
 }
 
-// echoCredentials is a server that writes the credentials of each request into its response.
+// echoCredentials is a server that copies the credentials of each request into its response.
 func echoCredentials(w http.ResponseWriter, r *http.Request) {
 	said := r.Header.Get("Authorization")
 	_, credential, _ := strings.Cut(said, " ")
@@ -148,8 +149,8 @@ func echoCredentials(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestErrorsAndLogsHoldNoSentCredential promises that a server which writes the request's own credentials into its
-// response does not bring them into our errors and logs, whoever has set them.
+// TestErrorsAndLogsHoldNoSentCredential checks that credentials that a server copies into its response do not appear in
+// errors and logs, wherever they were set.
 func TestErrorsAndLogsHoldNoSentCredential(t *testing.T) {
 	const token, password = "s3cret-token+/=", "s3cret-password"
 	setting := func(value string) middleware.Func {
@@ -188,13 +189,13 @@ func TestErrorsAndLogsHoldNoSentCredential(t *testing.T) {
 			_, errs["get "+name] = maps.Get(t.Context(), name, nil)
 		}
 		_, errs["exec"] = streams.Exec(t.Context(), "x", &pod.ExecOptions{Command: []string{"ls"}})
-		_, errs["proxy"] = streams.Proxy(t.Context(), "x", nil) //nolint:bodyclose // it fails
+		_, errs["proxy"] = streams.Proxy(t.Context(), "x", nil) //nolint:bodyclose // the call fails
 		for _, err := range maps.WatchOnce(t.Context(), nil) {
 			errs["watch"] = err
 		}
 		for what, err := range errs {
 			if err == nil {
-				t.Errorf("%s, %s: no error", who, what)
+				t.Errorf("%s, %s: the request returned no error", who, what)
 				continue
 			}
 			text := fmt.Sprintf("%v %+v %q", err, err, err)
@@ -212,7 +213,7 @@ func TestErrorsAndLogsHoldNoSentCredential(t *testing.T) {
 	}
 }
 
-// TestKeptBodyHoldsNoSentCredential promises the same of the body that an error keeps.
+// TestKeptBodyHoldsNoSentCredential checks the same for the body in an error.
 func TestKeptBodyHoldsNoSentCredential(t *testing.T) {
 	s := testserver.New(t, echoCredentials)
 	cfg := s.Config()
@@ -222,19 +223,19 @@ func TestKeptBodyHoldsNoSentCredential(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Do(t.Context(), r) //nolint:bodyclose // it fails
+	_, err = c.Do(t.Context(), r) //nolint:bodyclose // the call fails
 	se, ok := errors.AsType[*core.StatusError](err)
 	if !ok || string(se.Body) != "you sent: [redacted]" {
 		t.Errorf("error = %v, want one whose body is redacted", err)
 	}
 }
 
-// TestProxyThatEchoesItsPassword promises the same of a proxy, in the line of its status and in what is not HTTP.
-func TestProxyThatEchoesItsPassword(t *testing.T) {
+// TestErrorsHoldNoPasswordOfAProxy checks the same for a proxy, in its status line and in responses that are not HTTP.
+func TestErrorsHoldNoPasswordOfAProxy(t *testing.T) {
 	const password = "hunter2-of-ann"
 	for name, answer := range map[string]string{
 		"a status":        "HTTP/1.1 403 no %s\r\nContent-Length: 0\r\n\r\n",
-		"no HTTP":         "%s\r\n\r\n",
+		"not HTTP":        "%s\r\n\r\n",
 		"a broken header": "HTTP/1.1 200 OK\r\n%s\r\n\r\n",
 	} {
 		testserver.CheckGoroutines(t)
@@ -259,7 +260,7 @@ func TestProxyThatEchoesItsPassword(t *testing.T) {
 		c := testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once()})
 		err = getNode(t.Context(), c)
 		if err == nil {
-			t.Fatalf("%s: no error", name)
+			t.Fatalf("%s: the request returned no error", name)
 		}
 		checkHidden(t, name, fmt.Sprintf("%v %+v", err, err), password, base64.StdEncoding.EncodeToString([]byte("ann:"+password)))
 		<-done

@@ -23,7 +23,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// cable is a connection that can be cut: what is written to it is lost then, and nothing says so.
+// cable is a connection that can be cut: afterwards, writes are lost without an error.
 type cable struct {
 	net.Conn
 	cut *atomic.Bool
@@ -36,7 +36,7 @@ func (c *cable) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// pipes is a listener that is reached through cables instead of sockets.
+// pipes is a listener for connections over cables instead of sockets.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -62,9 +62,9 @@ func (s *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return &cable{near, s.cut}, nil
 }
 
-// TestSilence promises that a connection on which nothing arrives any more is noticed in under 45 seconds, by a watch
-// as well as by a request, and that the next request takes a new one.
-func TestSilence(t *testing.T) {
+// TestDeadConnectionIsReplaced checks that a watch and a request detect a dead connection within 45 seconds, and that
+// the next request uses a new one.
+func TestDeadConnectionIsReplaced(t *testing.T) {
 	model := httptest.NewTLSServer(nil) // for its certificate
 	defer model.Close()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestSilence(t *testing.T) {
 		for _, err = range nodes.WatchOnce(t.Context(), nil) {
 			if err == nil {
 				events++
-				<-time.After(time.Minute) // a quiet connection that answers pings stays
+				<-time.After(time.Minute) // a quiet connection that answers pings is kept
 				start = time.Now()
 				s.cut.Store(true)
 			}
@@ -115,7 +115,7 @@ func TestSilence(t *testing.T) {
 				t.Errorf("%s ended after %v, want less than 45 s", what, took)
 			}
 			if !errors.Is(err, io.ErrUnexpectedEOF) || !core.IsRetryable(err) || !strings.Contains(err.Error(), "http2: client connection lost") {
-				t.Errorf("%s ended with %v, want a connection that broke", what, err)
+				t.Errorf("%s ended with %v, want a broken connection", what, err)
 			}
 		}
 		if check("the watch"); events != 1 {

@@ -23,19 +23,19 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// way is one of the ways to write ConfigMaps in Go.
+// way is one of the ways to declare ConfigMaps in Go.
 type way[K any] struct {
 	api    func(c *client.Client, namespace string) *client.API[K]
 	build  func(name, color string) *K
 	color  func(*K) string
-	answer string // content type of the server's answers
-	sends  string // content type of the objects that are sent
+	answer string // the content type of the responses
+	sends  string // the content type of the requests
 }
 
 func builtinWay(answer string) way[corev1.ConfigMap] {
 	return way[corev1.ConfigMap]{
 		api: func(c *client.Client, namespace string) *client.API[corev1.ConfigMap] {
-			return client.Of[corev1.ConfigMap](c, configMaps).In(namespace) // of which no subresources are known
+			return client.Of[corev1.ConfigMap](c, configMaps).In(namespace) // without known subresources
 		},
 		build: func(name, color string) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"color": color}}
@@ -73,10 +73,11 @@ func dynamicWay() way[unstructured.Unstructured] {
 	}
 }
 
-// TestVerbs sends every verb that answers with an object, in every way to write a kind and in both encodings.
-func TestVerbs(t *testing.T) {
-	t.Run("a kind of k8s.io/api, answered in protobuf", func(t *testing.T) { testVerbs(t, builtinWay(protobufType)) })
-	t.Run("a kind of k8s.io/api, answered in JSON", func(t *testing.T) { testVerbs(t, builtinWay(jsonType)) })
+// TestVerbsSendTheirRequests checks every verb that returns an object, in every way to declare a kind and in both
+// encodings.
+func TestVerbsSendTheirRequests(t *testing.T) {
+	t.Run("a kind of k8s.io/api in protobuf", func(t *testing.T) { testVerbs(t, builtinWay(protobufType)) })
+	t.Run("a kind of k8s.io/api in JSON", func(t *testing.T) { testVerbs(t, builtinWay(jsonType)) })
 	t.Run("a lean struct", func(t *testing.T) { testVerbs(t, leanWay()) })
 	t.Run("unstructured", func(t *testing.T) { testVerbs(t, dynamicWay()) })
 }
@@ -86,7 +87,7 @@ type verbCase[K any] struct {
 	do     func(ctx context.Context, api *client.API[K], obj *K) (*K, error)
 	method string
 	uri    string
-	sends  string // content type of the body, empty for none
+	sends  string // the content type of the body; empty: no body
 }
 
 func verbCases[K any](objectType string) []verbCase[K] {
@@ -161,7 +162,7 @@ func testVerbs[K any](t *testing.T, w way[K]) {
 	}
 }
 
-// checkObject compares an object with one that the server has, and looks whether its kind is filled in.
+// checkObject compares an object with that of the server, and checks that it has its kind.
 func checkObject[K any](t *testing.T, w way[K], obj *K, name, color string) {
 	t.Helper()
 	o := any(obj).(core.Object)
@@ -174,7 +175,7 @@ func checkObject[K any](t *testing.T, w way[K], obj *K, name, color string) {
 	}
 }
 
-// checkAsk compares a request, whose body says blue.
+// checkAsk compares a request, whose body has the color blue.
 func checkAsk(t *testing.T, got testserver.Request, method, uri, contentType string) {
 	t.Helper()
 	if got.Method != method || got.URI != uri {
@@ -187,7 +188,7 @@ func checkAsk(t *testing.T, got testserver.Request, method, uri, contentType str
 	switch contentType {
 	case "":
 		if got.Body != "" {
-			t.Errorf("body = %q, want none", got.Body)
+			t.Errorf("body = %q, want no body", got.Body)
 		}
 		return
 	case protobufType:
@@ -210,8 +211,8 @@ func checkAsk(t *testing.T, got testserver.Request, method, uri, contentType str
 	}
 }
 
-// TestDelete looks at the requests of the two verbs that answer with nothing that is looked at.
-func TestDelete(t *testing.T) {
+// TestDeletesSendTheirOptions checks the requests of the two verbs without a result.
+func TestDeletesSendTheirOptions(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
 		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 	})
@@ -238,8 +239,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestCreateWithoutName promises that the server may choose the name.
-func TestCreateWithoutName(t *testing.T) {
+// TestServerMayChooseTheName checks a create with generateName.
+func TestServerMayChooseTheName(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		testserver.Reply(w, 201, jsonType, configMapJSON(t, "web-x7", "blue"))
 	})
@@ -256,8 +257,8 @@ func TestCreateWithoutName(t *testing.T) {
 	}
 }
 
-// TestWhere promises that a request goes to the namespace that was meant, or nowhere.
-func TestWhere(t *testing.T) {
+// TestRequestsGoToTheGivenNamespace checks the namespace of requests, and errors for missing namespaces.
+func TestRequestsGoToTheGivenNamespace(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/nodes/") {
 			testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`))
@@ -335,15 +336,15 @@ func TestWhere(t *testing.T) {
 			_, err := client.Dynamic(c, core.Resource{Version: "v1", Plural: "nodes"}).Get(ctx, "n1", nil)
 			return err
 		}, "", "get nodes n1: resource: Kind is empty"},
-		{"a type that nothing describes", func(ctx context.Context) error {
+		{"an unknown type", func(ctx context.Context) error {
 			_, err := client.Namespaced[unstructured.Unstructured](c, "prod").Get(ctx, "web", nil)
 			return err
 		}, "", "get objects prod/web: unstructured.Unstructured: "},
-		{"a name with a character that URLs escape", func(ctx context.Context) error {
+		{"a name with an escaped character", func(ctx context.Context) error {
 			_, err := client.Dynamic(c, nodes).Get(ctx, "system:a b?c#d", nil)
 			return err
 		}, "/api/v1/nodes/system:a%20b%3Fc%23d", ""},
-		{"a name that would lead elsewhere", func(ctx context.Context) error {
+		{"a name that would change the path", func(ctx context.Context) error {
 			return client.Namespaced[leanConfigMap](c, "prod").Delete(ctx, "../secrets", nil)
 		}, "", `delete configmaps prod/../secrets: request not sent: name: "../secrets" can't be a path segment`},
 		{"no name", func(ctx context.Context) error {
@@ -363,7 +364,7 @@ func TestWhere(t *testing.T) {
 					t.Errorf("error = %v, want %s", err, tc.wantErr)
 				}
 				if len(asks) > 0 {
-					t.Errorf("the server was asked: %s %s", asks[0].Method, asks[0].URI)
+					t.Errorf("a request was sent: %s %s", asks[0].Method, asks[0].URI)
 				}
 				return
 			}
@@ -377,8 +378,8 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// TestAPIAccessors looks at what an API says of itself.
-func TestAPIAccessors(t *testing.T) {
+// TestAPIReturnsItsScope checks the methods that describe an API.
+func TestAPIReturnsItsScope(t *testing.T) {
 	c := testserver.NewClient(t, &client.Options{Config: newConfig("https://cluster.test/")})
 	api := client.ClusterWide[corev1.ConfigMap](c).In("prod")
 	if api.Namespace() != "prod" || api.Resource().Plural != "configmaps" || api.Feed().Resource().Kind != "ConfigMap" {

@@ -21,8 +21,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// TestMetadata promises that nothing but metadata is asked for, and that it says of which kind the objects are.
-func TestMetadata(t *testing.T) {
+// TestMetadataRequestsOnlyMetadata checks that only metadata is requested, and that the objects have their kind.
+func TestMetadataRequestsOnlyMetadata(t *testing.T) {
 	const partial = `"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","namespace":"prod","resourceVersion":"7"}`
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -56,25 +56,25 @@ func TestMetadata(t *testing.T) {
 		}
 		wantMetadata(t, s.Asked()[len(s.Asked())-1], "PartialObjectMetadata")
 	})
-	t.Run("but not of a subresource with a kind of its own", func(t *testing.T) {
+	t.Run("not of a subresource with another kind", func(t *testing.T) {
 		_, _ = all.Metadata().Scale().Get(t.Context(), "web", nil)
 		if ask := s.Asked()[len(s.Asked())-1]; strings.Contains(ask.Header.Get("Accept"), "as=") {
-			t.Errorf("a Scale was asked for as %s", ask.Header.Get("Accept"))
+			t.Errorf("a Scale was requested as %s", ask.Header.Get("Accept"))
 		}
 	})
 }
 
-// configMapMetadata is the metadata of a kind that it describes.
+// configMapMetadata is a metadata type with a known kind.
 type configMapMetadata struct{ metav1.PartialObjectMetadata }
 
 func (*configMapMetadata) KubeResource() core.Resource { return (*leanConfigMap)(nil).KubeResource() }
 
-// wantMetadata checks that a request asks for nothing but metadata.
+// wantMetadata checks that a request accepts only metadata.
 func wantMetadata(t *testing.T, ask testserver.Request, as string) {
 	t.Helper()
 	for mediaType := range strings.SplitSeq(ask.Header.Get("Accept"), ",") {
 		if !strings.Contains(mediaType, ";as="+as+";v=v1;g=meta.k8s.io") {
-			t.Errorf("Accept has %q, want nothing but %s", mediaType, as)
+			t.Errorf("Accept has %q, want only %s", mediaType, as)
 		}
 	}
 }
@@ -144,8 +144,8 @@ func testMetadata(t *testing.T, s *testserver.Server, meta *client.API[metav1.Pa
 	}
 }
 
-// TestTable looks at a table as the server sends it, and at what is none.
-func TestTable(t *testing.T) {
+// TestTableIsDecoded checks a table of a server, and responses that are not tables.
+func TestTableIsDecoded(t *testing.T) {
 	answers := map[string]string{
 		"prod": `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7","continue":"p2"},` +
 			`"columnDefinitions":[{"name":"Name","type":"string","format":"name","description":"its name","priority":0}],` +
@@ -182,8 +182,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestScale promises that a scale travels as its own kind, and that reading it is told to no observer of writes.
-func TestScale(t *testing.T) {
+// TestScaleHasItsOwnKind checks the requests for a scale, and that reads are not reported to observers of writes.
+func TestScaleHasItsOwnKind(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
 		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web","namespace":"prod","resourceVersion":"7"},`+
 			`"spec":{"replicas":3},"status":{"replicas":2,"selector":"app=web"}}`))
@@ -197,11 +197,11 @@ func TestScale(t *testing.T) {
 	told := 0
 	ctx := client.WithWriteObserver(t.Context(), func(w client.Write) {
 		if told++; w.Resource.Kind != "Deployment" {
-			t.Errorf("told of a %s", w.Resource.Kind)
+			t.Errorf("observed a write of a %s", w.Resource.Kind)
 		}
 	})
 	if _, err := scales.Update(ctx, got, nil); err != nil || told != 1 {
-		t.Fatalf("%v; told %d times", err, told)
+		t.Fatalf("%v; observed %d writes", err, told)
 	}
 	ask := s.Asked()[1]
 	if ask.URI != "/apis/apps/v1/namespaces/prod/deployments/web/scale" || !strings.Contains(ask.Body, `"kind":"Scale","apiVersion":"autoscaling/v1"`) ||
@@ -210,8 +210,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestSubresourceOf creates what is answered with itself, with a Status, or with something else.
-func TestSubresourceOf(t *testing.T) {
+// TestSubresourceOfAcceptsAllResponses creates subresources whose response is the same kind, a Status, or another kind.
+func TestSubresourceOfAcceptsAllResponses(t *testing.T) {
 	answer := `{"kind":"Status","apiVersion":"v1","status":"Success","code":201}`
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) { testserver.Reply(w, 201, jsonType, []byte(answer)) })
 	pods := client.Namespaced[corev1.Pod](s.Client(t), "prod")
@@ -220,7 +220,7 @@ func TestSubresourceOf(t *testing.T) {
 	binding := &unstructured.Unstructured{Object: map[string]any{"target": map[string]any{"name": "n1"}}}
 	got, err := bindings.Create(t.Context(), "web-0", binding, &request.CreateOptions{FieldManager: "me"})
 	if err != nil || got != nil {
-		t.Errorf("Create = %v, %v; want nothing", got, err)
+		t.Errorf("Create = %v, %v; want nil", got, err)
 	}
 	ask := s.Asked()[0]
 	if ask.Method != http.MethodPost || ask.URI != podPath+"/binding?fieldManager=me" || ask.Body != `{"apiVersion":"v1","kind":"Binding","target":{"name":"n1"}}` {

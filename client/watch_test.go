@@ -34,7 +34,7 @@ func event(t testing.TB, contentType string, typ core.EventType, name string) []
 	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", typ, configMapJSON(t, name, "green"))
 }
 
-// send writes a part of a stream and sees to it that it leaves.
+// send writes and flushes a part of a stream.
 func send(w http.ResponseWriter, parts ...[]byte) {
 	for _, part := range parts {
 		_, _ = w.Write(part)
@@ -42,9 +42,9 @@ func send(w http.ResponseWriter, parts ...[]byte) {
 	w.(http.Flusher).Flush()
 }
 
-func TestWatch(t *testing.T) {
-	t.Run("a kind of k8s.io/api, answered in protobuf", func(t *testing.T) { testWatch(t, builtinWay(protobufType)) })
-	t.Run("a kind of k8s.io/api, answered in JSON", func(t *testing.T) { testWatch(t, builtinWay(jsonType)) })
+func TestWatchOnceYieldsEvents(t *testing.T) {
+	t.Run("a kind of k8s.io/api in protobuf", func(t *testing.T) { testWatch(t, builtinWay(protobufType)) })
+	t.Run("a kind of k8s.io/api in JSON", func(t *testing.T) { testWatch(t, builtinWay(jsonType)) })
 	t.Run("a lean struct", func(t *testing.T) { testWatch(t, leanWay()) })
 	t.Run("unstructured", func(t *testing.T) { testWatch(t, dynamicWay()) })
 }
@@ -84,15 +84,15 @@ func drain[K any](seq iter.Seq2[core.WatchEvent[K], error]) (names string, err e
 	for ev, e := range seq {
 		if e != nil {
 			err = e
-			continue // nothing may come after an error; if it does, it shows in names
+			continue // a pair after the error would appear in names
 		}
 		names += any(ev.Object).(core.Object).GetName()
 	}
 	return names, err
 }
 
-// TestWatchEnds looks at all the ways in which a watch ends, in both encodings.
-func TestWatchEnds(t *testing.T) {
+// TestEndOfAWatchIsDistinguished checks all the ways in which a watch ends, in both encodings.
+func TestEndOfAWatchIsDistinguished(t *testing.T) {
 	for _, contentType := range []string{jsonType, protobufType} {
 		for _, tc := range watchEnds(t, contentType) {
 			t.Run(tc.name+", "+contentType, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestWatchEnds(t *testing.T) {
 type watchEnd struct {
 	name    string
 	answer  http.HandlerFunc
-	want    string // names of the objects
+	want    string // the names of the objects
 	is      error
 	wantErr string
 }
@@ -162,14 +162,14 @@ func watchEnds(t *testing.T, contentType string) []watchEnd {
 		{"a kind that is not served", func(w http.ResponseWriter, r *http.Request) {
 			http.NotFound(w, r)
 		}, "", core.ErrNotFound, "watch configmaps in prod: the server does not serve configmaps in version v1"},
-		{"something else than a stream", func(w http.ResponseWriter, r *http.Request) {
+		{"a response that is not a stream", func(w http.ResponseWriter, r *http.Request) {
 			testserver.Reply(w, 200, "text/html", []byte("<html>"))
 		}, "", nil, `watch configmaps in prod: content type "text/html"`},
 	}
 }
 
-// TestWatchUndecodable promises that an object that does not fit its type is named.
-func TestWatchUndecodable(t *testing.T) {
+// TestInvalidObjectOfAWatchIsNamed checks the error of an object that does not match its type.
+func TestInvalidObjectOfAWatchIsNamed(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		testserver.Reply(w, 200, jsonType, []byte(`{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"n"},"data":7}}`))
 	})
@@ -180,7 +180,7 @@ func TestWatchUndecodable(t *testing.T) {
 	}
 }
 
-// endless answers a watch with an event and then nothing, and closes released when the client is gone.
+// endless responds to a watch with one event, and closes released when the client has disconnected.
 func endless(t testing.TB, released chan<- struct{}) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -191,7 +191,7 @@ func endless(t testing.TB, released chan<- struct{}) http.HandlerFunc {
 	}
 }
 
-func TestWatchBreak(t *testing.T) {
+func TestBreakReleasesTheWatch(t *testing.T) {
 	released := make(chan struct{})
 	s := testserver.New(t, endless(t, released))
 	for _, err := range client.Namespaced[leanConfigMap](s.Client(t), "prod").WatchOnce(t.Context(), nil) {
@@ -203,8 +203,8 @@ func TestWatchBreak(t *testing.T) {
 	<-released
 }
 
-// TestWatchCancel promises that the last pair carries the context's cause, even when events are left.
-func TestWatchCancel(t *testing.T) {
+// TestCancelledWatchYieldsTheCause checks that the last pair has the cause of the context, even before unread events.
+func TestCancelledWatchYieldsTheCause(t *testing.T) {
 	released := make(chan struct{})
 	s := testserver.New(t, endless(t, released))
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -224,7 +224,7 @@ func TestWatchCancel(t *testing.T) {
 	<-released
 }
 
-func TestWatchWithContextOver(t *testing.T) {
+func TestWatchOfAnEndedContextYieldsTheCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	cancel(cause)
@@ -235,8 +235,8 @@ func TestWatchWithContextOver(t *testing.T) {
 	}
 }
 
-// TestFeedWatch promises packed events, and that a feed that can't work says so.
-func TestFeedWatch(t *testing.T) {
+// TestFeedWatchYieldsPackedEvents also checks that an invalid feed returns an error.
+func TestFeedWatchYieldsPackedEvents(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", protobufType)
 		send(w, event(t, protobufType, core.Added, "a"), event(t, protobufType, core.Deleted, "b"))
