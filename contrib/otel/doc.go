@@ -20,7 +20,7 @@
 // # Spans
 //
 // Each HTTP request is a client span, a child of the span in the caller's context: "list pods", "update
-// deployments.apps/status". It lasts until the response was read, which for a watch is its end. A retried request has a
+// deployments.apps/status". It lasts until the response was read; for a watch, until its end. A retried request has a
 // span for each attempt, with http.request.resend_count. The attributes are those of the semantic conventions for HTTP
 // clients, https://opentelemetry.io/docs/specs/semconv/http/http-spans/, and kube.verb, kube.resource,
 // kube.subresource, kube.namespace and kube.name. They contain no secrets: url.full omits passwords, the commands of an

@@ -104,7 +104,7 @@ func text(attrs []attribute.KeyValue) string {
 
 const path = "/api/v1/namespaces/prod/pods/web-0/exec?command=mysql&command=-phunter2"
 
-// send sends a request and reads its response to the end. Each takes a second.
+// send sends a request and reads its response. Each takes a second.
 func send(t *testing.T, rt http.RoundTripper, ctx context.Context, call middleware.Call) { //nolint:revive // the test goes first
 	t.Helper()
 	r, err := http.NewRequestWithContext(middleware.WithCall(ctx, call), http.MethodGet, "https://cluster.test:6443"+path, nil)

@@ -21,7 +21,7 @@ import (
 	kubeprometheus "github.com/kube-go/sdk/contrib/prometheus"
 )
 
-// answers is a transport whose responses come from a function, after a second.
+// answers is a transport that calls a function for each response, after a second.
 func answers(f func(*http.Request) (int, string, error)) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		<-time.After(time.Second)

@@ -56,7 +56,7 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "definitions, and objects that need no conversion",
 		},
 		"./core/conversion/conversiontest": {
-			"encoding/json":                        "detects types with their own JSON form",
+			"encoding/json":                        "detects types with their own JSON encoding",
 			"maps":                                 "compares annotations",
 			"math/rand/v2":                         "random values that depend on a seed only",
 			"testing":                              "fails tests; only tests link this package",
@@ -262,7 +262,7 @@ func allowed() map[string]map[string]string {
 			"./client/middleware":       "disables retries: drain has its own",
 			"./client/node":             "cordons the node",
 			"./client/pod":              "evicts pods",
-			"./runtime/internal/apierr": "tells which errors end a drain",
+			"./runtime/internal/apierr": "reports which errors end a drain",
 			"./runtime/watcher":         "watches the pods of the node",
 		},
 		"./runtime/events": {
@@ -287,7 +287,7 @@ func allowed() map[string]map[string]string {
 		"./runtime/logs": {
 			"./client":                  "lists pods",
 			"./client/pod":              "reads logs",
-			"./runtime/internal/apierr": "tells which errors end a sequence",
+			"./runtime/internal/apierr": "reports which errors end a sequence",
 			"./runtime/watcher":         "watches pods",
 			"k8s.io/api/core/v1":        "the type of pods",
 		},
@@ -299,7 +299,7 @@ func allowed() map[string]map[string]string {
 		},
 		"./runtime/wait": {
 			"./client":                  "gets, deletes and watches objects",
-			"./runtime/internal/apierr": "tells which errors end a wait",
+			"./runtime/internal/apierr": "reports which errors end a wait",
 			"./runtime/internal/kinds":  "the kind of a type parameter",
 			"./runtime/watcher":         "watches the objects that it waits for",
 		},
@@ -418,7 +418,7 @@ func allowed() map[string]map[string]string {
 			"sigs.k8s.io/yaml":                                  "reads YAML like kubectl",
 		},
 
-		// kube has no logic of its own: it names what is in core, client and runtime.
+		// kube has no logic of its own: it gives names to the API of core, client and runtime.
 		"./kube": {
 			"context":                              "the first parameter of every call",
 			"io":                                   "the source of documents",

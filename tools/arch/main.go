@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command arch checks the architecture of the repository whose root it is given: each package imports only what
-// imports.go allows, and the comment of each public package is in its doc.go. Tests may import anything.
+// Command arch checks the architecture of the repository whose root it is given: each package imports only what is
+// listed in imports.go, and the comment of each public package is in its doc.go. Tests may import anything.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// A pkg is what is checked of a package: its files for every operating system, without the tests.
+// A pkg has the checked properties of a package. It covers the files for every operating system, without the tests.
 type pkg struct {
 	name     string
 	imports  map[string]string // from the import path to the first line that imports it
@@ -50,7 +50,7 @@ type pkg struct {
 func read(root fs.FS) (map[string]*pkg, error) {
 	packages := map[string]*pkg{}
 	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
-		ignored := file != "." && strings.ContainsAny(d.Name()[:1], "._") // by the go command, too
+		ignored := file != "." && strings.ContainsAny(d.Name()[:1], "._") // as in the go command
 		switch {
 		case err != nil:
 			return err
@@ -158,7 +158,7 @@ func checkImports(packages map[string]*pkg, allowed map[string]map[string]string
 	return complaints
 }
 
-// newList returns the text of a list for imports.go. The reasons are left to the author.
+// newList returns a list for imports.go. The author adds the reasons.
 func newList(dir string, imports map[string]string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\t\t%q: {\n", dir)

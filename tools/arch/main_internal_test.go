@@ -15,7 +15,7 @@ type (
 	lists = map[string]map[string]string
 )
 
-// readFiles returns the packages of a repository that has the files.
+// readFiles returns the packages of a repository with the given files.
 func readFiles(t *testing.T, files files) map[string]*pkg {
 	t.Helper()
 	root := fstest.MapFS{}
@@ -75,7 +75,7 @@ import (
 			allowed: lists{"./tests/...": {"all": "tests"}},
 		},
 		{
-			name: "tests, testdata and ignored files import what they like",
+			name: "tests, testdata and ignored files may import anything",
 			files: files{
 				"core/a.go":          "package core\n",
 				"core/a_test.go":     "package core\n\nimport \"os\"\n",
@@ -168,7 +168,7 @@ func TestCommentsOfPublicPackagesAreInDocGo(t *testing.T) {
 		want  []string
 	}{
 		{name: "one comment in doc.go", files: files{"core/doc.go": commented, "core/a.go": bare}},
-		{name: "a licence is no comment", files: files{"core/doc.go": commented, "core/a.go": "// SPDX\n\n" + bare}},
+		{name: "a licence is not a package comment", files: files{"core/doc.go": commented, "core/a.go": "// SPDX\n\n" + bare}},
 		{name: "an internal package", files: files{"core/internal/tree/tree.go": commented}},
 		{name: "a command", files: files{"derive/cmd/kube-derive/main.go": "// Command kube-derive.\npackage main\n"}},
 		{name: "a package for tests", files: files{"tests/kinds/kinds.go": commented}},

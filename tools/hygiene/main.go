@@ -1,9 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hygiene checks the files that are, or are about to be, in the repository around the working directory: Go
-// files begin with the licence, but for those that become somebody else's; none is big or binary, and none mentions a
-// folder of the machine it was written on.
+// Command hygiene checks the files of the repository around the working directory, including those that are not
+// committed yet: Go files start with the licence, except files that are copied into other projects; no file is large or
+// binary; and no file mentions a folder of the machine on which it was written.
 package main
 
 import (
@@ -21,7 +21,7 @@ const (
 	header   = "// Copyright The kube authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"
 	maxBytes = 256 << 10
 
-	// What kube-derive starts a project with belongs to whoever starts it.
+	// kube-derive copies these files into new projects, whose owners choose the licence.
 	given = "derive/internal/scaffold/testdata/"
 )
 
@@ -59,7 +59,7 @@ func run() (complaints []string, err error) {
 	for name := range strings.SplitSeq(strings.Trim(names, "\x00"), "\x00") {
 		content, err := os.ReadFile(filepath.Join(root, name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted, and git does not know yet
+			continue // deleted, but not yet committed
 		}
 		if err != nil {
 			return nil, err
@@ -70,7 +70,7 @@ func run() (complaints []string, err error) {
 }
 
 func output(program string, args ...string) (string, error) {
-	cmd := exec.Command(program, args...) //nolint:noctx // it takes no time to speak of
+	cmd := exec.Command(program, args...) //nolint:noctx // the command takes little time
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -79,25 +79,25 @@ func output(program string, args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
-// check returns what is wrong with a file.
+// check returns the complaints about a file.
 func check(name string, content []byte, folders ...string) (complaints []string) {
 	complain := func(line int, format string, args ...any) {
 		complaints = append(complaints, fmt.Sprintf("%s:%d: ", name, line)+fmt.Sprintf(format, args...))
 	}
 	if strings.HasSuffix(name, ".go") && !strings.HasPrefix(name, given) && !bytes.HasPrefix(content, []byte(header)) {
-		complain(1, "the file does not begin with the licence:\n%s", header)
+		complain(1, "the file does not start with the licence:\n%s", header)
 	}
 	if len(content) > maxBytes {
-		complain(1, "%d KiB are too many to keep forever; at most %d", len(content)>>10, maxBytes>>10)
+		complain(1, "the file has %d KiB, and the limit is %d KiB: make it smaller", len(content)>>10, maxBytes>>10)
 	}
 	if bytes.IndexByte(content, 0) >= 0 && !strings.Contains(name, "testdata/") {
-		complain(1, "a binary file; those have a place in testdata only")
+		complain(1, "the file is binary: move it to a testdata folder")
 	}
 	for _, folder := range folders {
-		// A short one, such as /src, may mean something else.
+		// A short path, such as /src, may have another meaning.
 		at := bytes.Index(content, []byte(folder))
 		if at >= 0 && strings.Count(folder, "/") > 1 {
-			complain(1+bytes.Count(content[:at], []byte("\n")), "it mentions a folder of this machine: %s", folder)
+			complain(1+bytes.Count(content[:at], []byte("\n")), "the file mentions a folder of this machine: remove %s", folder)
 		}
 	}
 	return complaints

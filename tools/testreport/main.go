@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command testreport turns what `go test -json` prints into what `go test` prints, and adds what that leaves out: which
-// tests did not run, and why. In a pipe that is set to fail when any part of it does, the verdict is still go test's.
+// Command testreport reads the output of `go test -json` and prints the output of `go test`. It also prints the tests
+// that were skipped, with their reasons. Run it in a pipe with pipefail, so that the exit status of go test is kept.
 package main
 
 import (
@@ -25,23 +25,23 @@ func main() {
 	}
 }
 
-// event is what `go doc test2json` and `go help buildjson` describe.
+// event is an event as described by `go doc test2json` and `go help buildjson`.
 type event struct {
 	Action, Package, Test, Output string
 }
 
-// test names a test that runs; one without a name stands for its package.
+// test identifies a running test, or a package if the name is empty.
 type test struct{ pkg, name string }
 
 func report(in io.Reader, out io.Writer) error {
-	printed := map[test]string{} // by tests that have not ended
+	printed := map[test]string{} // the output of running tests
 	skipped := map[string][]test{}
 	for lines := bufio.NewReader(in); ; {
 		line, err := lines.ReadString('\n')
 		if line != "" {
 			var e event
 			if json.Unmarshal([]byte(line), &e) != nil {
-				e = event{Action: "output", Output: line} // go itself had something to say
+				e = event{Action: "output", Output: line} // a message of the go command
 			}
 			e.report(out, printed, skipped)
 		}
@@ -61,7 +61,7 @@ func report(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// report prints what comes from no single test at once, and what comes from one if it fails.
+// report prints the output of packages immediately, and the output of a test if it fails.
 func (e event) report(out io.Writer, printed map[test]string, skipped map[string][]test) {
 	this := test{e.Package, e.Test}
 	switch e.Action {
@@ -71,7 +71,7 @@ func (e event) report(out io.Writer, printed map[test]string, skipped map[string
 		switch {
 		case e.Test != "":
 			printed[this] += e.Output
-		case strings.HasPrefix(e.Output, "FAIL"): // the package has ended, and with it what has no verdict yet
+		case strings.HasPrefix(e.Output, "FAIL"): // the package has ended, and with it all running tests
 			for _, t := range slices.SortedFunc(maps.Keys(printed), func(a, b test) int { return strings.Compare(a.name, b.name) }) {
 				if t.pkg == e.Package {
 					fmt.Fprint(out, printed[t])
@@ -86,7 +86,7 @@ func (e event) report(out io.Writer, printed map[test]string, skipped map[string
 		fmt.Fprint(out, printed[this])
 		delete(printed, this)
 	case "skip":
-		if e.Test != "" { // else the package has no tests, and has said so
+		if e.Test != "" { // otherwise the package has no tests, and its output has the reason
 			why := reason(printed[this])
 			skipped[why] = append(skipped[why], this)
 		}
@@ -96,7 +96,7 @@ func (e event) report(out io.Writer, printed map[test]string, skipped map[string
 	}
 }
 
-// noise matches what a test that was skipped prints beside its reason. Never written.
+// noise matches the output of a skipped test other than its reason. It is never changed.
 var noise = regexp.MustCompile(`(?m)^(=== .*|\s*--- SKIP: .*)$|^\s+[^ :]+\.go:\d+: `)
 
 func reason(printed string) string {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestAReportSaysWhatGoTestDoesAndWhatDidNotRun(t *testing.T) {
+func TestReportHasTheOutputOfGoTestAndSkippedTests(t *testing.T) {
 	const header = "package x\n\nimport \"testing\"\n\n"
 	for _, tt := range []struct {
 		name, code, want string
@@ -21,7 +21,7 @@ func TestAReportSaysWhatGoTestDoesAndWhatDidNotRun(t *testing.T) {
 			func TestA(t *testing.T) { t.Log("quiet") }`, `
 			ok  	x	0s
 		`},
-		{"tests that did not run, by reason", `
+		{"skipped tests, by reason", `
 			func TestA(t *testing.T) { t.Skip("not run: not here:\na reason of\ntwo lines") }
 			func TestB(t *testing.T) { t.Run("c", func(t *testing.T) { t.Skip("not now") }) }
 			func TestD(t *testing.T) { t.Skip("not now") }
@@ -44,13 +44,13 @@ func TestAReportSaysWhatGoTestDoesAndWhatDidNotRun(t *testing.T) {
 			FAIL
 			FAIL	x	0s
 		`},
-		{"a test that takes everything down with it", `
+		{"a test that panics", `
 			func TestA(t *testing.T) { t.Log("last words"); go panic("now"); select {} }`, `
 			=== RUN   TestA
 			    x_test.go:6: last words
 			panic: now
 		`},
-		{"what does not compile", `
+		{"a package that does not compile", `
 			func TestA(t *testing.T) { t.Nothing() }`, `
 			# x [x.test]
 			./x_test.go:6:33: t.Nothing undefined (type *testing.T has no field or method Nothing)
@@ -77,7 +77,7 @@ func TestAReportSaysWhatGoTestDoesAndWhatDidNotRun(t *testing.T) {
 			if err := report(in, &out); err != nil {
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // its verdict is not the matter
+			_ = cmd.Wait() // the exit status does not matter
 			got := regexp.MustCompile(`\d+\.\d+s`).ReplaceAllString(out.String(), "0s")
 			want := strings.ReplaceAll(strings.TrimSpace(tt.want), "\n\t\t\t", "\n")
 			if got = strings.TrimSpace(got); !strings.HasPrefix(got, want) || !strings.Contains(want, "panic") && got != want {
