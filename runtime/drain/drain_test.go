@@ -34,7 +34,7 @@ func run(t *testing.T, c *cluster, o drain.Options, limit time.Duration) (told [
 	return told, report, err
 }
 
-// TestNode checks the states that each pod goes through.
+// TestNodeMovesPodsThroughTheirStates checks the states of each pod, and the final error.
 func TestNodeMovesPodsThroughTheirStates(t *testing.T) {
 	const (
 		needs    = "a: blocked: disruption budget web: needs 2 healthy pods and has 2 currently"
