@@ -5,7 +5,7 @@
 
 package oracle
 
-// The modules whose types are compared. Nothing is ever built with the tag; it keeps the modules required.
+// The modules whose types are compared. The build tag is never set; the file keeps the modules required.
 import (
 	_ "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	_ "github.com/envoyproxy/gateway/api/v1alpha1"

@@ -15,14 +15,14 @@ import (
 	"testing"
 )
 
-// checkout is a project as its authors have it: its module is the main one, with the dependencies that it requires itself.
+// checkout is a project as published: its module is the main module, with its own dependencies.
 type checkout struct {
 	module   string
 	packages []string
 	kinds    int
-	refused  []string // what a run reports that is not lenient; none when there are no mistakes
-	warned   string   // what any run reports
-	shipped  string   // the directory of the CRDs that the project publishes as an older controller-gen wrote them, "" for none
+	refused  []string // the errors of a run that is not lenient; empty: it succeeds
+	warned   string   // a warning of any run
+	shipped  string   // the directory of the published CRDs of an older controller-gen; "": not published
 }
 
 func checkouts() []checkout {
@@ -56,8 +56,8 @@ func checkouts() []checkout {
 	}
 }
 
-// TestLenientWritesTheCRDsOfCheckouts promises that kube-derive crd --lenient, run in the checkouts of public projects, writes all
-// of their CRDs as controller-gen does, and that the line in which a run refuses names the flag.
+// TestLenientWritesTheCRDsOfCheckouts checks that kube-derive crd --lenient, run in the checkouts of public projects,
+// writes the same CRDs as controller-gen, and that the error without the flag names it.
 func TestLenientWritesTheCRDsOfCheckouts(t *testing.T) {
 	command := filepath.Join(t.TempDir(), "kube-derive")
 	goOutput(t, "build", "-o", command, "github.com/kube-go/sdk/derive/cmd/kube-derive")
@@ -78,7 +78,7 @@ func TestLenientWritesTheCRDsOfCheckouts(t *testing.T) {
 			if len(ours) < c.kinds {
 				t.Errorf("%d kinds, want at least %d", len(ours), c.kinds)
 			}
-			t.Chdir(dir) // controller-gen has no other way
+			t.Chdir(dir) // controller-gen reads the working directory
 			for _, d := range differMaps("", controllerGen(t, c.packages), ours) {
 				if find(exceptions(), d) < 0 {
 					t.Error(d)
@@ -90,7 +90,7 @@ func TestLenientWritesTheCRDsOfCheckouts(t *testing.T) {
 	}
 }
 
-// compareStrict runs the command as it is by default.
+// compareStrict runs the command without the flag.
 func (c checkout) compareStrict(t *testing.T, command, dir string) {
 	t.Helper()
 	out := t.TempDir()
@@ -100,12 +100,12 @@ func (c checkout) compareStrict(t *testing.T, command, dir string) {
 	}
 	for _, part := range c.refused {
 		if !strings.Contains(problems, part) {
-			t.Errorf("kube-derive has no mistake about %s:\n%s", part, problems)
+			t.Errorf("kube-derive has no error about %s:\n%s", part, problems)
 		}
 	}
 	if !ok {
 		if written := readCRDs(t, out); len(written) > 0 {
-			t.Errorf("kube-derive writes %d files in spite of mistakes", len(written))
+			t.Errorf("kube-derive writes %d files in spite of errors", len(written))
 		}
 		if last := problems[strings.LastIndexByte(strings.TrimSpace(problems), '\n')+1:]; !strings.Contains(last, "nothing was written (-lenient ") {
 			t.Errorf("kube-derive ends with %q, want the flag -lenient in it", last)
@@ -113,7 +113,7 @@ func (c checkout) compareStrict(t *testing.T, command, dir string) {
 	}
 }
 
-// compareShipped compares CRDs with those that the project publishes, in the versions that both have.
+// compareShipped compares CRDs with those that the project publishes, for the versions that both have.
 func (c checkout) compareShipped(t *testing.T, source string, ours map[string]any) {
 	t.Helper()
 	if c.shipped == "" {
@@ -138,7 +138,7 @@ func (c checkout) compareShipped(t *testing.T, source string, ours map[string]an
 	}
 }
 
-// keepVersions removes the versions of a CRD that another does not have.
+// keepVersions removes the versions of a CRD that another CRD does not have.
 func keepVersions(crd, other any) {
 	names := map[any]bool{}
 	for _, v := range versionsOf(other) {
@@ -148,7 +148,7 @@ func keepVersions(crd, other any) {
 	spec["versions"] = slices.DeleteFunc(versionsOf(crd), func(v any) bool { return !names[v.(map[string]any)["name"]] })
 }
 
-// shippedExceptions are the differences that come from the tools of the projects, or from older versions of controller-gen.
+// shippedExceptions are differences caused by tools of the projects, or by older versions of controller-gen.
 func shippedExceptions() []exception {
 	re := regexp.MustCompile
 	return []exception{
@@ -162,7 +162,7 @@ func shippedExceptions() []exception {
 			fits: func(d difference) bool { return d.got == "" },
 		},
 		{
-			reason: "the stored version is one that is left out here",
+			reason: "the stored version is not compared",
 			file:   re(`^groupsnapshot`), path: re(`\.versions\[\d+\]\.storage$`),
 		},
 		{
@@ -171,13 +171,13 @@ func shippedExceptions() []exception {
 			fits: func(d difference) bool { return strings.Contains(d.want, `\nTODO: `) },
 		},
 		{
-			reason: "the project makes a quantity a string by hand",
+			reason: "the project changes a quantity to a string by hand",
 			file:   re(`_volumesnapshots`), path: re(`\.restoreSize\.(anyOf|type)$`),
 		},
 	}
 }
 
-// copySources copies the files of a module that the go command reads.
+// copySources copies the files of a module that the go command needs.
 func copySources(t testing.TB, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -205,7 +205,7 @@ func copySources(t testing.TB, from, to string) {
 	}
 }
 
-// goOutput runs the go command, which must succeed, and returns what it prints.
+// goOutput runs the go command, which must succeed, and returns its output.
 func goOutput(t testing.TB, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -218,7 +218,7 @@ func goOutput(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// execute runs a command, and returns whether it succeeds and what it prints to stderr.
+// execute runs a command, and returns whether it succeeded, and its output on stderr.
 func execute(t *testing.T, dir, name string, args ...string) (ok bool, problems string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

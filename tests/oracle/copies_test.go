@@ -19,9 +19,9 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// TestDeepCopiesAreThoseOfControllerGen promises that the same types are given the same methods, and that a program which
-// copies a value of each of them says the same with the one as with the other.
-func TestDeepCopiesAreThoseOfControllerGen(t *testing.T) {
+// TestDeepCopiesEqualThoseOfControllerGen checks that the same types get the same methods, and that a program that
+// copies values of all types has the same output with either tool.
+func TestDeepCopiesEqualThoseOfControllerGen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "copies")
 	if err := os.CopyFS(dir, os.DirFS("testdata/copies")); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestDeepCopiesAreThoseOfControllerGen(t *testing.T) {
 	if stale, err := again.Stale(); err != nil || len(stale) > 0 {
 		t.Errorf("a second run changes %v, %v", stale, err)
 	}
-	t.Chdir(dir) // controller-gen has no other way
+	t.Chdir(dir) // controller-gen reads the working directory
 	var generator genall.Generator = deepcopy.Generator{}
 	run, err := genall.Generators{&generator}.ForRoots("./...")
 	if err != nil {
@@ -62,17 +62,17 @@ func TestDeepCopiesAreThoseOfControllerGen(t *testing.T) {
 	}
 	run.OutputRules = genall.OutputRules{Default: genall.OutputArtifacts{Config: genall.OutputToDirectory(dir)}}
 	if run.Run() {
-		t.Fatal("controller-gen fails")
+		t.Fatal("controller-gen failed")
 	}
 	if diff := cmp.Diff(methods(read(t, path)), methods(ourText)); diff != "" {
 		t.Errorf("controller-gen writes other methods than kube-derive (-theirs +ours):\n%s", diff)
 	}
 	theirs := printed(t, dir)
 	if len(theirs) < 500 {
-		t.Fatalf("the program prints %q, want much more", theirs)
+		t.Fatalf("the program prints only %q", theirs)
 	}
 	if diff := cmp.Diff(theirs, ours); diff != "" {
-		t.Errorf("with the copies of controller-gen, the program says something else (-theirs +ours):\n%s", diff)
+		t.Errorf("with the copies of controller-gen, the output differs (-theirs +ours):\n%s", diff)
 	}
 }
 
@@ -83,7 +83,7 @@ func methods(text string) []string {
 	return found
 }
 
-// printed runs the program that is in a folder.
+// printed returns the output of the program in a folder.
 func printed(t *testing.T, dir string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./print")

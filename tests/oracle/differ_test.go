@@ -12,24 +12,24 @@ import (
 	"strings"
 )
 
-// difference is one place where two CRDs say different things.
+// difference is a difference between two CRDs.
 type difference struct {
-	path string // it begins with a dot and the name of the file
-	want string // what controller-gen says, "" for nothing
-	got  string // what kube-derive says, "" for nothing
+	path string // starts with a dot and the name of the file
+	want string // the value of controller-gen; "" if it is missing
+	got  string // the value of kube-derive; "" if it is missing
 }
 
 func (d difference) String() string {
 	return fmt.Sprintf("%s: controller-gen %s, kube-derive %s", d.path, d.want, d.got)
 }
 
-// file returns the name of the file that the difference is in.
+// file returns the name of the file with the difference.
 func (d difference) file() string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(d.path, "."), ".yaml")
 	return name + ".yaml"
 }
 
-// differ gathers the differences of two values that were decoded from YAML.
+// differ returns the differences of two values that were decoded from YAML.
 func differ(path string, want, got any) []difference {
 	switch want := want.(type) {
 	case map[string]any:
@@ -66,7 +66,7 @@ func differMaps(path string, want, got map[string]any) []difference {
 	return all
 }
 
-// text writes a value so that a person can compare it.
+// text formats a value for error messages.
 func text(v any) string {
 	if v == nil {
 		return ""

@@ -21,8 +21,8 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// TestEveryMarkerOfControllerGenIsKnown promises that each of its markers may stand where it does, with the arguments that
-// it takes.
+// TestEveryMarkerOfControllerGenIsKnown checks that each marker of controller-gen is accepted in the same places, with
+// the same arguments.
 func TestEveryMarkerOfControllerGenIsKnown(t *testing.T) {
 	registry := &markers.Registry{}
 	for _, g := range []genall.Generator{crd.Generator{}, deepcopy.Generator{}, rbac.Generator{}, webhook.Generator{}} {
@@ -38,16 +38,16 @@ func TestEveryMarkerOfControllerGenIsKnown(t *testing.T) {
 	if len(theirs) < 90 {
 		t.Fatalf("controller-gen has %d markers, want about a hundred", len(theirs))
 	}
-	for _, name := range []string{"kubebuilder:ac:generate", "kubebuilder:ac:output:package"} { // of a generator with many dependencies
+	for _, name := range []string{"kubebuilder:ac:generate", "kubebuilder:ac:output:package"} { // their generator has many dependencies
 		if ours[name].Name == "" {
-			t.Errorf("+%s is not known", name)
+			t.Errorf("+%s is unknown", name)
 		}
 	}
 	meant := exceptedMarkers()
 	for _, def := range theirs {
 		m, ok := ours[def.Name]
 		if !ok {
-			t.Errorf("+%s is not known", def.Name)
+			t.Errorf("+%s is unknown", def.Name)
 			continue
 		}
 		on := target(def.Target)
@@ -71,12 +71,12 @@ func TestEveryMarkerOfControllerGenIsKnown(t *testing.T) {
 		}
 	}
 	for name := range meant {
-		t.Errorf("%s: there is no such exception any more", name)
+		t.Errorf("%s: the exception is outdated: remove it", name)
 	}
 }
 
-// TestEachMarkerOfDefinitionsIsCompared promises that package marks, whose definition both tools make, has all markers that
-// are about definitions: those too that no API uses which is compared.
+// TestEachMarkerOfDefinitionsIsCompared checks that package marks, whose definition both tools generate, has all
+// markers for definitions, including those that no other compared API uses.
 func TestEachMarkerOfDefinitionsIsCompared(t *testing.T) {
 	var text strings.Builder
 	paths, err := filepath.Glob("marks/*/*.go")
@@ -92,7 +92,7 @@ func TestEachMarkerOfDefinitionsIsCompared(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, name := range regexp.MustCompile(`// \+([A-Za-z0-9:]+)`).FindAllStringSubmatch(text.String(), -1) {
-		for parts := strings.Split(name[1], ":"); len(parts) > 0; parts = parts[:len(parts)-1] { // what comes last may be an argument
+		for parts := strings.Split(name[1], ":"); len(parts) > 0; parts = parts[:len(parts)-1] { // it may end with an argument
 			used[strings.Join(parts, ":")] = true
 		}
 	}
@@ -107,11 +107,11 @@ func TestEachMarkerOfDefinitionsIsCompared(t *testing.T) {
 	}
 }
 
-// exceptedMarkers are those that mean to differ, with the reason.
+// exceptedMarkers are the intended differences, with the reason.
 func exceptedMarkers() map[string]string {
 	return map[string]string{
-		"k8s:enum on field":    "controller-gen knows it only to refuse it there",
-		"groupName on package": "without a value it is the group of pods, which can have no CRDs",
+		"k8s:enum on field":    "controller-gen rejects it there",
+		"groupName on package": "without a value it is the core group, which can have no CRDs",
 		"default on field":     "its value is read as JSON; controller-gen registers it as an argument and parses it by hand",
 	}
 }

@@ -22,14 +22,14 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// generateFunc is what all of kube-derive's outputs look like.
+// generateFunc is the type of the functions that make the outputs of kube-derive.
 type generateFunc = func(context.Context, []string, *generate.Options) (*generate.Files, error)
 
 // api is a set of packages that are compared together.
 type api struct {
 	name     string
 	packages []string
-	kinds    int // how many there are at least, so that a comparison of nothing fails
+	kinds    int // the minimum number of kinds, so that an empty comparison fails
 }
 
 func apis() []api {
@@ -45,7 +45,7 @@ func apis() []api {
 		metrics    = "k8s.io/metrics/pkg/apis/"
 		aws        = "sigs.k8s.io/cluster-api-provider-aws/v2/"
 	)
-	// One version of each group at a time: none of them says which is stored.
+	// One version of each group at a time, because no version is marked as the stored one.
 	kubernetes := func(packages string) []string {
 		var list []string
 		for name := range strings.FieldsSeq(packages) {
@@ -54,7 +54,7 @@ func apis() []api {
 		return list
 	}
 	return []api{
-		{"the types of Kubernetes itself", []string{"./kinds"}, 45},
+		{"the types of Kubernetes", []string{"./kinds"}, 45},
 		{"names", []string{"./names"}, 100},
 		{"markers", []string{"./marks/..."}, 1},
 		{"gateway-api", []string{gateway + "apis/v1", gateway + "apis/v1alpha2", gateway + "apis/v1beta1", gateway + "apisx/v1alpha1"}, 10},
@@ -88,13 +88,13 @@ func apis() []api {
 		{"metrics", []string{metrics + "metrics/v1beta1", metrics + "custom_metrics/v1beta2", metrics + "external_metrics/v1beta1"}, 2},
 		{"metrics, other versions", []string{metrics + "metrics/v1alpha1", metrics + "custom_metrics/v1beta1"}, 2},
 		{"keda", []string{keda + "eventing/v1alpha1", keda + "keda/v1alpha1"}, 7},
-		{"many clusters", []string{"sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"}, 2},
-		{"many clusters, another version", []string{"sigs.k8s.io/mcs-api/pkg/apis/v1beta1"}, 2},
+		{"multi-cluster services", []string{"sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"}, 2},
+		{"multi-cluster services, another version", []string{"sigs.k8s.io/mcs-api/pkg/apis/v1beta1"}, 2},
 		{"clusterctl", []string{"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"}, 2},
 	}
 }
 
-// exception is a difference that is meant to be.
+// exception is an intended difference.
 type exception struct {
 	reason string
 	file   *regexp.Regexp
@@ -106,21 +106,21 @@ func exceptions() []exception {
 	re := regexp.MustCompile
 	return []exception{
 		{
-			reason: "a version without subresources says nothing about them; controller-gen writes an empty object where there are columns",
+			reason: "a version without subresources has no field for them; controller-gen writes an empty one beside columns",
 			file:   re(`.`), path: re(`\.subresources$`),
 			fits: func(d difference) bool { return d.want == "{}" && d.got == "" },
 		},
 		{
-			reason: "a description does not end in an empty line because its comment does",
+			reason: "a description does not end with the empty line of its comment",
 			file:   re(`.`), path: re(`\.description$`),
 			fits: func(d difference) bool { return strings.TrimSuffix(d.want, `\n"`) == strings.TrimSuffix(d.got, `"`) },
 		},
 		{
-			reason: "the comment of an alias describes it better than that of what it stands for",
+			reason: "the comment of an alias describes it better than the comment of the type it stands for",
 			file:   re(`^(helm|kustomize)\.toolkit`), path: re(`\.spec\.properties\.dependsOn\.items\.description$`),
 		},
 		{
-			reason: "what is indented by a tab is an example, so a marker there is text",
+			reason: "text that is indented by a tab is an example, so a marker in it is text",
 			file:   re(`^monitoring`), path: re(`\.rollingUpdate\.properties\.maxUnavailable\.description$`),
 		},
 		{
@@ -128,16 +128,16 @@ func exceptions() []exception {
 			file:   re(`^monitoring.*_probes`), path: re(`\.spec\.properties\.authorization\.description$`),
 		},
 		{
-			reason: "a required quantity is an integer or a string, which has no properties to count",
+			reason: "a required quantity is an integer or a string, so the number of its properties has no meaning",
 			file:   re(`_pods\.yaml$`), path: re(`\.quantity\.minProperties$`),
 			fits: func(d difference) bool { return d.want == "1" && d.got == "" },
 		},
 	}
 }
 
-// TestCRDsAreThoseOfControllerGen promises that kube-derive makes of kubebuilder-style types what controller-gen does,
-// but for the differences that are listed.
-func TestCRDsAreThoseOfControllerGen(t *testing.T) {
+// TestCRDsEqualThoseOfControllerGen checks that kube-derive generates the same CRDs from kubebuilder-style types as
+// controller-gen, except for the listed differences.
+func TestCRDsEqualThoseOfControllerGen(t *testing.T) {
 	known := exceptions()
 	used := make([]int, len(known))
 	var ourTime, theirTime time.Duration
@@ -153,7 +153,7 @@ func TestCRDsAreThoseOfControllerGen(t *testing.T) {
 			if len(ours) < a.kinds {
 				t.Errorf("%d kinds, want at least %d", len(ours), a.kinds)
 			}
-			if kinds += len(ours); a.name != "names" { // which is about names alone
+			if kinds += len(ours); a.name != "names" { // which compares names only
 				for _, crd := range ours {
 					schemas += len(versionsOf(crd))
 				}
@@ -173,12 +173,12 @@ func TestCRDsAreThoseOfControllerGen(t *testing.T) {
 	t.Logf("in all %d kinds, %d schemas: kube-derive %v, controller-gen %v", kinds, schemas, ourTime.Round(time.Millisecond), theirTime.Round(time.Millisecond))
 	for i, e := range known {
 		if used[i] == 0 {
-			t.Errorf("there is no such difference any more: %s", e.reason)
+			t.Errorf("the exception is outdated, remove it: %s", e.reason)
 		}
 	}
 }
 
-// versionsOf returns the versions that a CRD has.
+// versionsOf returns the versions of a CRD.
 func versionsOf(crd any) []any {
 	object, _ := crd.(map[string]any)
 	spec, _ := object["spec"].(map[string]any)
@@ -186,7 +186,7 @@ func versionsOf(crd any) []any {
 	return list
 }
 
-// find returns the exception that a difference is, -1 when it is none.
+// find returns the index of the exception for a difference, or -1.
 func find(known []exception, d difference) int {
 	for i, e := range known {
 		if e.file.MatchString(d.file()) && e.path.MatchString(d.path) && (e.fits == nil || e.fits(d)) {
@@ -196,7 +196,7 @@ func find(known []exception, d difference) int {
 	return -1
 }
 
-// deriveCRDs returns the CRDs that kube-derive makes, by file name.
+// deriveCRDs returns the CRDs of kube-derive, by file name.
 func deriveCRDs(t testing.TB, packages []string) map[string]any {
 	t.Helper()
 	files, err := generate.CRDs(t.Context(), packages, nil)
@@ -210,7 +210,7 @@ func deriveCRDs(t testing.TB, packages []string) map[string]any {
 	return crds
 }
 
-// controllerGen returns the CRDs that controller-gen makes, by file name.
+// controllerGen returns the CRDs of controller-gen, by file name.
 func controllerGen(t testing.TB, packages []string) map[string]any {
 	t.Helper()
 	dir := t.TempDir()
@@ -236,8 +236,8 @@ func readCRDs(t testing.TB, dir string) map[string]any {
 	return crds
 }
 
-// writeTheirs writes the CRDs that controller-gen makes into a directory. It is asked for what kube-derive always does:
-// to describe the metadata of embedded objects, and to allow numbers that are no integers.
+// writeTheirs writes the CRDs of controller-gen into a directory, with the options that kube-derive always has:
+// describe the metadata of embedded objects, and allow numbers that are not integers.
 func writeTheirs(t testing.TB, packages []string, dir string) {
 	t.Helper()
 	if err := runControllerGen(packages, dir); err != nil {

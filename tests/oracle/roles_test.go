@@ -22,11 +22,11 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// A case of the random ones is a role of its own, so that one run covers them all.
+// Each random case is a role, so that one run covers all cases.
 const randomRoles = 500
 
-// TestRolesAreThoseOfControllerGen promises that markers are merged into the same rules, in the same order.
-func TestRolesAreThoseOfControllerGen(t *testing.T) {
+// TestRolesEqualThoseOfControllerGen checks that markers are merged into the same rules, in the same order.
+func TestRolesEqualThoseOfControllerGen(t *testing.T) {
 	t.Run("of cluster-api", func(t *testing.T) {
 		compareManifests(t, "", controllersOfClusterAPI(), generate.Roles, rbac.Generator{RoleName: "manager-role"}, 1)
 	})
@@ -46,8 +46,8 @@ func TestRolesAreThoseOfControllerGen(t *testing.T) {
 	})
 }
 
-// controllersOfClusterAPI are the packages whose comments say what they may do. They can't be built here, since their imports
-// are not required.
+// controllersOfClusterAPI are the packages with markers for permissions. They can't be built here, because their
+// imports are not required.
 func controllersOfClusterAPI() []string {
 	const root = "sigs.k8s.io/cluster-api/"
 	return []string{
@@ -56,7 +56,7 @@ func controllersOfClusterAPI() []string {
 	}
 }
 
-// randomRule writes one rule of few words, so that many of them can be merged.
+// randomRule writes one rule with a small vocabulary, so that many rules can be merged.
 func randomRule(r *rand.Rand) string {
 	some := func(words ...string) string {
 		r.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
@@ -76,8 +76,8 @@ func randomRule(r *rand.Rand) string {
 	return rule
 }
 
-// TestWebhooksAreThoseOfControllerGen promises the same configurations for the same markers.
-func TestWebhooksAreThoseOfControllerGen(t *testing.T) {
+// TestWebhooksEqualThoseOfControllerGen checks that the same markers produce the same configurations.
+func TestWebhooksEqualThoseOfControllerGen(t *testing.T) {
 	t.Run("of cluster-api", func(t *testing.T) {
 		compareManifests(t, "", []string{"sigs.k8s.io/cluster-api/internal/webhooks"}, generate.Webhooks, webhook.Generator{}, 2)
 	})
@@ -99,7 +99,7 @@ func TestWebhooksAreThoseOfControllerGen(t *testing.T) {
 	})
 }
 
-// compareManifests compares the one file that both make of the same packages, document by document.
+// compareManifests compares the file that both tools generate from the same packages, document by document.
 func compareManifests(t *testing.T, dir string, packages []string, ours generateFunc, theirs genall.Generator, documents int) {
 	t.Helper()
 	files, err := ours(t.Context(), packages, &generate.Options{Dir: dir})
@@ -107,7 +107,7 @@ func compareManifests(t *testing.T, dir string, packages []string, ours generate
 		t.Fatal(err)
 	}
 	if len(files.Files) != 1 {
-		t.Fatalf("kube-derive makes %d files, want one", len(files.Files))
+		t.Fatalf("kube-derive wrote %d files, want one", len(files.Files))
 	}
 	for _, w := range files.Warnings {
 		t.Logf("warning: %v", w)
@@ -117,14 +117,14 @@ func compareManifests(t *testing.T, dir string, packages []string, ours generate
 		t.Errorf("%d documents, want at least %d", len(got), documents)
 	}
 	if dir != "" {
-		t.Chdir(dir) // controller-gen has no other way
+		t.Chdir(dir) // controller-gen reads the working directory
 	}
 	if diff := cmp.Diff(documentsOf(t, manifests(t, theirs, packages)), got); diff != "" {
 		t.Errorf("controller-gen differs from kube-derive (-theirs +ours):\n%s", diff)
 	}
 }
 
-// manifests returns the one file that a generator of controller-gen writes.
+// manifests returns the file that a generator of controller-gen writes.
 func manifests(t *testing.T, g genall.Generator, packages []string) []byte {
 	t.Helper()
 	generators := genall.Generators{&g}
@@ -137,11 +137,11 @@ func manifests(t *testing.T, g genall.Generator, packages []string) []byte {
 	run.ErrorWriter = &problems
 	run.OutputRules = genall.OutputRules{Default: genall.OutputToDirectory(out)}
 	if run.Run() {
-		t.Logf("controller-gen: %s", problems.String()) // of packages whose imports are not there
+		t.Logf("controller-gen: %s", problems.String()) // of packages with missing imports
 	}
 	names, err := fs.Glob(os.DirFS(out), "*.yaml")
 	if err != nil || len(names) != 1 {
-		t.Fatalf("controller-gen makes %v, %v; want one file", names, err)
+		t.Fatalf("controller-gen wrote %v, %v; want one file", names, err)
 	}
 	content, err := os.ReadFile(filepath.Join(out, names[0]))
 	if err != nil {

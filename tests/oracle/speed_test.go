@@ -17,8 +17,9 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// BenchmarkCRDs writes the CRDs of each API by kube-derive and by controller-gen, in turn. It reports how long the first takes
-// for each second of the second: the median of all pairs, since what else a machine does slows both of a pair down.
+// BenchmarkCRDs writes the CRDs of each API with kube-derive and with controller-gen, alternately. It reports the time
+// of kube-derive divided by that of controller-gen: the median of all pairs, because other load on the machine slows
+// both runs of a pair.
 //
 //	GOWORK=off go test -run '^$' -bench CRDs -benchtime 9x .
 func BenchmarkCRDs(b *testing.B) {
@@ -35,13 +36,13 @@ func BenchmarkCRDs(b *testing.B) {
 			}
 			slices.Sort(ratios)
 			b.ReportMetric(ratios[len(ratios)/2], "ours/theirs")
-			b.ReportMetric(0, "ns/op") // of both together, which says nothing
+			b.ReportMetric(0, "ns/op") // the time of both together is meaningless
 		})
 	}
 }
 
-// asControllerGen makes the test binary a process that writes CRDs as controller-gen does. Its value is the directory for them,
-// and the arguments of the process are the packages.
+// asControllerGen makes the test binary a process that writes CRDs with controller-gen. Its value is the directory for
+// them, and the arguments of the process are the packages.
 const asControllerGen = "WRITE_AS_CONTROLLER_GEN"
 
 func TestMain(m *testing.M) {
@@ -55,9 +56,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// BenchmarkCheckouts runs kube-derive crd and controller-gen as processes in the checkouts of projects, in turn, with the build
-// cache of the user and with an empty one. It reports the wall time and the CPU time of the first for each second of the second.
-// Both programs are built before.
+// BenchmarkCheckouts runs kube-derive crd and controller-gen as processes in the checkouts of projects, alternately,
+// with the build cache of the user and with an empty one. It reports the wall time and the CPU time of kube-derive
+// divided by those of controller-gen. Both programs are built before.
 //
 //	GOWORK=off go test -run '^$' -bench Checkouts -benchtime 5x .
 func BenchmarkCheckouts(b *testing.B) {
@@ -95,13 +96,13 @@ func BenchmarkCheckouts(b *testing.B) {
 				slices.Sort(cpu)
 				b.ReportMetric(wall[len(wall)/2], "wall-ours/theirs")
 				b.ReportMetric(cpu[len(cpu)/2], "cpu-ours/theirs")
-				b.ReportMetric(0, "ns/op") // of both together, which says nothing
+				b.ReportMetric(0, "ns/op") // the time of both together is meaningless
 			})
 		}
 	}
 }
 
-// spent is the time that a process and its children take.
+// spent is the time that a process and its children used.
 type spent struct{ wall, cpu time.Duration }
 
 func (s spent) String() string {
@@ -120,7 +121,7 @@ func measure(b *testing.B, cmd *exec.Cmd) spent {
 	return spent{time.Since(start), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }
 
-// writeOurs writes the CRDs that kube-derive makes into a directory.
+// writeOurs writes the CRDs of kube-derive into a directory.
 func writeOurs(b *testing.B, packages []string, dir string) {
 	b.Helper()
 	files, err := generate.CRDs(b.Context(), packages, &generate.Options{Out: dir})

@@ -28,8 +28,8 @@ import (
 	"github.com/kube-go/sdk/derive/validation"
 )
 
-// TestValidationOfRandomDefinitions promises that derive/validation and the API server's own code say the same of
-// definitions in which parts have been removed, added and exchanged at random.
+// TestValidationOfRandomDefinitions checks that derive/validation and the API server's code return the same errors for
+// definitions in which fields have been removed, added and exchanged at random.
 func TestValidationOfRandomDefinitions(t *testing.T) {
 	const tries = 5000
 	m := newMixer(t, "../../derive/validation/testdata/definitions.jsonl")
@@ -50,7 +50,7 @@ func TestValidationOfRandomDefinitions(t *testing.T) {
 		}
 		var got []metav1.StatusCause
 		for _, p := range validation.Check(&unstructured.Unstructured{Object: def}) {
-			if p.Reason != "" { // of another kind or version; the server's code is not asked about that
+			if p.Reason != "" { // another kind or version, which the server's code does not check
 				got = append(got, metav1.StatusCause{Type: p.Reason, Field: p.Field, Message: p.Message})
 			}
 		}
@@ -59,12 +59,12 @@ func TestValidationOfRandomDefinitions(t *testing.T) {
 		}
 	}
 	if compared < tries/2 || good < tries/20 {
-		t.Errorf("%d definitions were compared, and %d of them are good", compared, good)
+		t.Errorf("%d definitions were compared, and %d of them are valid", compared, good)
 	}
 }
 
-// serverSays asks the code of the API server. It is not ok when the definition can't be read, or the code panics, as it
-// does for selectable fields of a schema that it can't read.
+// serverSays returns the errors of the API server's code. It is not ok if the definition can't be decoded, or if the
+// code panics, as it does for selectable fields of a schema that it can't parse.
 func serverSays(t *testing.T, body []byte) (causes []metav1.StatusCause, ok bool) {
 	t.Helper()
 	in, out := &apiextensionsv1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
@@ -93,8 +93,8 @@ func serverSays(t *testing.T, body []byte) (causes []metav1.StatusCause, ok bool
 	return causes, true
 }
 
-// tidy takes out of messages what is known to differ: the names that servers make up for types, schemas and versions that
-// they show whole, users with their passwords, and the texts of decoders.
+// tidy removes known differences from messages: the servers' names of types, schemas and versions that are printed
+// whole, users with their passwords, and the messages of decoders.
 func tidy(causes []metav1.StatusCause) []metav1.StatusCause {
 	selfType := regexp.MustCompile(`selfType\d*`)
 	whole := regexp.MustCompile(`(?s)^Invalid value: [\[{].*?: (only \[|must contain|must have exactly|must only have|duplicate)`)
@@ -112,10 +112,10 @@ func tidy(causes []metav1.StatusCause) []metav1.StatusCause {
 	return causes
 }
 
-// mixer makes definitions of the parts of others.
+// mixer makes definitions from the fields of other definitions.
 type mixer struct {
 	definitions []map[string]any
-	parts       map[string][]any // by the name of the field that they are in
+	parts       map[string][]any // by the name of their field
 	names       []string
 	random      *rand.Rand
 }
@@ -150,7 +150,7 @@ func newMixer(t *testing.T, path string) *mixer {
 
 // place is a value in a tree.
 type place struct {
-	name   string // of the field, empty in a list
+	name   string // the name of the field; empty in a list
 	value  any
 	set    func(any)
 	remove func() // nil in a list
@@ -173,7 +173,7 @@ func placesOf(v any) []place {
 	return places
 }
 
-// next makes a definition: one of those that are known, with up to three parts removed, exchanged or added.
+// next returns one of the known definitions, with up to three fields removed, exchanged or added.
 func (m *mixer) next() map[string]any {
 	def := runtime.DeepCopyJSON(m.definitions[m.random.IntN(len(m.definitions))])
 	for range 1 + m.random.IntN(3) {

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds wraps types of Kubernetes itself into kinds, since they are the ones that API authors embed. Where there
-// is no status, servers would refuse it: it has lists whose items may lack their key.
+// Package kinds has kinds that wrap the types of Kubernetes, because API authors embed these types. A kind has no
+// status if API servers would reject it: it has lists whose items may lack their key.
 //
 // +groupName=oracle.example.com
 // +versionName=v1
@@ -27,7 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deployment wraps that of Kubernetes.
+// Deployment wraps the type of Kubernetes.
 type Deployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -35,7 +35,7 @@ type Deployment struct {
 	Spec appsv1.DeploymentSpec `json:"spec"`
 }
 
-// StatefulSet wraps that of Kubernetes.
+// StatefulSet wraps the type of Kubernetes.
 type StatefulSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -43,7 +43,7 @@ type StatefulSet struct {
 	Spec appsv1.StatefulSetSpec `json:"spec"`
 }
 
-// DaemonSet wraps that of Kubernetes.
+// DaemonSet wraps the type of Kubernetes.
 type DaemonSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -51,7 +51,7 @@ type DaemonSet struct {
 	Spec appsv1.DaemonSetSpec `json:"spec"`
 }
 
-// ReplicaSet wraps that of Kubernetes.
+// ReplicaSet wraps the type of Kubernetes.
 type ReplicaSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -59,7 +59,7 @@ type ReplicaSet struct {
 	Spec appsv1.ReplicaSetSpec `json:"spec"`
 }
 
-// Job wraps that of Kubernetes.
+// Job wraps the type of Kubernetes.
 type Job struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -68,7 +68,7 @@ type Job struct {
 	Status batchv1.JobStatus `json:"status,omitempty"`
 }
 
-// CronJob wraps that of Kubernetes.
+// CronJob wraps the type of Kubernetes.
 type CronJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -77,7 +77,7 @@ type CronJob struct {
 	Status batchv1.CronJobStatus `json:"status,omitempty"`
 }
 
-// Pod wraps that of Kubernetes.
+// Pod wraps the type of Kubernetes.
 type Pod struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -86,7 +86,7 @@ type Pod struct {
 	Status corev1.PodStatus `json:"status,omitempty"`
 }
 
-// ReplicationController wraps that of Kubernetes.
+// ReplicationController wraps the type of Kubernetes.
 type ReplicationController struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -95,7 +95,7 @@ type ReplicationController struct {
 	Status corev1.ReplicationControllerStatus `json:"status,omitempty"`
 }
 
-// Service wraps that of Kubernetes.
+// Service wraps the type of Kubernetes.
 type Service struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -104,7 +104,7 @@ type Service struct {
 	Status corev1.ServiceStatus `json:"status,omitempty"`
 }
 
-// Node wraps that of Kubernetes.
+// Node wraps the type of Kubernetes.
 type Node struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -113,7 +113,7 @@ type Node struct {
 	Status corev1.NodeStatus `json:"status,omitempty"`
 }
 
-// Namespace wraps that of Kubernetes.
+// Namespace wraps the type of Kubernetes.
 type Namespace struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -122,7 +122,7 @@ type Namespace struct {
 	Status corev1.NamespaceStatus `json:"status,omitempty"`
 }
 
-// PersistentVolume wraps that of Kubernetes.
+// PersistentVolume wraps the type of Kubernetes.
 type PersistentVolume struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -131,7 +131,7 @@ type PersistentVolume struct {
 	Status corev1.PersistentVolumeStatus `json:"status,omitempty"`
 }
 
-// PersistentVolumeClaim wraps that of Kubernetes.
+// PersistentVolumeClaim wraps the type of Kubernetes.
 type PersistentVolumeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -140,7 +140,7 @@ type PersistentVolumeClaim struct {
 	Status corev1.PersistentVolumeClaimStatus `json:"status,omitempty"`
 }
 
-// ResourceQuota wraps that of Kubernetes.
+// ResourceQuota wraps the type of Kubernetes.
 type ResourceQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -149,7 +149,7 @@ type ResourceQuota struct {
 	Status corev1.ResourceQuotaStatus `json:"status,omitempty"`
 }
 
-// LimitRange wraps that of Kubernetes.
+// LimitRange wraps the type of Kubernetes.
 type LimitRange struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -157,7 +157,7 @@ type LimitRange struct {
 	Spec corev1.LimitRangeSpec `json:"spec"`
 }
 
-// HorizontalPodAutoscaler wraps that of Kubernetes.
+// HorizontalPodAutoscaler wraps the type of Kubernetes.
 type HorizontalPodAutoscaler struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -166,7 +166,7 @@ type HorizontalPodAutoscaler struct {
 	Status autoscalingv2.HorizontalPodAutoscalerStatus `json:"status,omitempty"`
 }
 
-// Scale wraps that of Kubernetes.
+// Scale wraps the type of Kubernetes.
 type Scale struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -175,7 +175,7 @@ type Scale struct {
 	Status autoscalingv1.ScaleStatus `json:"status,omitempty"`
 }
 
-// Ingress wraps that of Kubernetes.
+// Ingress wraps the type of Kubernetes.
 type Ingress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -184,7 +184,7 @@ type Ingress struct {
 	Status networkingv1.IngressStatus `json:"status,omitempty"`
 }
 
-// IngressClass wraps that of Kubernetes.
+// IngressClass wraps the type of Kubernetes.
 type IngressClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -192,7 +192,7 @@ type IngressClass struct {
 	Spec networkingv1.IngressClassSpec `json:"spec"`
 }
 
-// NetworkPolicy wraps that of Kubernetes.
+// NetworkPolicy wraps the type of Kubernetes.
 type NetworkPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -200,7 +200,7 @@ type NetworkPolicy struct {
 	Spec networkingv1.NetworkPolicySpec `json:"spec"`
 }
 
-// IPAddress wraps that of Kubernetes.
+// IPAddress wraps the type of Kubernetes.
 type IPAddress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -208,7 +208,7 @@ type IPAddress struct {
 	Spec networkingv1.IPAddressSpec `json:"spec"`
 }
 
-// ServiceCIDR wraps that of Kubernetes.
+// ServiceCIDR wraps the type of Kubernetes.
 type ServiceCIDR struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -217,7 +217,7 @@ type ServiceCIDR struct {
 	Status networkingv1.ServiceCIDRStatus `json:"status,omitempty"`
 }
 
-// PodDisruptionBudget wraps that of Kubernetes.
+// PodDisruptionBudget wraps the type of Kubernetes.
 type PodDisruptionBudget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -226,7 +226,7 @@ type PodDisruptionBudget struct {
 	Status policyv1.PodDisruptionBudgetStatus `json:"status,omitempty"`
 }
 
-// CertificateSigningRequest wraps that of Kubernetes.
+// CertificateSigningRequest wraps the type of Kubernetes.
 type CertificateSigningRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -235,7 +235,7 @@ type CertificateSigningRequest struct {
 	Status certificatesv1.CertificateSigningRequestStatus `json:"status,omitempty"`
 }
 
-// Lease wraps that of Kubernetes.
+// Lease wraps the type of Kubernetes.
 type Lease struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -243,7 +243,7 @@ type Lease struct {
 	Spec coordinationv1.LeaseSpec `json:"spec"`
 }
 
-// FlowSchema wraps that of Kubernetes.
+// FlowSchema wraps the type of Kubernetes.
 type FlowSchema struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -252,7 +252,7 @@ type FlowSchema struct {
 	Status flowcontrolv1.FlowSchemaStatus `json:"status,omitempty"`
 }
 
-// PriorityLevelConfiguration wraps that of Kubernetes.
+// PriorityLevelConfiguration wraps the type of Kubernetes.
 type PriorityLevelConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -261,7 +261,7 @@ type PriorityLevelConfiguration struct {
 	Status flowcontrolv1.PriorityLevelConfigurationStatus `json:"status,omitempty"`
 }
 
-// ResourceClaim wraps that of Kubernetes.
+// ResourceClaim wraps the type of Kubernetes.
 type ResourceClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -269,7 +269,7 @@ type ResourceClaim struct {
 	Spec resourcev1.ResourceClaimSpec `json:"spec"`
 }
 
-// DeviceClass wraps that of Kubernetes.
+// DeviceClass wraps the type of Kubernetes.
 type DeviceClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -277,7 +277,7 @@ type DeviceClass struct {
 	Spec resourcev1.DeviceClassSpec `json:"spec"`
 }
 
-// ResourceSlice wraps that of Kubernetes.
+// ResourceSlice wraps the type of Kubernetes.
 type ResourceSlice struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -285,7 +285,7 @@ type ResourceSlice struct {
 	Spec resourcev1.ResourceSliceSpec `json:"spec"`
 }
 
-// CSIDriver wraps that of Kubernetes.
+// CSIDriver wraps the type of Kubernetes.
 type CSIDriver struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -293,7 +293,7 @@ type CSIDriver struct {
 	Spec storagev1.CSIDriverSpec `json:"spec"`
 }
 
-// CSINode wraps that of Kubernetes.
+// CSINode wraps the type of Kubernetes.
 type CSINode struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -301,7 +301,7 @@ type CSINode struct {
 	Spec storagev1.CSINodeSpec `json:"spec"`
 }
 
-// VolumeAttachment wraps that of Kubernetes.
+// VolumeAttachment wraps the type of Kubernetes.
 type VolumeAttachment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -310,7 +310,7 @@ type VolumeAttachment struct {
 	Status storagev1.VolumeAttachmentStatus `json:"status,omitempty"`
 }
 
-// ValidatingAdmissionPolicy wraps that of Kubernetes.
+// ValidatingAdmissionPolicy wraps the type of Kubernetes.
 type ValidatingAdmissionPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -319,7 +319,7 @@ type ValidatingAdmissionPolicy struct {
 	Status admissionregistrationv1.ValidatingAdmissionPolicyStatus `json:"status,omitempty"`
 }
 
-// ValidatingAdmissionPolicyBinding wraps that of Kubernetes.
+// ValidatingAdmissionPolicyBinding wraps the type of Kubernetes.
 type ValidatingAdmissionPolicyBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -327,7 +327,7 @@ type ValidatingAdmissionPolicyBinding struct {
 	Spec admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec `json:"spec"`
 }
 
-// EndpointSlice has items that are a part of its namesake.
+// EndpointSlice has items of a type of Kubernetes.
 type EndpointSlice struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -335,7 +335,7 @@ type EndpointSlice struct {
 	Items []discoveryv1.Endpoint `json:"items,omitempty"`
 }
 
-// Role has items that are a part of its namesake.
+// Role has items of a type of Kubernetes.
 type Role struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -343,7 +343,7 @@ type Role struct {
 	Items []rbacv1.PolicyRule `json:"items,omitempty"`
 }
 
-// RoleBinding has items that are a part of its namesake.
+// RoleBinding has items of a type of Kubernetes.
 type RoleBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -351,7 +351,7 @@ type RoleBinding struct {
 	Items []rbacv1.RoleRef `json:"items,omitempty"`
 }
 
-// ValidatingWebhookConfiguration has items that are a part of its namesake.
+// ValidatingWebhookConfiguration has items of a type of Kubernetes.
 type ValidatingWebhookConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -359,7 +359,7 @@ type ValidatingWebhookConfiguration struct {
 	Items []admissionregistrationv1.ValidatingWebhook `json:"items,omitempty"`
 }
 
-// MutatingWebhookConfiguration has items that are a part of its namesake.
+// MutatingWebhookConfiguration has items of a type of Kubernetes.
 type MutatingWebhookConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -367,7 +367,7 @@ type MutatingWebhookConfiguration struct {
 	Items []admissionregistrationv1.MutatingWebhook `json:"items,omitempty"`
 }
 
-// Event has items that are a part of its namesake.
+// Event has items of a type of Kubernetes.
 type Event struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -375,7 +375,7 @@ type Event struct {
 	Items []corev1.EventSource `json:"items,omitempty"`
 }
 
-// Secret has items that are a part of its namesake.
+// Secret has items of a type of Kubernetes.
 type Secret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -383,7 +383,7 @@ type Secret struct {
 	Items []corev1.SecretKeySelector `json:"items,omitempty"`
 }
 
-// ServiceAccount has items that are a part of its namesake.
+// ServiceAccount has items of a type of Kubernetes.
 type ServiceAccount struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -391,7 +391,7 @@ type ServiceAccount struct {
 	Items []corev1.LocalObjectReference `json:"items,omitempty"`
 }
 
-// StorageClass has items that are a part of its namesake.
+// StorageClass has items of a type of Kubernetes.
 type StorageClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -399,7 +399,7 @@ type StorageClass struct {
 	Items []corev1.TopologySelectorTerm `json:"items,omitempty"`
 }
 
-// Selector has items that are a part of its namesake.
+// Selector has items of a type of Kubernetes.
 type Selector struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

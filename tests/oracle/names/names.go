@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names has kinds whose plurals are not simple, since the plural is a part of the name of a CRD.
+// Package names has kinds with irregular plurals, because the plural is part of the name of a CRD.
 //
 // +groupName=names.example.com
 // +versionName=v1

@@ -38,7 +38,7 @@ type Types struct {
 	ItemsString  Strings   `json:"itemsString,omitempty"`
 }
 
-// Text is a text.
+// Text is a string.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=5
@@ -133,12 +133,12 @@ type Open struct {
 	Known string `json:"known,omitempty"`
 }
 
-// Retyped is a text.
+// Retyped is a string.
 //
 // +kubebuilder:validation:Type=string
 type Retyped bool
 
-// Either is an integer or a text.
+// Either is an integer or a string.
 //
 // +kubebuilder:validation:XIntOrString
 type Either intstr.IntOrString
@@ -149,12 +149,12 @@ type Either intstr.IntOrString
 // +kubebuilder:validation:items:XPreserveUnknownFields
 type Objects []runtime.RawExtension
 
-// Eithers are integers or texts.
+// Eithers are integers or strings.
 //
 // +kubebuilder:validation:items:XIntOrString
 type Eithers []intstr.IntOrString
 
-// Strings are texts.
+// Strings are strings.
 //
 // +kubebuilder:validation:items:Type=string
 type Strings []bool

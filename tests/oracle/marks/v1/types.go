@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1 has each marker of controller-gen at least once, on a type and on a field where both may have it.
+// Package v1 has each marker of controller-gen at least once, and both on a type and on a field if both may have it.
 //
 // +groupName=marks.example.com
 // +versionName=v1
@@ -35,7 +35,7 @@ type Mark struct {
 	Status MarkStatus `json:"status,omitempty"`
 }
 
-// MarkStatus has what the subresource scale needs.
+// MarkStatus has the fields of the subresource scale.
 type MarkStatus struct {
 	Replicas int32  `json:"replicas"`
 	Selector string `json:"selector"`

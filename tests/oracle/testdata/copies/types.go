@@ -26,7 +26,7 @@ type Root struct {
 	Status *Status `json:"status,omitempty"`
 }
 
-// RootList is an object, as the older marker says.
+// RootList is an object, by the older marker.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type RootList struct {
 	metav1.TypeMeta `json:",inline"`
@@ -74,7 +74,7 @@ type Inner struct {
 	*Plain `json:",inline"`
 }
 
-// Plain can be copied as it is.
+// Plain can be copied by assignment.
 type Plain struct {
 	Name string `json:"name"`
 	N    int    `json:"n"`
@@ -83,10 +83,10 @@ type Plain struct {
 // Labels is a map.
 type Labels map[string]string
 
-// Names is a slice of what has pointers.
+// Names is a slice of structs with pointers.
 type Names []*string
 
-// Word is neither, so it has no methods.
+// Word needs no copy methods.
 type Word string
 
 // Node contains itself.
@@ -96,23 +96,23 @@ type Node struct {
 	ByName   map[string]*Node `json:"byName"`
 }
 
-// Half is copied by hand, into another.
+// Half has a hand-written DeepCopyInto.
 type Half struct{ Values map[string]string }
 
 // DeepCopyInto is written by hand.
 func (in *Half) DeepCopyInto(out *Half) { out.Values = maps.Clone(in.Values) }
 
-// Other is copied by hand, as a new one.
+// Other has a hand-written DeepCopy.
 type Other struct{ Values map[string]string }
 
 // DeepCopy is written by hand.
 func (in *Other) DeepCopy() *Other { return &Other{maps.Clone(in.Values)} }
 
-// Not is not wanted.
+// Not is excluded.
 // +kubebuilder:object:generate=false
 type Not struct{ Values []string }
 
-// Status is what is.
+// Status is a status.
 type Status struct {
 	Conditions []metav1.Condition `json:"conditions"`
 }

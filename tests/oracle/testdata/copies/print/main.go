@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command print says of many random values how they differ from their copies, and what of them the copies share.
+// Command print compares random values with their copies, and reports whether they share memory.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	fmt.Println(root.DeepCopy() == nil, root.DeepCopyObject() == nil, labels.DeepCopy() == nil, copies.Names(nil).DeepCopy() == nil)
 }
 
-// try prints what becomes of copies of random values.
+// try prints the result of copying random values.
 func try[T any](name string, copied func(*T) any) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -53,7 +53,7 @@ func try[T any](name string, copied func(*T) any) {
 	}
 }
 
-// fill sets a value to something: nil, empty and full each have their turn.
+// fill sets a value to a random one: nil, empty or full.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	if !v.CanSet() {
 		return
@@ -121,7 +121,7 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// change changes all that a value refers to. What it shares with another changes there, too.
+// change changes everything that a value refers to. Values that it shares with another value change there, too.
 func change(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
