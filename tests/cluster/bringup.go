@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
-// programs are the paths of the built programs.
+// programs has the paths of the built programs.
 type programs struct {
 	kubernetes, keeper string
 	node               node.Binaries

@@ -20,7 +20,7 @@ import (
 // probeTimeout is the timeout of a health check: a paused component accepts connections and never responds.
 const probeTimeout = 2 * time.Second
 
-// maxAnswerBytes is the maximum number of bytes that are read of a response.
+// maxAnswerBytes is the maximum number of bytes of a response.
 const maxAnswerBytes = 10 << 20
 
 // httpClient returns a client that trusts only the authority and presents the certificate. All arguments are files.

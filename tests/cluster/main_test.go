@@ -51,7 +51,7 @@ func own() {
 	select {}
 }
 
-// The cluster that tests share. Each test leaves it ready.
+// The tests share this cluster. Each test leaves it ready.
 var (
 	started bool // whether shared was called; written by the first test that needs it
 	shared  = sync.OnceValues(func() (*cluster.Cluster, error) {
@@ -148,7 +148,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not in a minute: %s", what)
+			t.Fatalf("not true within a minute: %s", what)
 		}
 	}
 }

@@ -112,7 +112,7 @@ type command struct {
 	stdout, stderr io.Writer
 }
 
-// validName matches the names of clusters, which become names of folders. Never written.
+// validName matches the names of clusters, which become names of folders. It is never changed.
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
 // parse parses the flags, which may precede and follow arguments.

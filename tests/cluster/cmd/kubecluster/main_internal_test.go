@@ -55,7 +55,7 @@ func TestUsageErrorsAreReported(t *testing.T) {
 		{"logs without a component", []string{"logs"}, "logs takes 1 arguments, not 0", 2},
 		{"a name with a path", []string{"up", "--name", "../x"}, `the name "../x" is invalid`, 2},
 		{"an invalid version", []string{"up", "--kubernetes-version", "latest"}, `"latest": want one like v1.`, 1},
-		{"somebody else's kubeconfig", []string{"up", "--kubeconfig", foreign}, "was not written by kubecluster", 1},
+		{"a kubeconfig of another program", []string{"up", "--kubeconfig", foreign}, "was not written by kubecluster", 1},
 		{"status of a missing cluster", []string{"status"}, "the cluster \"default\" is not up; start it with `kubecluster up`", 1},
 		{"logs of a missing cluster", []string{"logs", "etcd", "--name", "x"}, "start it with `kubecluster up --name x`", 1},
 	} {

@@ -24,7 +24,7 @@ const DefaultVersion = "v1.36.3"
 //go:embed _controlplane
 var controlPlane embed.FS
 
-// version is a released Kubernetes version. Never written.
+// version is a released Kubernetes version. It is never changed.
 var version = regexp.MustCompile(`^v1\.(\d+)\.\d+(-(alpha|beta|rc)\.\d+)?$`)
 
 // Kubernetes returns the path of the program that contains etcd, the control plane and the kubelet of this version of
@@ -82,7 +82,8 @@ func upstreamModule(ctx context.Context, wanted string) ([]byte, error) {
 	return os.ReadFile(info.GoMod)
 }
 
-// staging matches a replaced staging module, and etcdVersion matches the version of etcd's client. Never written.
+// staging matches a replaced staging module, and etcdVersion matches the version of etcd's client. They are never
+// changed.
 var (
 	staging     = regexp.MustCompile(`(?m)^\s*(k8s\.io/[a-z-]+) => \./staging/`)
 	etcdVersion = regexp.MustCompile(`(?m)^\s*go\.etcd\.io/etcd/client/v3 (v\S+)`)

@@ -96,12 +96,12 @@ func (k *Keeper) wait() error {
 
 func (k *Keeper) tell(verb, argument string) error {
 	if strings.ContainsAny(argument, "\r\n") {
-		return fmt.Errorf("tell the keeper %s %q: a line break", verb, argument)
+		return fmt.Errorf("send %s %q to the keeper: it contains a line break", verb, argument)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, err := fmt.Fprintln(k.pipe, verb, argument); err != nil {
-		return fmt.Errorf("tell the keeper %s %s: %w", verb, argument, err)
+		return fmt.Errorf("send %s %s to the keeper: %w", verb, argument, err)
 	}
 	return nil
 }

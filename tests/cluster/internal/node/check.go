@@ -26,7 +26,7 @@ func Check() error {
 		return fmt.Errorf("a node needs Linux: this is %s", runtime.GOOS)
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("a node needs root: run this as root, as with sudo, or do without a node")
+		return errors.New("a node needs root: run this as root, such as with sudo, or use a cluster without a node")
 	}
 	if missing := missingPrograms(exec.LookPath); len(missing) > 0 {
 		return fmt.Errorf("a node needs programs that are missing: %s; on Debian and its derivatives `make node-deps` installs them "+

@@ -33,7 +33,7 @@ func example(dir string) layout {
 	return plan
 }
 
-func TestConfigurationsAreAsRecorded(t *testing.T) {
+func TestConfigurationsMatchTheGoldenFiles(t *testing.T) {
 	for _, name := range []string{"containerd.toml", "kubelet.yaml", "bridge.conflist", "env"} {
 		t.Run(name, func(t *testing.T) {
 			got, err := example("/cluster/node").render(name)
@@ -51,7 +51,7 @@ func TestConfigurationsAreAsRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s is not as recorded; `go test -update` records it (-recorded +rendered):\n%s", name, diff)
+				t.Errorf("%s differs; run with -update to accept the change (-golden +rendered):\n%s", name, diff)
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-timeout:
-			t.Fatalf("not in a minute: %s", what)
+			t.Fatalf("not true within a minute: %s", what)
 		}
 	}
 }

@@ -17,10 +17,10 @@ const tailBytes = 256 << 10
 const maxLine = 400
 
 // telling matches lines with the reason why a program ended: errors of klog, etcd and containerd, cobra's "Error:", the
-// kubelet's err="…" and Go's panics. Never written.
+// kubelet's err="…" and Go's panics. It is never changed.
 var telling = regexp.MustCompile(`^[EF]\d{4} |^Error|^panic:|^fatal error:` +
 	`|"level":"(error|fatal|panic)"|level=(error|fatal|panic)` +
-	`|^\S*: .*(denied|no such|not found)`) // a shell's
+	`|^\S*: .*(denied|no such|not found)`) // errors of a shell
 
 // TellingLines returns up to n lines of the current run's log that report an error, oldest first, or the last lines if
 // there are no such lines. It omits repetitions of a message.

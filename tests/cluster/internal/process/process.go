@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs one component of a cluster: a program with its log file, that can be stopped, killed, paused and
-// started again, and that says why it died.
+// Package process runs one component of a cluster: a program with its log file, which can be stopped, killed, paused
+// and started again. It reports why a program ended.
 package process
 
 import (
