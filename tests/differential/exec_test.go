@@ -34,12 +34,12 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// guard is a server that lets one token or one client certificate pass, and notes who comes.
+// guard is a server that accepts one token or one client certificate, and records the credentials of requests.
 type guard struct {
 	*httptest.Server
 
-	mu   sync.Mutex // guards what follows
-	good string     // empty: anybody
+	mu   sync.Mutex // guards the fields below
+	good string     // empty: accepts all requests
 	seen []string
 }
 
@@ -77,7 +77,7 @@ func (g *guard) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
 }
 
-// pluginConfig is a plugin's configuration in both forms.
+// pluginConfig is the configuration of a plugin, for both implementations.
 type pluginConfig struct {
 	command, version, hint string
 	mode                   config.InteractiveMode
@@ -85,7 +85,7 @@ type pluginConfig struct {
 	env                    map[string]string
 	clusterInfo            bool
 	clusterConfig          string
-	token                  string // of the configuration
+	token                  string // the token of the configuration
 	policy                 auth.Policy
 	allow                  []string
 }
@@ -93,7 +93,7 @@ type pluginConfig struct {
 // send sends a request and returns the status.
 type send func(ctx context.Context, token string) (int, error)
 
-// ourSend makes a client of ours.
+// ourSend creates a client of ours.
 func (pc pluginConfig) ourSend(t testing.TB, g *guard, p *plugin) (send, error) {
 	t.Helper()
 	e := &config.ExecConfig{
@@ -101,7 +101,7 @@ func (pc pluginConfig) ourSend(t testing.TB, g *guard, p *plugin) (send, error) 
 		ProvideClusterInfo: pc.clusterInfo, ClusterConfig: json.RawMessage(pc.clusterConfig),
 		Env: []config.EnvVar{
 			{Name: pluginDir, Value: config.Secret(p.dir)},
-			{Name: "GORACE", Value: "atexit_sleep_ms=0"}, // else each run takes a second more
+			{Name: "GORACE", Value: "atexit_sleep_ms=0"}, // otherwise each run takes a second longer
 		},
 	}
 	for name, value := range pc.env {
@@ -147,7 +147,7 @@ func (pc pluginConfig) ourSend(t testing.TB, g *guard, p *plugin) (send, error) 
 
 type tokenKey struct{}
 
-// theirSend makes a client of client-go's.
+// theirSend creates a client of client-go.
 func (pc pluginConfig) theirSend(t testing.TB, g *guard, p *plugin) (send, error) {
 	t.Helper()
 	e := &clientcmdapi.ExecConfig{
@@ -182,7 +182,7 @@ func (pc pluginConfig) theirSend(t testing.TB, g *guard, p *plugin) (send, error
 		}
 		resp, err := c.Do(r)
 		for errors.Is(err, net.ErrClosed) && ctx.Err() == nil {
-			// client-go closes its connections when it has a new certificate, even one that this request has just taken.
+			// client-go closes its connections after a change of the certificate, even the connection of the current request.
 			resp, err = c.Do(r)
 		}
 		if err != nil {
@@ -193,8 +193,8 @@ func (pc pluginConfig) theirSend(t testing.TB, g *guard, p *plugin) (send, error
 	}, nil
 }
 
-// play sends requests with a new plugin on a new server, and tells what happened: for each request its status, who came to
-// the server, and how often the plugin ran.
+// play sends requests with a new plugin on a new server. It returns for each request the status, the received
+// credentials, and the number of plugin runs.
 func play(t testing.TB, pc pluginConfig, story func(*stage), connect func(pluginConfig, testing.TB, *guard, *plugin) (send, error)) []string {
 	t.Helper()
 	s := &stage{t: t, guard: newGuard(t), plugin: newPlugin(t)}
@@ -215,7 +215,7 @@ func play(t testing.TB, pc pluginConfig, story func(*stage), connect func(plugin
 	return s.told
 }
 
-// stage is where a story is told.
+// stage is the environment of a story.
 type stage struct {
 	t      testing.TB
 	guard  *guard
@@ -224,7 +224,7 @@ type stage struct {
 	told   []string
 }
 
-// get sends a request, with a token of its own unless that is empty.
+// get sends a request, with its own token unless token is empty.
 func (s *stage) get(token string) {
 	s.t.Helper()
 	s.guard.mu.Lock()
@@ -251,8 +251,8 @@ func (s *stage) certificate(p pair, token string) {
 	s.plugin.prints(s.t, map[string]string{"token": token, "clientCertificateData": string(p.cert), "clientKeyData": string(p.key)})
 }
 
-// TestExecPlugin promises that plugins are run as client-go runs them, but for what the cases name.
-func TestExecPlugin(t *testing.T) {
+// TestPluginsRunLikeInClientGo checks that plugins are run like in client-go, except for the listed differences.
+func TestPluginsRunLikeInClientGo(t *testing.T) {
 	printing := func(text string) func(*stage) {
 		return func(s *stage) {
 			s.plugin.set(s.t, "stdout", text)
@@ -267,32 +267,32 @@ func TestExecPlugin(t *testing.T) {
 		name    string
 		config  pluginConfig
 		story   func(*stage)
-		because string // why the two differ
+		because string // the reason of a difference
 		ours    []string
 		theirs  []string
 	}{
-		{name: "a token is kept", story: func(s *stage) { s.token("a"); s.get(""); s.token("b"); s.get("") }},
-		{name: "a token with an end far away is kept", story: func(s *stage) { s.expiring("a", time.Hour); s.get(""); s.token("b"); s.get("") }},
+		{name: "a token is reused", story: func(s *stage) { s.token("a"); s.get(""); s.token("b"); s.get("") }},
+		{name: "a token that expires much later is reused", story: func(s *stage) { s.expiring("a", time.Hour); s.get(""); s.token("b"); s.get("") }},
 		{
-			name: "a token with an end that is near", story: func(s *stage) {
-				s.expiring("a", 10*time.Second) // of which a part of a second is cut off
+			name: "a token that expires soon", story: func(s *stage) {
+				s.expiring("a", 10*time.Second) // truncated to whole seconds
 				s.get("")
 				s.token("b")
 				<-time.After(7700 * time.Millisecond)
 				s.get("")
 			},
-			because: "client-go takes it to the last moment, in which it may expire under way; ours has a quarter of its life for the next",
+			because: "client-go uses it until it expires, possibly during a request; ours renews it in the last quarter of its life",
 			ours:    []string{`200 ["a"] runs=1`, `200 ["b"] runs=2`},
 			theirs:  []string{`200 ["a"] runs=1`, `200 ["a"] runs=1`},
 		},
 		{
-			name: "a token that has expired when it comes", story: func(s *stage) { s.expiring("a", -time.Hour); s.get(""); s.get("") },
-			because: "client-go runs the plugin each time it needs a part of it; ours leaves it alone for ten seconds",
+			name: "a token that has expired before its first use", story: func(s *stage) { s.expiring("a", -time.Hour); s.get(""); s.get("") },
+			because: "client-go runs the plugin for each use; ours waits ten seconds before the next run",
 			ours:    []string{`200 ["a"] runs=1`, `200 ["a"] runs=1`},
 			theirs:  []string{`200 ["a"] runs=2`, `200 ["a"] runs=3`},
 		},
 		{
-			name: "a token that is refused", story: func(s *stage) {
+			name: "a rejected token", story: func(s *stage) {
 				s.token("a")
 				s.get("")
 				s.guard.allow("b")
@@ -300,32 +300,32 @@ func TestExecPlugin(t *testing.T) {
 				s.get("")
 				s.get("")
 			},
-			because: "client-go gets another token, but returns the refusal of the first; ours sends the request again",
+			because: "client-go gets another token, but returns the rejection of the first; ours repeats the request",
 			ours:    []string{`200 ["a"] runs=1`, `200 ["a" "b"] runs=2`, `200 ["b"] runs=2`},
 			theirs:  []string{`200 ["a"] runs=1`, `401 ["a"] runs=2`, `200 ["b"] runs=2`},
 		},
 		{
-			name: "a token that is refused again and again", story: func(s *stage) { s.token("a"); s.guard.allow("b"); s.get(""); s.get(""); s.get("") },
-			because: "client-go runs the plugin for each request then; ours leaves it alone for ten seconds",
+			name: "repeatedly rejected tokens", story: func(s *stage) { s.token("a"); s.guard.allow("b"); s.get(""); s.get(""); s.get("") },
+			because: "client-go runs the plugin for each request; ours waits ten seconds before the next run",
 			ours:    []string{`401 ["a"] runs=2`, `401 ["a"] runs=2`, `401 ["a"] runs=2`},
 			theirs:  []string{`401 ["a"] runs=2`, `401 ["a"] runs=3`, `401 ["a"] runs=4`},
 		},
 		{
-			name: "a plugin that fails when a token is refused", story: func(s *stage) {
+			name: "a plugin that fails after a rejected token", story: func(s *stage) {
 				s.token("a")
 				s.get("")
 				s.guard.allow("b")
 				s.plugin.set(s.t, "exit", "1")
 				s.get("")
 			},
-			because: "client-go only logs what went wrong",
+			because: "client-go only logs the failure",
 			ours:    []string{`200 ["a"] runs=1`, `error ["a"] runs=2`},
 			theirs:  []string{`200 ["a"] runs=1`, `401 ["a"] runs=2`},
 		},
-		{name: "a certificate is kept", story: func(s *stage) { s.certificate(one, ""); s.get(""); s.certificate(two, ""); s.get("") }},
+		{name: "a certificate is reused", story: func(s *stage) { s.certificate(one, ""); s.get(""); s.certificate(two, ""); s.get("") }},
 		{name: "a certificate and a token", story: func(s *stage) { s.certificate(one, "a"); s.get("") }},
 		{
-			name: "a certificate that is refused", story: func(s *stage) {
+			name: "a rejected certificate", story: func(s *stage) {
 				s.certificate(one, "")
 				s.get("")
 				s.guard.allow("+two")
@@ -333,18 +333,18 @@ func TestExecPlugin(t *testing.T) {
 				s.get("")
 				s.get("")
 			},
-			because: "client-go returns the refusal of the first; ours sends the request again",
+			because: "client-go returns the rejection of the first; ours repeats the request",
 			ours:    []string{`200 ["+one"] runs=1`, `200 ["+one" "+two"] runs=2`, `200 ["+two"] runs=2`},
 			theirs:  []string{`200 ["+one"] runs=1`, `401 ["+one"] runs=2`, `200 ["+two"] runs=2`},
 		},
 		{
-			name: "a request with a token of its own", story: func(s *stage) { s.token("a"); s.get("mine") },
-			because: "client-go runs the plugin all the same when the server asks for a client certificate",
+			name: "a request with its own token", story: func(s *stage) { s.token("a"); s.get("mine") },
+			because: "client-go also runs the plugin if the server requests a client certificate",
 			ours:    []string{`200 ["mine"] runs=0`},
 			theirs:  []string{`200 ["mine"] runs=1`},
 		},
-		{name: "a configuration with a token of its own", config: pluginConfig{token: "mine"}, story: func(s *stage) { s.token("a"); s.get("") }},
-		{name: "a plugin that fails is asked again", story: func(s *stage) {
+		{name: "a configuration with its own token", config: pluginConfig{token: "mine"}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "a failed plugin is run again", story: func(s *stage) {
 			s.plugin.set(s.t, "exit", "1")
 			s.get("")
 			s.get("")
@@ -352,12 +352,12 @@ func TestExecPlugin(t *testing.T) {
 			s.token("a")
 			s.get("")
 		}},
-		{name: "a program that is not there", config: pluginConfig{command: "no-such-plugin", hint: "brew install it"}, story: func(s *stage) { s.get("") }},
-		{name: "a plugin that must ask a person", config: pluginConfig{mode: config.InteractiveAlways}, story: func(s *stage) { s.token("a"); s.get("") }},
-		{name: "a plugin that could ask a person", config: pluginConfig{mode: config.InteractiveIfAvailable}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "a missing program", config: pluginConfig{command: "no-such-plugin", hint: "brew install it"}, story: func(s *stage) { s.get("") }},
+		{name: "a plugin that requires a terminal", config: pluginConfig{mode: config.InteractiveAlways}, story: func(s *stage) { s.token("a"); s.get("") }},
+		{name: "a plugin that can use a terminal", config: pluginConfig{mode: config.InteractiveIfAvailable}, story: func(s *stage) { s.token("a"); s.get("") }},
 
 		{name: "nothing is printed", story: printing("")},
-		{name: "no JSON is printed", story: printing("token")},
+		{name: "invalid JSON is printed", story: printing("token")},
 		{name: "YAML is printed", story: printing("kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1\nstatus: {token: abc}\n")},
 		{name: "another kind is printed", story: printing(`{"kind":"Pod","apiVersion":"v1"}`)},
 		{name: "no kind is printed", story: printing(`{"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a"}}`)},
@@ -367,14 +367,14 @@ func TestExecPlugin(t *testing.T) {
 		{name: "another version is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"a"}}`)},
 		{name: "no status is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1"}`)},
 		{name: "an empty status is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{}}`)},
-		{name: "half a pair is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a","clientKeyData":"x"}}`)},
-		{name: "a broken pair is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"clientCertificateData":"x","clientKeyData":"x"}}`)},
-		{name: "an end that is no time is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a","expirationTimestamp":"soon"}}`)},
+		{name: "a key without a certificate is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a","clientKeyData":"x"}}`)},
+		{name: "an invalid pair is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"clientCertificateData":"x","clientKeyData":"x"}}`)},
+		{name: "an invalid expiration time is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a","expirationTimestamp":"soon"}}`)},
 		{name: "a token of two lines is printed", story: printing(`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a\nb"}}`)},
 
 		{
-			name: "no plugin may run", config: pluginConfig{policy: auth.DenyAll}, story: func(s *stage) { s.token("a"); s.get("") },
-			because: "client-go says so at the first request, ours when the client is made",
+			name: "no plugin is allowed", config: pluginConfig{policy: auth.DenyAll}, story: func(s *stage) { s.token("a"); s.get("") },
+			because: "client-go fails at the first request, ours when the client is created",
 			ours:    []string{"error"}, theirs: []string{"error [] runs=0"},
 		},
 		{name: "a path on the list", config: pluginConfig{policy: auth.Allowlist, allow: []string{os.Args[0]}}, story: func(s *stage) { s.token("a"); s.get("") }},
@@ -392,7 +392,7 @@ func TestExecPlugin(t *testing.T) {
 			if tc.because == "" {
 				tc.ours, tc.theirs = want, want
 			} else if cmp.Equal(got, want) {
-				t.Errorf("no difference any more, though: %s", tc.because)
+				t.Errorf("no difference, although the case says: %s", tc.because)
 			}
 			if diff := cmp.Diff(tc.ours, got); diff != "" || len(got) == 0 && tc.config.policy == "" {
 				t.Errorf("ours (-want +got):\n%s", diff)
@@ -404,8 +404,8 @@ func TestExecPlugin(t *testing.T) {
 	}
 }
 
-// TestExecInfo promises that a plugin is told the same, to the letter, and has the same environment.
-func TestExecInfo(t *testing.T) {
+// TestPluginsReceiveTheSameAsFromClientGo checks that plugins receive identical input, and the same environment.
+func TestPluginsReceiveTheSameAsFromClientGo(t *testing.T) {
 	t.Setenv("GREETING", "from the environment")
 	for _, tc := range []struct {
 		name   string
@@ -417,7 +417,7 @@ func TestExecInfo(t *testing.T) {
 		{"a cluster", pluginConfig{clusterInfo: true}},
 		{"a cluster for the older version", pluginConfig{clusterInfo: true, version: config.ExecV1Beta1}},
 		{"a cluster with its extension", pluginConfig{clusterInfo: true, clusterConfig: `{"audience":"x","list":[1,{"a":null}]}`}},
-		{"an extension that is not asked for", pluginConfig{clusterConfig: `{"audience":"x"}`}},
+		{"an extension that was not requested", pluginConfig{clusterConfig: `{"audience":"x"}`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			calls := map[string][]pluginCall{}
@@ -428,7 +428,7 @@ func TestExecInfo(t *testing.T) {
 					s.token("a")
 					s.get("")
 					calls[who] = s.plugin.calls(t)
-					for i := range calls[who] { // each has a server of its own
+					for i := range calls[who] { // each has its own server
 						calls[who][i].Info = strings.ReplaceAll(calls[who][i].Info, s.guard.URL, "https://server")
 					}
 				}, connect)
@@ -440,8 +440,8 @@ func TestExecInfo(t *testing.T) {
 	}
 }
 
-// TestExecCrowd promises that many requests at once run the plugin once, in both.
-func TestExecCrowd(t *testing.T) {
+// TestConcurrentRequestsRunThePluginOnce checks both implementations.
+func TestConcurrentRequestsRunThePluginOnce(t *testing.T) {
 	for who, connect := range map[string]func(pluginConfig, testing.TB, *guard, *plugin) (send, error){
 		"ours": pluginConfig.ourSend, "theirs": pluginConfig.theirSend,
 	} {
@@ -465,9 +465,9 @@ func TestExecCrowd(t *testing.T) {
 	}
 }
 
-// TestExecPatience promises what client-go does not: a request waits for its plugin no longer than its context allows.
-// As with client-go, the plugin itself goes on, and its token is kept.
-func TestExecPatience(t *testing.T) {
+// TestRequestWaitsForItsPluginOnlyUntilItsContextEnds checks a difference from client-go. As in client-go, the plugin
+// itself continues, and its token is used later.
+func TestRequestWaitsForItsPluginOnlyUntilItsContextEnds(t *testing.T) {
 	play(t, pluginConfig{}, func(s *stage) {
 		s.token("a")
 		s.plugin.set(t, "sleep", "2s")
@@ -475,11 +475,11 @@ func TestExecPatience(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		if _, err := s.send(ctx, ""); err == nil || time.Since(start) > 1900*time.Millisecond {
-			t.Errorf("%v after %v, want an error at once", err, time.Since(start))
+			t.Errorf("%v after %v, want an immediate error", err, time.Since(start))
 		}
 		s.get("")
 		if diff := cmp.Diff([]string{`200 ["a"] runs=1`}, s.told); diff != "" {
-			t.Errorf("after that (-want +got):\n%s", diff)
+			t.Errorf("afterwards (-want +got):\n%s", diff)
 		}
 	}, pluginConfig.ourSend)
 }

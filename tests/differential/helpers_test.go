@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// pair is a certificate that has signed itself, and its key, in PEM.
+// pair is a self-signed certificate and its key, in PEM.
 type pair struct{ cert, key []byte }
 
-// The pairs that kubeconfigs hold, made once: one that is valid, and one that has expired.
+// The pairs in kubeconfigs, created once: a valid one and an expired one.
 var (
 	validPair = sync.OnceValue(func() pair { return must(newPair("ann", time.Hour)) })
 	oldPair   = sync.OnceValue(func() pair { return must(newPair("ann", -time.Hour)) })
@@ -58,7 +58,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// filler fills in what the text of a file leaves open.
+// filler replaces the placeholders in a file.
 func filler(dir string) func(string) string {
 	data := base64.StdEncoding.EncodeToString
 	return strings.NewReplacer(

@@ -9,20 +9,20 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// kubeconfigCase is a set of files and how to load them.
+// kubeconfigCase is a set of files and the way to load them.
 type kubeconfigCase struct {
 	name  string
-	files map[string]string // $DIR, $CERT, $KEY and $OLDCERT, $OLDKEY are filled in
+	files map[string]string // with the placeholders $DIR, $CERT, $KEY, $OLDCERT and $OLDKEY
 	env   string            // KUBECONFIG, relative to the folder, with colons; empty: home/.kube/config is used
 	path  string            // the one file to load
 
 	options      func(*config.Options)
 	theirOptions func(*clientcmd.ConfigOverrides)
 
-	fails    string // what our error says; if there is no difference, theirs is an error, too
-	because  string // why the two differ
+	fails    string // part of our error; without a difference, theirs is an error, too
+	because  string // the reason of a difference
 	theyFail bool
-	adjust   func(theirs *outcome) // makes theirs what ours is
+	adjust   func(theirs *outcome) // changes their outcome to ours
 }
 
 // simple is a kubeconfig with one context.
@@ -33,7 +33,7 @@ func simple(cluster, user string) string {
 
 const server = "server: 'https://k:6443'"
 
-// one is a case of the one file in the home folder.
+// one returns a case with one file in the home folder.
 func one(name, cluster, user string) kubeconfigCase {
 	return kubeconfigCase{name: name, files: map[string]string{"home/.kube/config": simple(cluster, user)}}
 }
@@ -46,26 +46,26 @@ func loadingCases() []kubeconfigCase {
 	return []kubeconfigCase{
 		{name: "the file in the home folder", files: map[string]string{"home/.kube/config": file("home")}},
 		{name: "KUBECONFIG hides the home folder", files: map[string]string{"home/.kube/config": file("home"), "a": file("a")}, env: "a"},
-		{name: "the first of a list wins", files: map[string]string{"a": file("a"), "b": file("b")}, env: "a:b"},
-		{name: "the first of a list that exists wins", files: map[string]string{"b": file("b")}, env: "a:b"},
-		{name: "a list with a file twice and gaps", files: map[string]string{"a": file("a"), "b": file("b")}, env: "::b:a:b:"},
+		{name: "the first file of a list takes precedence", files: map[string]string{"a": file("a"), "b": file("b")}, env: "a:b"},
+		{name: "the first existing file of a list takes precedence", files: map[string]string{"b": file("b")}, env: "a:b"},
+		{name: "a list with a duplicate file and gaps", files: map[string]string{"a": file("a"), "b": file("b")}, env: "::b:a:b:"},
 		{name: "a path hides all others", files: map[string]string{"home/.kube/config": file("home"), "a": file("a"), "b": file("b")}, env: "a", path: "b"},
-		{name: "a path to nothing", files: map[string]string{"home/.kube/config": file("home")}, path: "b", fails: "does not exist"},
+		{name: "a path of a missing file", files: map[string]string{"home/.kube/config": file("home")}, path: "b", fails: "does not exist"},
 		{name: "no file at all", fails: "no kubeconfig found"},
 		{
-			name: "a list of which no file exists", files: map[string]string{"home/.kube/config": file("home")}, env: "a:b",
+			name: "a list of missing files", files: map[string]string{"home/.kube/config": file("home")}, env: "a:b",
 			fails: "no such file exists",
 		},
 		{name: "an empty file", files: map[string]string{"home/.kube/config": ""}, fails: "no kubeconfig found"},
 		{name: "an empty file before another", files: map[string]string{"a": "", "b": file("b")}, env: "a:b"},
-		{name: "no kubeconfig, said by /dev/null", env: "/dev/null", fails: "no kubeconfig found"},
+		{name: "no kubeconfig, by /dev/null", env: "/dev/null", fails: "no kubeconfig found"},
 		{name: "a broken file in a list", files: map[string]string{"a": "clusters: {", "b": file("b")}, env: "a:b", fails: "a:1: "},
 		{
 			name:  "JSON",
 			files: map[string]string{"home/.kube/config": `{"current-context":"c","contexts":[{"name":"c","context":{"cluster":"k"}}],"clusters":[{"name":"k","cluster":{"server":"https://k"}}]}`},
 		},
 		{name: "a byte order mark", files: map[string]string{"home/.kube/config": "\ufeff" + file("home")}},
-		{name: "the lines of Windows", files: map[string]string{"home/.kube/config": "current-context: c\r\ncontexts:\r\n- name: c\r\n  context: {cluster: k}\r\nclusters:\r\n- name: k\r\n  cluster: {server: 'https://k'}\r\n"}},
+		{name: "line breaks of Windows", files: map[string]string{"home/.kube/config": "current-context: c\r\ncontexts:\r\n- name: c\r\n  context: {cluster: k}\r\nclusters:\r\n- name: k\r\n  cluster: {server: 'https://k'}\r\n"}},
 		{
 			name:  "anchors",
 			files: map[string]string{"home/.kube/config": "current-context: c\ncontexts: [{name: c, context: &x {cluster: k}}, {name: d, context: *x}]\nclusters: [{name: k, cluster: {server: 'https://k'}}]\n"},
@@ -73,7 +73,7 @@ func loadingCases() []kubeconfigCase {
 		{name: "another kind", files: map[string]string{"home/.kube/config": "kind: Pod\napiVersion: v1\n" + file("home")}, fails: `kind: is "Pod"`},
 		{name: "another version", files: map[string]string{"home/.kube/config": "kind: Config\napiVersion: v2\n" + file("home")}, fails: `apiVersion: is "v2"`},
 		{
-			name: "fields that nobody knows", files: map[string]string{"home/.kube/config": "future: {a: 1}\n" + simple(server+", more: [1]", "token: abc, less: true")},
+			name: "unknown fields", files: map[string]string{"home/.kube/config": "future: {a: 1}\n" + simple(server+", more: [1]", "token: abc, less: true")},
 		},
 		{
 			name: "extensions", files: map[string]string{"home/.kube/config": "extensions: [{name: a, extension: {b: 1}}]\n" +
@@ -83,7 +83,7 @@ func loadingCases() []kubeconfigCase {
 			name: "a second document", files: map[string]string{"home/.kube/config": file("home") + "---\nusers: [{name: u, user: {token: abc}}]\n"},
 			options:      func(o *config.Options) { o.User = "u" },
 			theirOptions: func(o *clientcmd.ConfigOverrides) { o.Context.AuthInfo = "u" },
-			because:      "client-go ignores what follows the first document: a user who writes two means both", theyFail: true,
+			because:      "client-go ignores all but the first document, although a user who writes two means both", theyFail: true,
 		},
 	}
 }
@@ -92,7 +92,7 @@ func mergingCases() []kubeconfigCase {
 	const first = "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
 	return []kubeconfigCase{
 		{
-			name: "stanzas out of three files", env: "x/a:y/b:z/c",
+			name: "stanzas from three files", env: "x/a:y/b:z/c",
 			files: map[string]string{
 				"x/a": first, "y/b": "clusters: [{name: k, cluster: {server: 'https://k', certificate-authority: ca.crt}}]\n", "y/ca.crt": "$PEM",
 				"z/c": "users: [{name: u, user: {tokenFile: ../tokens/t}}]\n", "tokens/t": "abc\n",
@@ -127,7 +127,7 @@ func mergingCases() []kubeconfigCase {
 				"home/.kube/config": simple(server+", certificate-authority: $DIR/ca.crt", "tokenFile: $DIR/token"), "ca.crt": "$PEM", "token": "abc",
 			},
 		},
-		one("a plugin that is looked for", server, "exec: {command: login, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"),
+		one("a plugin in PATH", server, "exec: {command: login, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"),
 		one("a plugin beside the kubeconfig", server, "exec: {command: ./login, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"),
 		one("a plugin in a folder beside the kubeconfig", server, "exec: {command: bin/login, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"),
 		one("a plugin with an absolute path", server, "exec: {command: /bin/login, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"),
@@ -137,14 +137,14 @@ func mergingCases() []kubeconfigCase {
 func userCases() []kubeconfigCase {
 	const exec = "command: login, apiVersion: client.authentication.k8s.io/v1"
 	return []kubeconfigCase{
-		{name: "nobody", files: map[string]string{"home/.kube/config": "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: {" + server + "}}]\n"}},
+		{name: "no credentials", files: map[string]string{"home/.kube/config": "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: {" + server + "}}]\n"}},
 		one("a token", server, "token: abc"),
 		{name: "a token file", files: map[string]string{"home/.kube/config": simple(server, "tokenFile: t"), "home/.kube/t": " abc\n"}},
 		{name: "a token and its file", files: map[string]string{"home/.kube/config": simple(server, "token: first, tokenFile: t"), "home/.kube/t": "abc"}},
-		{name: "a token file that is not there", files: map[string]string{"home/.kube/config": simple(server, "tokenFile: t")}, fails: "tokenFile: there is no file"},
+		{name: "a missing token file", files: map[string]string{"home/.kube/config": simple(server, "tokenFile: t")}, fails: "tokenFile: there is no file"},
 		{
-			name: "a token file that is empty", files: map[string]string{"home/.kube/config": simple(server, "tokenFile: t"), "home/.kube/t": "\n"},
-			because: "client-go fails at the first request only, and says less", fails: "tokenFile: the file",
+			name: "an empty token file", files: map[string]string{"home/.kube/config": simple(server, "tokenFile: t"), "home/.kube/t": "\n"},
+			because: "client-go fails only at the first request, with less detail", fails: "tokenFile: the file",
 		},
 		one("a password", server, "username: ann, password: 'a:b c'"),
 		one("a password without a name", server, "password: x"),
@@ -155,11 +155,11 @@ func userCases() []kubeconfigCase {
 			name: "a certificate and a token", files: map[string]string{"home/.kube/config": simple(server, "client-certificate-data: $CERT, client-key-data: $KEY, token: abc")},
 		},
 		{
-			name: "a certificate that has expired", files: map[string]string{"home/.kube/config": simple(server, "client-certificate-data: $OLDCERT, client-key-data: $OLDKEY")},
-			because: "the server refuses it without a word about why", fails: "expired",
+			name: "an expired certificate", files: map[string]string{"home/.kube/config": simple(server, "client-certificate-data: $OLDCERT, client-key-data: $OLDKEY")},
+			because: "the server rejects it without a reason", fails: "expired",
 		},
 		{
-			name: "a certificate that has expired, and a token", files: map[string]string{"home/.kube/config": simple(server, "client-certificate-data: $OLDCERT, client-key-data: $OLDKEY, token: abc")},
+			name: "an expired certificate and a token", files: map[string]string{"home/.kube/config": simple(server, "client-certificate-data: $OLDCERT, client-key-data: $OLDKEY, token: abc")},
 		},
 		{
 			name: "a user without a name, and a context without a user", files: map[string]string{
@@ -167,32 +167,32 @@ func userCases() []kubeconfigCase {
 					"clusters: [{name: k, cluster: {" + server + "}}]\nusers: [{name: '', user: {token: abc}}]\n",
 			},
 		},
-		one("somebody else", server, "token: abc, as: jane, as-uid: '7', as-groups: [a, b], as-user-extra: {reason: [p, q]}"),
-		one("somebody else over http", "server: 'http://localhost:8001'", "token: abc, as: jane, as-groups: [a]"),
+		one("impersonation", server, "token: abc, as: jane, as-uid: '7', as-groups: [a, b], as-user-extra: {reason: [p, q]}"),
+		one("impersonation over http", "server: 'http://localhost:8001'", "token: abc, as: jane, as-groups: [a]"),
 		one("a plugin", server, "exec: {"+exec+", interactiveMode: IfAvailable, args: [a, b], env: [{name: A, value: b}, {name: C, value: ''}]}"),
-		one("a plugin that asks for the cluster", server+", extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: x, n: 1}}]",
+		one("a plugin that requests the cluster", server+", extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: x, n: 1}}]",
 			"exec: {"+exec+", interactiveMode: Always, provideClusterInfo: true}"),
 		one("a plugin of the older version", server, "exec: {command: login, apiVersion: client.authentication.k8s.io/v1beta1}"),
 		one("a plugin with a hint", server, "exec: {"+exec+", interactiveMode: Never, installHint: 'run: brew install it'}"),
 		{
-			name:    "a plugin with a hint that drives the terminal",
+			name:    "a plugin with a hint with control characters",
 			files:   map[string]string{"home/.kube/config": simple(server, "exec: {"+exec+`, interactiveMode: Never, installHint: "\e[1mrun"}`)},
-			because: "client-go spells control characters out (U+001B), ours leaves them out",
+			because: "client-go prints the codes of control characters (U+001B), ours removes them",
 			adjust:  func(theirs *outcome) { theirs.Exec.Hint = "[1mrun" },
 		},
 		one("a plugin and a token", server, "token: abc, exec: {"+exec+", interactiveMode: Never}"),
 		one("an OpenID Connect provider", server, "auth-provider: {name: oidc, config: {client-id: x, idp-issuer-url: 'https://idp', id-token: t}}"),
 		{
 			name: "the provider gcp", files: map[string]string{"home/.kube/config": simple(server, "auth-provider: {name: gcp}")},
-			because: "client-go says so when a transport is made of it, and not here", fails: "gke-gcloud-auth-plugin",
+			because: "client-go fails only when it creates a transport", fails: "gke-gcloud-auth-plugin",
 		},
 		{
 			name: "the provider azure", files: map[string]string{"home/.kube/config": simple(server, "auth-provider: {name: azure}")},
-			because: "client-go says so when a transport is made of it, and not here", fails: "kubelogin",
+			because: "client-go fails only when it creates a transport", fails: "kubelogin",
 		},
 		{
 			name: "a token of two lines", files: map[string]string{"home/.kube/config": simple(server, `token: "a\nb"`)},
-			because: "client-go fails at the first request only", fails: "token: holds spaces or line breaks",
+			because: "client-go fails only at the first request", fails: "token: holds spaces or line breaks",
 		},
 	}
 }
@@ -203,9 +203,9 @@ func clusterCases() []kubeconfigCase {
 		one("a server with a query", "server: 'https://k/a?b=c#d'", "token: abc"),
 		one("a server without a scheme", "server: 'k:8080'", "token: abc"),
 		{
-			name:    "a server without a scheme, of which TLS is asked",
+			name:    "a server without a scheme, with an option of TLS",
 			files:   map[string]string{"home/.kube/config": simple("server: 'k:8443', insecure-skip-tls-verify: true", "token: abc")},
-			because: "client-go decides before it looks at the rest: it speaks http, and sends no credentials",
+			because: "client-go decides from the address only: it uses http, and sends no credentials",
 			adjust: func(theirs *outcome) {
 				theirs.Host, theirs.Insecure, theirs.Token = "https://k:8443", true, "abc"
 			},
@@ -213,7 +213,7 @@ func clusterCases() []kubeconfigCase {
 		{
 			name:    "a server without a scheme, and an authority",
 			files:   map[string]string{"home/.kube/config": simple("server: 'k:8443', certificate-authority-data: $CERT", "token: abc")},
-			because: "client-go decides before it looks at the rest: it speaks http, and sends no credentials",
+			because: "client-go decides from the address only: it uses http, and sends no credentials",
 			adjust: func(theirs *outcome) {
 				theirs.Host, theirs.CA, theirs.Token = "https://k:8443", string(validPair().cert), "abc"
 			},
@@ -221,19 +221,19 @@ func clusterCases() []kubeconfigCase {
 		{
 			name:    "a server without a scheme, and a client certificate",
 			files:   map[string]string{"home/.kube/config": simple("server: 'k:8443'", "client-certificate-data: $CERT, client-key-data: $KEY")},
-			because: "client-go decides before it looks at the rest: it speaks http, and sends no credentials",
+			because: "client-go decides from the address only: it uses http, and sends no credentials",
 			adjust: func(theirs *outcome) {
 				theirs.Host, theirs.Cert, theirs.Key = "https://k:8443", string(validPair().cert), string(validPair().key)
 			},
 		},
-		one("an address of version six", "server: 'https://[::1]:6443'", "token: abc"),
+		one("an IPv6 address", "server: 'https://[::1]:6443'", "token: abc"),
 		one("plain http", "server: 'http://localhost:8001'", "token: abc"),
 		one("no verification", server+", insecure-skip-tls-verify: true", "token: abc"),
 		{name: "an authority", files: map[string]string{"home/.kube/config": simple(server+", certificate-authority-data: $CERT", "token: abc")}},
 		one("a name for TLS", server+", tls-server-name: other", "token: abc"),
 		one("a proxy", server+", proxy-url: 'http://proxy:3128'", "token: abc"),
-		one("a proxy that speaks TLS, with a password", server+", proxy-url: 'https://ann:x@proxy'", "token: abc"),
-		one("a proxy of the kind socks5", server+", proxy-url: 'socks5://proxy:1080'", "token: abc"),
+		one("a proxy with TLS and a password", server+", proxy-url: 'https://ann:x@proxy'", "token: abc"),
+		one("a SOCKS5 proxy", server+", proxy-url: 'socks5://proxy:1080'", "token: abc"),
 		one("no compression", server+", disable-compression: true", "token: abc"),
 		{
 			name: "a namespace", files: map[string]string{"home/.kube/config": "current-context: c\ncontexts: [{name: c, context: {cluster: k, namespace: shop}}]\nclusters: [{name: k, cluster: {" + server + "}}]\n"},
@@ -270,7 +270,7 @@ func overrideCases() []kubeconfigCase {
 			`context "e" does not exist: did you mean "c"?`),
 		failing(with("a cluster that does not exist", func(o *config.Options) { o.Cluster = "m" }, func(o *clientcmd.ConfigOverrides) { o.Context.Cluster = "m" }),
 			`cluster "m" does not exist`),
-		failing(with("a user who does not exist", func(o *config.Options) { o.User = "w" }, func(o *clientcmd.ConfigOverrides) { o.Context.AuthInfo = "w" }),
+		failing(with("a missing user", func(o *config.Options) { o.User = "w" }, func(o *clientcmd.ConfigOverrides) { o.Context.AuthInfo = "w" }),
 			`user "w" does not exist`),
 		override("another server loses the name for TLS", config.Config{Server: "https://z"},
 			func(o *clientcmd.ConfigOverrides) { o.ClusterInfo.Server = "https://z" }),
@@ -280,13 +280,13 @@ func overrideCases() []kubeconfigCase {
 			}),
 		override("another proxy", config.Config{ProxyURL: "http://p"}, func(o *clientcmd.ConfigOverrides) { o.ClusterInfo.ProxyURL = "http://p" }),
 		override("another token", config.Config{BearerToken: "xyz"}, func(o *clientcmd.ConfigOverrides) { o.AuthInfo.Token = "xyz" }),
-		override("somebody else", config.Config{Impersonate: config.Impersonation{User: "jane", Groups: []string{"a"}}},
+		override("impersonation", config.Config{Impersonate: config.Impersonation{User: "jane", Groups: []string{"a"}}},
 			func(o *clientcmd.ConfigOverrides) {
 				o.AuthInfo.Impersonate, o.AuthInfo.ImpersonateGroups = "jane", []string{"a"}
 			}),
-		theyFail(override("a password for who has a token", config.Config{Username: "bob", Password: "y"},
+		theyFail(override("a password for a user with a token", config.Config{Username: "bob", Password: "y"},
 			func(o *clientcmd.ConfigOverrides) { o.AuthInfo.Username, o.AuthInfo.Password = "bob", "y" }),
-			"credentials of one kind replace those of another, as kubectl does by means of its own"),
+			"credentials of one kind replace those of another, as in kubectl"),
 		{
 			name: "no file, and a server", options: func(o *config.Options) { o.Override = &config.Config{Server: "https://z"} },
 			theirOptions: func(o *clientcmd.ConfigOverrides) { o.ClusterInfo.Server = "https://z" },
@@ -309,45 +309,45 @@ func mistakeCases() []kubeconfigCase {
 	}
 	const (
 		exec   = "command: login, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never"
-		silent = "client-go does not see it, and goes on as if it were not there"
-		later  = "client-go fails at the first request only"
+		silent = "client-go ignores it"
+		later  = "client-go fails only at the first request"
 	)
 	return []kubeconfigCase{
-		file("a cluster that is there twice", `clusters: "k" is there twice`,
+		file("a duplicate cluster", `clusters: "k" is there twice`,
 			"current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: {"+server+"}}, {name: k, cluster: {"+server+"}}]\n"),
-		file("a user who is there twice", `users: "u" is there twice`, "users: [{name: u}, {name: u}]\n"),
-		strict(file("a key that is there twice", "in line 4 already", simple(server, "token: abc, token: xyz")), "client-go takes the last one"),
+		file("a duplicate user", `users: "u" is there twice`, "users: [{name: u}, {name: u}]\n"),
+		strict(file("a duplicate key", "in line 4 already", simple(server, "token: abc, token: xyz")), "client-go uses the last one"),
 		file("no current context", "current-context: is missing", "contexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: {"+server+"}}]\n"),
 		file("a context that does not exist", `context "d" does not exist`, "current-context: d\n"),
 		file("a cluster that does not exist", `cluster "x" does not exist`, "current-context: c\ncontexts: [{name: c, context: {cluster: x}}]\n"),
-		strict(file("a user who does not exist", `user "x" does not exist`,
+		strict(file("a missing user", `user "x" does not exist`,
 			"current-context: c\ncontexts: [{name: c, context: {cluster: k, user: x}}]\nclusters: [{name: k, cluster: {"+server+"}}]\n"),
-			"client-go is nobody, then"),
+			"client-go then sends no credentials"),
 		fails("no server", "server: is missing", "tls-server-name: x", "token: abc"),
-		strict(fails("a server that is none", "is not an https or http URL", "server: 'ftp://k'", "token: abc"), later),
-		fails("a proxy that is none", "proxy-url", server+", proxy-url: 'ftp://p'", "token: abc"),
-		strict(fails("an authority and none", "contradicts a certificate authority", server+", insecure-skip-tls-verify: true, certificate-authority-data: $CERT", "token: abc"), later),
-		fails("an authority that is not there", "certificate-authority: there is no file", server+", certificate-authority: ca.crt", "token: abc"),
-		strict(fails("an authority that is no certificate", "holds no certificate", server+", certificate-authority-data: YWJj", "token: abc"), later),
+		strict(fails("an invalid server", "is not an https or http URL", "server: 'ftp://k'", "token: abc"), later),
+		fails("an invalid proxy", "proxy-url", server+", proxy-url: 'ftp://p'", "token: abc"),
+		strict(fails("an authority, and no verification", "contradicts a certificate authority", server+", insecure-skip-tls-verify: true, certificate-authority-data: $CERT", "token: abc"), later),
+		fails("a missing authority file", "certificate-authority: there is no file", server+", certificate-authority: ca.crt", "token: abc"),
+		strict(fails("an authority that is not a certificate", "holds no certificate", server+", certificate-authority-data: YWJj", "token: abc"), later),
 		fails("an authority that is not base64", "is not base64", server+", certificate-authority-data: '?'", "token: abc"),
-		fails("a certificate in two ways", "client-certificate: is given, and so is client-certificate-data", server,
+		fails("a certificate as file and as data", "client-certificate: is given, and so is client-certificate-data", server,
 			"client-certificate: a, client-certificate-data: $CERT, client-key-data: $KEY"),
 		fails("a certificate without its key", "client-key: is missing", server, "client-certificate-data: $CERT"),
 		strict(fails("a key without its certificate", "client-certificate: is missing", server, "client-key-data: $KEY"), silent),
 		strict(fails("a certificate with the key of another", "cannot be used with its key", server, "client-certificate-data: $CERT, client-key-data: $OLDKEY"), later),
 		fails("a token and a password", "username: is given, and so is a token", server, "token: abc, username: ann, password: x"),
-		fails("groups of nobody", "as: is missing", server, "token: abc, as-groups: [a]"),
+		fails("groups without a user", "as: is missing", server, "token: abc, as-groups: [a]"),
 		fails("a plugin without a command", "exec.command: is missing", server, "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"),
 		fails("a plugin without a version", "exec.apiVersion: is missing", server, "exec: {command: login, interactiveMode: Never}"),
-		strict(fails("a plugin of a version that nobody knows", `exec.apiVersion: "client.authentication.k8s.io/v1alpha1" is not known`, server,
+		strict(fails("a plugin of an unknown version", `exec.apiVersion: "client.authentication.k8s.io/v1alpha1" is not known`, server,
 			"exec: {command: login, apiVersion: client.authentication.k8s.io/v1alpha1, interactiveMode: Never}"), later),
 		fails("a plugin without a mode", "exec.interactiveMode: is missing", server, "exec: {command: login, apiVersion: client.authentication.k8s.io/v1}"),
-		fails("a plugin of a mode that nobody knows", `exec.interactiveMode: "Often" is not known`, server,
+		fails("a plugin of an unknown mode", `exec.interactiveMode: "Often" is not known`, server,
 			"exec: {command: login, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Often}"),
 		fails("a variable without a name", "exec.env: the name of number 1 is missing", server, "exec: {"+exec+", env: [{value: a}]}"),
 		fails("a plugin and a provider", "exec: is given, and so is auth-provider", server, "exec: {"+exec+"}, auth-provider: {name: oidc}"),
-		strict(fails("a provider that nobody knows", `"ldap" is not known`, server, "auth-provider: {name: ldap}"), later),
-		strict(fails("a field whose name is misspelled", `Token: is not a field: write "token"`, server, "Token: abc"), silent),
+		strict(fails("an unknown provider", `"ldap" is not known`, server, "auth-provider: {name: ldap}"), later),
+		strict(fails("a misspelled field", `Token: is not a field: write "token"`, server, "Token: abc"), silent),
 		strict(fails("a placeholder", "is the placeholder", server, "token: REDACTED"), later),
 		fails("a number among the arguments of a plugin", `exec.args.number 1: want a string, got a number: put it in quotes`, server,
 			"exec: {"+exec+", args: [1]}"),

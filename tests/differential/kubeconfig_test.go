@@ -22,7 +22,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// outcome is what a kubeconfig comes to, as far as both tell.
+// outcome is the result of loading a kubeconfig, as far as both implementations report it.
 type outcome struct {
 	Host, Namespace, TLSServerName, Proxy string
 	Insecure, DisableCompression          bool
@@ -43,7 +43,7 @@ type execOutcome struct {
 	ClusterInfo                             bool
 }
 
-// nilIfEmpty makes no difference between none and nothing.
+// nilIfEmpty makes empty and nil lists equal.
 func nilIfEmpty[S ~[]E, E any](s S) S {
 	if len(s) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func compact(t testing.TB, raw []byte) string {
 	return string(data)
 }
 
-// outcomeOf says what our configuration says.
+// outcomeOf returns the outcome of our configuration.
 func outcomeOf(t testing.TB, c *config.Config) outcome {
 	t.Helper()
 	o := outcome{
@@ -97,7 +97,7 @@ func outcomeOf(t testing.TB, c *config.Config) outcome {
 	return o
 }
 
-// theirOutcomeOf says what client-go's configuration says.
+// theirOutcomeOf returns the outcome of client-go's configuration.
 func theirOutcomeOf(t testing.TB, c *rest.Config, namespace string) outcome {
 	t.Helper()
 	server, _, err := rest.DefaultServerUrlFor(c)
@@ -186,9 +186,9 @@ func ours(t testing.TB, tc *kubeconfigCase, dir string) (outcome, error) {
 	return outcomeOf(t, cfg), nil
 }
 
-// TestKubeconfig promises that a kubeconfig means what it means to client-go, or is an error for both; where the two differ
-// on purpose it holds both to it.
-func TestKubeconfig(t *testing.T) {
+// TestKubeconfigsMeanTheSameAsForClientGo checks that both implementations load the same configuration or both return
+// an error. If the two differ on purpose, it checks both.
+func TestKubeconfigsMeanTheSameAsForClientGo(t *testing.T) {
 	cases := slices.Concat(loadingCases(), mergingCases(), userCases(), clusterCases(), overrideCases(), mistakeCases())
 	const least = 60
 	if len(cases) < least {
@@ -220,7 +220,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 }
 
-// compare holds both to what the case expects of them.
+// compare compares the results with each other and with the case.
 func (tc *kubeconfigCase) compare(t *testing.T, got, want outcome, ourErr, theirErr error) {
 	t.Helper()
 	switch {
@@ -232,27 +232,27 @@ func (tc *kubeconfigCase) compare(t *testing.T, got, want outcome, ourErr, their
 			t.Errorf("(-theirs +ours):\n%s", diff)
 		}
 		if got.Host == "" {
-			t.Error("there is no host")
+			t.Error("the host is missing")
 		}
 	case tc.because == "":
 		if theirErr == nil {
-			t.Errorf("theirs: no error, but %+v", want)
+			t.Errorf("theirs: no error; want one instead of %+v", want)
 		}
 		checkFails(t, ourErr, tc.fails)
 	default:
 		switch {
 		case tc.theyFail && theirErr == nil, !tc.theyFail && theirErr != nil:
-			t.Errorf("theirs: %v; the case is out of date", theirErr)
+			t.Errorf("theirs: %v; the case is outdated", theirErr)
 		case tc.fails != "":
 			checkFails(t, ourErr, tc.fails)
 		case ourErr != nil:
 			t.Errorf("ours: %v", ourErr)
 		case theirErr == nil && cmp.Equal(want, got):
-			t.Errorf("no difference any more, though: %s", tc.because)
+			t.Errorf("no difference, although the case says: %s", tc.because)
 		case tc.adjust != nil:
 			tc.adjust(&want)
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("besides the difference (-theirs +ours):\n%s", diff)
+				t.Errorf("after adjusting for the difference (-theirs +ours):\n%s", diff)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// pluginDir is the variable that makes an exec plugin of the test program: it names the folder that says what to do.
+// pluginDir is the variable that makes the test program an exec plugin: it names the folder with its instructions.
 const pluginDir = "KUBE_TEST_PLUGIN"
 
 func TestMain(m *testing.M) {
@@ -24,13 +24,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// pluginCall is how the plugin was called.
+// pluginCall describes one call of the plugin.
 type pluginCall struct {
 	Args           []string
 	Info, Greeting string
 }
 
-// runPlugin notes in the folder how it was called, and does what the files there say.
+// runPlugin records its call in the folder, and follows the instructions in the files there.
 func runPlugin(dir string) int {
 	call, err := json.Marshal(pluginCall{os.Args[1:], os.Getenv("KUBERNETES_EXEC_INFO"), os.Getenv("GREETING")})
 	if err != nil {
@@ -44,7 +44,7 @@ func runPlugin(dir string) int {
 		return 103
 	}
 	read := func(name string) string {
-		data, _ := os.ReadFile(filepath.Join(dir, name)) // no file is nothing to do
+		data, _ := os.ReadFile(filepath.Join(dir, name)) // without the file, there is no instruction
 		return string(data)
 	}
 	if d, err := time.ParseDuration(read("sleep")); err == nil {
@@ -55,7 +55,7 @@ func runPlugin(dir string) int {
 	return code
 }
 
-// plugin is an exec plugin and what it is told to do.
+// plugin is an exec plugin and its instructions.
 type plugin struct{ dir string }
 
 func newPlugin(t testing.TB) *plugin {
@@ -63,7 +63,7 @@ func newPlugin(t testing.TB) *plugin {
 	return &plugin{t.TempDir()}
 }
 
-// set writes one of the files that tell the plugin what to do.
+// set writes one of the files with instructions.
 func (p *plugin) set(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join(p.dir, name)
@@ -83,7 +83,7 @@ func (p *plugin) prints(t testing.TB, status map[string]string) {
 	})))
 }
 
-// calls returns how the plugin was called so far.
+// calls returns the calls of the plugin so far.
 func (p *plugin) calls(t testing.TB) []pluginCall {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, "calls"))

@@ -16,8 +16,9 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// TestModify promises that a change to kubeconfig files comes to what it comes to with client-go, for client-go to read.
-func TestModify(t *testing.T) {
+// TestModifiedFilesEqualThoseOfClientGo checks that a change of kubeconfig files has the same result as with client-go,
+// when client-go reads them.
+func TestModifiedFilesEqualThoseOfClientGo(t *testing.T) {
 	files := map[string]string{
 		"a": "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: {" + server + ", certificate-authority: ca.crt}}]\n",
 		"b": "users: [{name: u, user: {token: abc, extensions: [{name: x, extension: {a: 1}}]}}, {name: v, user: {tokenFile: ../t}}]\npreferences: {colors: true}\n",
@@ -68,7 +69,7 @@ func TestModify(t *testing.T) {
 			},
 		},
 		{
-			"one of each goes", func(k *config.Kubeconfig) { k.DeleteUser("v"); k.DeleteCluster("k"); k.DeleteContext("c") },
+			"one of each is deleted", func(k *config.Kubeconfig) { k.DeleteUser("v"); k.DeleteCluster("k"); k.DeleteContext("c") },
 			func(c *clientcmdapi.Config) {
 				delete(c.AuthInfos, "v")
 				delete(c.Clusters, "k")
@@ -114,8 +115,8 @@ func TestModify(t *testing.T) {
 	}
 }
 
-// TestModifyLock promises that ours and kubectl keep each other out.
-func TestModifyLock(t *testing.T) {
+// TestModifyUsesTheLockOfKubectl checks that ours and kubectl exclude each other.
+func TestModifyUsesTheLockOfKubectl(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	writeFile(t, file, simple(server, "token: abc"))
 	t.Setenv("KUBECONFIG", file)
@@ -123,7 +124,7 @@ func TestModifyLock(t *testing.T) {
 		changed := must(clientcmd.LoadFromFile(file))
 		changed.CurrentContext = "d"
 		if err := clientcmd.ModifyConfig(clientcmd.NewDefaultPathOptions(), *changed, false); !os.IsExist(err) {
-			t.Errorf("client-go writes while ours does: %v", err)
+			t.Errorf("client-go writes at the same time as ours: %v", err)
 		}
 		k.CurrentContext = "e"
 		return nil

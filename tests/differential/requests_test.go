@@ -38,7 +38,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// sent is a request as it comes in.
+// sent is a request as received by the server.
 type sent struct {
 	Method, Path        string
 	Query               map[string][]string
@@ -46,7 +46,7 @@ type sent struct {
 	Body                string
 }
 
-// recorder is a server that knows nothing, and remembers what it was asked.
+// recorder is a server that responds with an error and records its requests.
 type recorder struct {
 	*httptest.Server
 
@@ -75,7 +75,7 @@ func newRecorder(t testing.TB) *recorder {
 	return r
 }
 
-// of returns the one request that a call sends, whose error is the recorder's.
+// of returns the only request of a call, which returns the recorder's error.
 func (r *recorder) of(t testing.TB, call func(context.Context) error) sent {
 	t.Helper()
 	r.mu.Lock()
@@ -90,7 +90,7 @@ func (r *recorder) of(t testing.TB, call func(context.Context) error) sent {
 	return r.seen[0]
 }
 
-// clients are those of client-go's: one that speaks JSON, and one that prefers protobuf.
+// clients are client-go's clients: one with JSON, and one that prefers protobuf.
 type clients struct {
 	json, protobuf kubernetes.Interface
 	dynamic        dynamic.Interface
@@ -114,18 +114,19 @@ func theirClients(t testing.TB, server string) clients {
 	}
 }
 
-// requestCase is one verb with some options, in both.
+// requestCase is a verb with options, for both.
 type requestCase struct {
 	name   string
 	ours   func(context.Context, *client.Client) error
 	theirs func(context.Context, clients) error
 
-	because string // why the two differ
+	because string // the reason of a difference
 	adjust  func(theirs *sent)
 }
 
-// TestRequests promises that what goes over the wire is what client-go sends, to the letter, but for what the cases name.
-func TestRequests(t *testing.T) {
+// TestRequestsEqualThoseOfClientGo checks that the requests are identical to those of client-go, except for the listed
+// differences.
+func TestRequestsEqualThoseOfClientGo(t *testing.T) {
 	r := newRecorder(t)
 	c, err := client.New(t.Context(), &client.Options{
 		Config: &config.Config{Server: r.URL}, Retry: &middleware.RetryOptions{Attempts: 1},
@@ -142,7 +143,7 @@ func TestRequests(t *testing.T) {
 			want.Body = strings.TrimSuffix(want.Body, "\n") // client-go ends JSON with a line break
 			if tc.because != "" {
 				if cmp.Equal(got, want) {
-					t.Errorf("no difference any more, though: %s", tc.because)
+					t.Errorf("no difference, although the case says: %s", tc.because)
 				}
 				tc.adjust(&want)
 			}
@@ -184,7 +185,7 @@ func configMap() *corev1.ConfigMap {
 	}
 }
 
-// drain ranges over what a watch brings.
+// drain reads a watch to its end.
 func drain[T any](seq func(func(T, error) bool)) error {
 	var last error
 	for _, err := range seq {
@@ -219,7 +220,7 @@ func readCases() []requestCase {
 			},
 		},
 		{
-			name: "get what is in no namespace, and has a name that must not be escaped",
+			name: "get a cluster-scoped object whose name must not be escaped",
 			ours: func(ctx context.Context, c *client.Client) error {
 				_, err := client.ClusterWide[rbacv1.ClusterRole](c).Get(ctx, "system:node", nil)
 				return err
@@ -256,7 +257,7 @@ func readCases() []requestCase {
 				})
 				return err
 			},
-			because: "client-go sends the timeout as timeoutSeconds and as timeout; for lists the server reads the second",
+			because: "client-go sends the timeout as timeoutSeconds and as timeout; for lists, the server reads the latter",
 			adjust:  func(theirs *sent) { delete(theirs.Query, "timeoutSeconds") },
 		},
 		{
@@ -283,7 +284,7 @@ func readCases() []requestCase {
 		},
 		{
 			name:    "list metadata",
-			because: "the parameters come in another order, and ours does without objects that are no metadata",
+			because: "the media types have another order, and ours accepts only metadata",
 			adjust: func(theirs *sent) {
 				const params = ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 				theirs.Accept = protobufType + params + "," + jsonType + params
@@ -311,7 +312,7 @@ func readCases() []requestCase {
 				})
 				return err
 			},
-			because: "client-go sends the timeout twice, see above; ours says which form of a stream it reads",
+			because: "client-go sends the timeout twice, see above; ours accepts a certain form of stream",
 			adjust: func(theirs *sent) {
 				delete(theirs.Query, "timeout")
 				theirs.Accept = protobufType + ";stream=watch," + jsonType + ";stream=watch," + jsonType
@@ -390,7 +391,7 @@ func writeCases() []requestCase {
 		},
 		{
 			name:    "delete",
-			because: "options that say nothing are not sent",
+			because: "empty options are not sent",
 			adjust:  func(theirs *sent) { theirs.ContentType, theirs.Body = "", "" },
 			ours: func(ctx context.Context, c *client.Client) error {
 				return client.Dynamic(c, widgets).In("prod").Delete(ctx, "w", nil)
@@ -467,7 +468,7 @@ func subresourceCases() []requestCase {
 		},
 		{
 			name:    "apply a status",
-			because: "what is not forced need not be said",
+			because: "force=false is the default",
 			adjust:  func(theirs *sent) { delete(theirs.Query, "force") },
 			ours: func(ctx context.Context, c *client.Client) error {
 				_, err := client.Dynamic(c, widgets).In("prod").Status().Apply(ctx, widget(), &request.ApplyOptions{FieldManager: "me"})
@@ -491,7 +492,7 @@ func subresourceCases() []requestCase {
 		},
 		{
 			name:    "update a scale",
-			because: "a status that is not set is not sent",
+			because: "an empty status is not sent",
 			adjust:  func(theirs *sent) { theirs.Body = strings.Replace(theirs.Body, `,"status":{"replicas":0}`, "", 1) },
 			ours: func(ctx context.Context, c *client.Client) error {
 				_, err := deployments(c).Scale().Update(ctx, &core.Scale{
@@ -526,7 +527,7 @@ func subresourceCases() []requestCase {
 		},
 		{
 			name:    "evict with options",
-			because: "ours says what kind of object the options are, as it does for a delete",
+			because: "ours sends the kind of the options, as for a delete",
 			adjust: func(theirs *sent) {
 				theirs.Body = strings.Replace(theirs.Body, `"deleteOptions":{`, `"deleteOptions":{"kind":"DeleteOptions","apiVersion":"v1",`, 1)
 			},
@@ -544,7 +545,7 @@ func subresourceCases() []requestCase {
 		},
 		{
 			name:    "read a log",
-			because: "a log is text",
+			because: "a log is plain text",
 			adjust:  func(theirs *sent) { theirs.Accept = "text/plain,*/*" },
 			ours: func(ctx context.Context, c *client.Client) error {
 				body, err := pod.In(c, "prod").Logs(ctx, "web-0", &request.LogOptions{
@@ -566,8 +567,8 @@ func subresourceCases() []requestCase {
 			},
 		},
 		{
-			name:    "ask for a token",
-			because: "what is not set is not sent",
+			name:    "request a token",
+			because: "empty fields are not sent",
 			adjust: func(theirs *sent) {
 				theirs.Body = strings.NewReplacer(
 					`"metadata":{},`, "", `,"boundObjectRef":null`, "", `,"status":{"token":"","expirationTimestamp":null}`, "",
@@ -587,8 +588,9 @@ func subresourceCases() []requestCase {
 	}
 }
 
-// TestServerPathsAreCleaned promises that the path of a server is joined with that of a request as client-go does it.
-func TestServerPathsAreCleaned(t *testing.T) {
+// TestServerPathsAreJoinedLikeClientGo checks that the path of a server is joined with that of a request like in
+// client-go.
+func TestServerPathsAreJoinedLikeClientGo(t *testing.T) {
 	r := newRecorder(t)
 	for _, tc := range []struct{ path, because, ours string }{
 		{path: ""},
@@ -598,7 +600,7 @@ func TestServerPathsAreCleaned(t *testing.T) {
 		{path: "/a/b/"},
 		{path: "//a//b//"},
 		{path: "/a/./b/../c"},
-		{path: "/a%2Fb", because: "client-go takes an escaped slash for a slash", ours: "/a%2Fb/api/v1/namespaces/prod/configmaps/web"},
+		{path: "/a%2Fb", because: "client-go treats an escaped slash as a slash", ours: "/a%2Fb/api/v1/namespaces/prod/configmaps/web"},
 	} {
 		c := must(client.New(t.Context(), &client.Options{Config: &config.Config{Server: r.URL + tc.path}}))
 		got := r.of(t, func(ctx context.Context) error {
@@ -615,7 +617,7 @@ func TestServerPathsAreCleaned(t *testing.T) {
 		case tc.because == "" && got.Path != want.Path:
 			t.Errorf("%q: ours %s, theirs %s", tc.path, got.Path, want.Path)
 		case tc.because != "" && (got.Path == want.Path || got.Path != tc.ours):
-			t.Errorf("%q: ours %s, want %s; theirs %s, which differs since %s", tc.path, got.Path, tc.ours, want.Path, tc.because)
+			t.Errorf("%q: ours %s, want %s; theirs %s, which differs because %s", tc.path, got.Path, tc.ours, want.Path, tc.because)
 		}
 	}
 }
