@@ -269,7 +269,7 @@ func TestCreateOrUpdateToleratesOtherWriters(t *testing.T) {
 		return nil
 	}
 	rivals := map[string]func(*shelf){
-		"nobody":                    func(*shelf) {},
+		"no other client":           func(*shelf) {},
 		"created by another client": func(s *shelf) { s.put(t, webPath, webJSON) },
 		"deleted by another client": func(s *shelf) { s.remove(webPath) },
 	}

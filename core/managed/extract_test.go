@@ -223,7 +223,7 @@ func TestOwnersReturnsTheManagersOfAField(t *testing.T) {
 		{"an element of a list", `.spec.template.spec.containers[name="main"].image`, []string{"web"}},
 		{"several", ".spec.paused", []string{"old", "strange"}},
 		{"the owner of a nested field is not an owner", ".spec", nil},
-		{"nobody", ".spec.minReadySeconds", nil},
+		{"no manager", ".spec.minReadySeconds", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			owners, err := managed.Owners(u, tc.field)

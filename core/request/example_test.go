@@ -136,7 +136,7 @@ func ExampleDeleteCollection() {
 	// Output: DELETE /api/v1/namespaces/prod/pods?labelSelector=app%3Dweb
 }
 
-// An InvalidError names the field and says how to correct it.
+// An InvalidError names the field and a remedy.
 func ExampleInvalidError() {
 	_, err := request.List(request.Target{Resource: podResource(), Name: "web-0"}, nil)
 	if invalid, ok := errors.AsType[*request.InvalidError](err); ok {

@@ -92,7 +92,7 @@ func ExampleSecondary_Map() {
 		if err != nil {
 			return controller.Action{}, err
 		}
-		cluster.Put(secrets, &corev1.Secret{ // somebody else makes one
+		cluster.Put(secrets, &corev1.Secret{ // another client creates a secret
 			ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "password", Labels: map[string]string{"for": "web"}},
 		})
 		return controller.AwaitChange(), nil

@@ -39,7 +39,7 @@ func TestOwnerIsReconciledWhenAnObjectThatItControlsChanges(t *testing.T) {
 		{"not a controller of another group", []metav1.OwnerReference{owner("example.com/v1", "Document", "a", true)}, nil},
 		{"not a controller of the core group", []metav1.OwnerReference{owner("v1", "Document", "a", true)}, nil},
 		{"not a controller with an invalid API version", []metav1.OwnerReference{owner("a/b/c", "Document", "a", true)}, nil},
-		{"nobody", nil, nil},
+		{"no owner", nil, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

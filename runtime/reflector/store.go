@@ -175,7 +175,7 @@ func (s *Store[K]) awaitAll(ctx context.Context, cond func() bool) error {
 // are at least as new. Versions are compared as numbers, which Kubernetes 1.35 and later allow for versions of one
 // kind; see https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 //
-// A store that holds only some of the objects does not see changes of the others. It learns of those versions from
+// A store that holds only some of the objects does not see changes of the others. It observes those versions through
 // bookmarks, which servers send about once a minute.
 func (s *Store[K]) WaitFor(ctx context.Context, version string) error {
 	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
