@@ -90,13 +90,13 @@ func mistakes() []mistake {
 		{
 			name:   "a missing authority file",
 			config: strings.Replace(kubeconfigOf("token: abc"), "certificate-authority-data: CA", "certificate-authority: ca.crt", 1),
-			want: `FILE: cluster "prod": certificate-authority: there is no file DIR/ca.crt: restore the file, or correct ` +
+			want: `FILE: cluster "prod": certificate-authority: file DIR/ca.crt does not exist: restore the file, or correct ` +
 				"the path",
 		},
 		{
 			name:   "a path with a tilde",
 			config: kubeconfigOf("tokenFile: ~/token"),
-			want:   `FILE: user "ann": tokenFile: there is no file DIR/~/token: write the path out: ~ is not expanded here`,
+			want:   `FILE: user "ann": tokenFile: file DIR/~/token does not exist: write the full path: ~ is not expanded here`,
 		},
 		{
 			name:   "the output of kubectl config view",
@@ -124,8 +124,8 @@ func mistakes() []mistake {
 		{
 			name:   "a plugin of an old version",
 			config: kubeconfigOf("exec: {command: aws, apiVersion: client.authentication.k8s.io/v1alpha1}"),
-			want: `FILE: user "ann": exec.apiVersion: "client.authentication.k8s.io/v1alpha1" is not known: update the ` +
-				"plugin to one that speaks client.authentication.k8s.io/v1",
+			want: `FILE: user "ann": exec.apiVersion: "client.authentication.k8s.io/v1alpha1" is not supported: update the ` +
+				"plugin to a version that supports client.authentication.k8s.io/v1",
 		},
 		{
 			name:   "a plugin of another version",

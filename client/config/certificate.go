@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// CheckClientCertificate returns an error that wraps [ErrCertificateExpired] when the client certificate, as it is now,
-// has expired: it says since when. Without a client certificate it returns nil.
+// CheckClientCertificate returns an error that wraps [ErrCertificateExpired] if the current client certificate has
+// expired. The error says when it expired. Without a client certificate, CheckClientCertificate returns nil.
 //
-// Loading does this check too, with five minutes of grace, when the certificate is the only credential, for then the
-// server will refuse. With other credentials, or later on, an expired certificate is not yet a failure: a token may
-// do, the file may be replaced, the server's clock counts. So ask when the server has refused, and add the answer to
-// its error.
+// Loading checks this too, with five minutes of grace, if the certificate is the only credential, because the server
+// would reject it. Otherwise an expired certificate is not yet a failure: a token may suffice, the file may be
+// replaced, and the server's clock decides. So call CheckClientCertificate after the server has rejected a request, and
+// add the result to the server's error.
 func (c *Config) CheckClientCertificate(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -29,11 +29,11 @@ func (c *Config) CheckClientCertificate(ctx context.Context) error {
 	return nil
 }
 
-// checkExpiry reports a client certificate that expired longer ago than the grace.
+// checkExpiry reports a client certificate that expired longer ago than grace.
 func (c *Config) checkExpiry(e env, p place, grace time.Duration) *FieldError {
 	data := c.ClientCertData
 	if len(data) == 0 && c.ClientCertFile != "" {
-		data, _ = e.readFile(c.ClientCertFile) // no certificate, no expiry: who uses it reports the file
+		data, _ = e.readFile(c.ClientCertFile) // an unreadable file is reported where the certificate is used
 	}
 	cert := firstCertificate(data)
 	if cert == nil {
@@ -50,7 +50,7 @@ func (c *Config) checkExpiry(e env, p place, grace time.Duration) *FieldError {
 	return err
 }
 
-// duration is d as a person would say it.
+// duration formats d in the largest unit of which it has at least two.
 func duration(d time.Duration) string {
 	for _, unit := range []struct {
 		name string

@@ -16,12 +16,13 @@ import (
 	"strings"
 )
 
-// The codec of the kubeconfig model. encoding/json alone would not do: it ignores the case of names, forgets unknown
-// fields, says nothing about the place of a mistake, and would have to print secrets. Fields are described by the tag
-// `wire:"name"`, with the option base64 for text that is encoded; a field Unknown of a struct takes the rest.
+// The codec of the kubeconfig model. encoding/json alone does not suffice: it ignores the case of names, drops unknown
+// fields, does not report where a mistake is, and would have to print secrets. Fields are described by the tag
+// `wire:"name"`, with the option base64 for strings that are encoded; the field Unknown of a struct takes all other
+// fields.
 
-// Encode returns k as a kubeconfig in YAML, unknown fields and extensions included. It shows all secrets.
-// Relative paths stay relative to the files they came from.
+// Encode returns k as a kubeconfig in YAML, including unknown fields and extensions. It shows all secrets. Relative
+// paths stay relative to the files that they came from.
 func (k *Kubeconfig) Encode() ([]byte, error) {
 	data, err := encodeObject(reflect.ValueOf(*k))
 	if err != nil {
@@ -33,7 +34,7 @@ func (k *Kubeconfig) Encode() ([]byte, error) {
 	if text, ok := encodeYAML(data); ok {
 		return text, nil
 	}
-	// JSON will do in its place, as it is YAML, too.
+	// Fall back to JSON, which is valid YAML.
 	data = bytes.ReplaceAll(data, []byte("\u0085"), []byte(`\u0085`))
 	return bytes.ReplaceAll(data, []byte("\u007f"), []byte(`\u007f`)), nil
 }
@@ -49,7 +50,7 @@ func canonicalJSON(data []byte) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// wireField is a struct field that has a place in the file.
+// wireField is a struct field that occurs in the file.
 type wireField struct {
 	index  int
 	name   string
@@ -67,13 +68,13 @@ func wireFields(t reflect.Type) []wireField {
 	return out
 }
 
-// decoder collects what is wrong with the values, each with its place.
+// decoder collects the mistakes in the values, each with its path.
 type decoder struct {
 	path     []string
 	mistakes []*FieldError
 }
 
-// decodeKubeconfig reads one document; all mistakes in it are reported, as joined [FieldError] values.
+// decodeKubeconfig decodes one document. It reports all mistakes as joined [FieldError] values.
 func decodeKubeconfig(raw json.RawMessage, file string) (*Kubeconfig, error) {
 	kc := new(Kubeconfig)
 	var d decoder
@@ -86,7 +87,7 @@ func decodeKubeconfig(raw json.RawMessage, file string) (*Kubeconfig, error) {
 	return kc, errors.Join(errs...)
 }
 
-// at runs decode with one more element in the path.
+// at calls decode with one more element in the path.
 func (d *decoder) at(element string, decode func()) {
 	d.path = append(d.path, element)
 	decode()
@@ -107,7 +108,7 @@ func (d *decoder) add(remedy, problem string, args ...any) {
 	d.mistakes = append(d.mistakes, e)
 }
 
-// object fills a struct from a JSON object; null leaves it as it is.
+// object fills a struct from a JSON object. null leaves the struct unchanged.
 func (d *decoder) object(raw json.RawMessage, into reflect.Value) {
 	if isNull(raw) {
 		return
@@ -148,7 +149,7 @@ func (d *decoder) field(f wireField, raw json.RawMessage, into reflect.Value) {
 	}
 }
 
-// list fills a slice of structs. Their place is their name, or else their position.
+// list fills a slice of structs. The path element of an item is its name if it has one, or its position.
 func (d *decoder) list(raw json.RawMessage, into reflect.Value) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(raw, &items); err != nil {
@@ -167,8 +168,8 @@ func (d *decoder) list(raw json.RawMessage, into reflect.Value) {
 	into.Set(list)
 }
 
-// scalar leaves strings, booleans and collections of them to encoding/json, and words its errors without the value. It
-// names the element of a collection that is wrong.
+// scalar decodes strings, booleans and collections of them with encoding/json, and writes errors that do not contain
+// the value. If an element of a collection is invalid, the error names the element.
 func (d *decoder) scalar(raw json.RawMessage, into reflect.Value) {
 	err := json.Unmarshal(raw, into.Addr().Interface())
 	if err == nil {
@@ -176,7 +177,7 @@ func (d *decoder) scalar(raw json.RawMessage, into reflect.Value) {
 	}
 	into.SetZero()
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
-		d.add("encode the content of the file with base64", "is not base64")
+		d.add("encode the content of the file with base64", "is not valid base64")
 		return
 	}
 	if d.elements(raw, into.Type()) {
@@ -189,7 +190,7 @@ func (d *decoder) scalar(raw json.RawMessage, into reflect.Value) {
 	d.add(remedy, "want %s, got %s", wanted(into.Type()), describe(raw))
 }
 
-// elements reports the elements of a collection that are of the wrong type, and whether raw is such a collection at all.
+// elements reports the elements of a collection that have the wrong type. It returns whether raw is a collection.
 func (d *decoder) elements(raw json.RawMessage, t reflect.Type) bool {
 	switch {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
@@ -230,7 +231,7 @@ func wanted(t reflect.Type) string {
 	return "a mapping to strings"
 }
 
-// describe names the type of a JSON value that is not null, and never the value.
+// describe returns the type of a JSON value that is not null. It never returns the value.
 func describe(raw json.RawMessage) string {
 	switch raw[0] {
 	case '{':
@@ -245,7 +246,7 @@ func describe(raw json.RawMessage) string {
 	return "a number"
 }
 
-// encodeObject writes the fields that are set, and those that were unknown.
+// encodeObject encodes the fields that are set and the unknown fields.
 func encodeObject(v reflect.Value) (json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	maps.Copy(members, v.FieldByName("Unknown").Interface().(Unknown))
@@ -267,7 +268,7 @@ func encodeField(f wireField, v reflect.Value) (json.RawMessage, error) {
 	switch {
 	case f.base64:
 		return json.Marshal([]byte(v.String()))
-	case v.Kind() == reflect.String: // a Secret, too, as it is
+	case v.Kind() == reflect.String: // including a Secret, which is written in plain text
 		return json.Marshal(v.String())
 	case v.Kind() == reflect.Struct:
 		return encodeObject(v)

@@ -17,10 +17,10 @@ type section[T named] struct {
 	kind   string
 	list   func(*Kubeconfig) *[]T
 	origin func(T) string
-	check  func(place, T) // reports what must not be written
+	check  func(place, T) // reports values that must not be written
 }
 
-// distribute brings each difference between before and after to the part it belongs into.
+// distribute applies each difference between before and after to the part that it belongs to.
 func (m *modification) distribute() error {
 	if err := m.after.check(m.after.files()); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (m *modification) distribute() error {
 	return errors.Join(err, errors.Join(c.errs...))
 }
 
-// distribute brings the differences of one list to the parts.
+// distribute applies the differences of one list to the parts.
 func distribute[T named](m *modification, s section[T]) error {
 	var errs []error
 	for _, item := range *s.list(m.after) {
@@ -71,12 +71,12 @@ func distribute[T named](m *modification, s section[T]) error {
 	return errors.Join(errs...)
 }
 
-// bring brings a stanza to the part it belongs into, if it has changed or is new.
+// bring writes a stanza to the part that it belongs to, if the stanza is new or has changed.
 func (s section[T]) bring(m *modification, item T) error {
 	p := place{file: s.origin(item), stanza: fmt.Sprintf("%s %q", s.kind, item.key())}
 	if old := find(*s.list(m.before), item.key()); old != nil {
 		if p.file = s.origin(*old); p.file != s.origin(item) {
-			return p.errorf("", "delete it, and add it in another call", "cannot be moved to the file %q", s.origin(item))
+			return p.errorf("", "delete it, then add it in a second call", "cannot be moved to the file %q", s.origin(item))
 		}
 		if same, err := sameStanza(*old, item); same || err != nil {
 			return err
@@ -100,7 +100,7 @@ func (s section[T]) bring(m *modification, item T) error {
 	return nil
 }
 
-// sameStanza tells whether two stanzas say the same.
+// sameStanza reports whether two stanzas have the same content.
 func sameStanza[T named](a, b T) (bool, error) {
 	first, err := encodeObject(reflect.ValueOf(a))
 	if err != nil {
@@ -113,7 +113,7 @@ func sameStanza[T named](a, b T) (bool, error) {
 	return bytes.Equal(first, second), nil
 }
 
-// partOf returns the part that something belongs into: the first that has it, else the one that is asked for.
+// partOf returns the index of the first part that has the item, or otherwise of the part of the given file.
 func (m *modification) partOf(file string, has func(*Kubeconfig) bool) (int, error) {
 	if i := slices.IndexFunc(m.parts, has); i >= 0 {
 		return i, nil
@@ -124,16 +124,16 @@ func (m *modification) partOf(file string, has func(*Kubeconfig) bool) (int, err
 	if i := slices.IndexFunc(m.parts, func(k *Kubeconfig) bool { return k.Origins[0] == file }); i >= 0 {
 		return i, nil
 	}
-	return 0, fmt.Errorf("its Origin %q is none of the files", file)
+	return 0, fmt.Errorf("its Origin %q is not one of the files", file)
 }
 
-// value brings a single value to the part that it belongs into; when there is none any more, to all.
+// value writes a single value to the part that it belongs to. If the value was removed, it is removed from all parts.
 func (m *modification) value(get func(*Kubeconfig) string, set func(*Kubeconfig)) {
 	says := func(k *Kubeconfig) bool { return get(k) != "" && get(k) != "{}" }
 	switch {
 	case get(m.before) == get(m.after):
 	case says(m.after):
-		to, _ := m.partOf("", says) // without a file there is no error
+		to, _ := m.partOf("", says) // partOf returns no error without a file
 		set(m.parts[to])
 		m.changed[to] = true
 	default:
@@ -146,13 +146,13 @@ func (m *modification) value(get func(*Kubeconfig) string, set func(*Kubeconfig)
 	}
 }
 
-// unknown brings the fields to the parts that this package does not know.
+// unknown writes the fields that this package does not know to the parts that they belong to.
 func (m *modification) unknown() {
 	for name, raw := range m.after.Unknown {
 		if bytes.Equal(m.before.Unknown[name], raw) {
 			continue
 		}
-		to, _ := m.partOf("", func(k *Kubeconfig) bool { return k.Unknown[name] != nil }) // without a file there is no error
+		to, _ := m.partOf("", func(k *Kubeconfig) bool { return k.Unknown[name] != nil }) // no error without a file
 		if m.parts[to].Unknown == nil {
 			m.parts[to].Unknown = Unknown{}
 		}
@@ -170,12 +170,12 @@ func (m *modification) unknown() {
 	}
 }
 
-// writtenCluster reports placeholders of secrets, which must not be written.
+// writtenCluster reports placeholders of secrets. They must not be written.
 func (c *checker) writtenCluster(p place, n NamedCluster) {
 	c.placeholder(p, "certificate-authority-data", n.Cluster.CertificateAuthorityData)
 }
 
-// writtenUser reports placeholders of secrets, which must not be written.
+// writtenUser reports placeholders of secrets. They must not be written.
 func (c *checker) writtenUser(p place, n NamedUser) {
 	u := n.User
 	c.placeholder(p, "client-certificate-data", u.ClientCertificateData)

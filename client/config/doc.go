@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config says where an API server is and how to prove who one is, as a value: [Config]. Use it to load that
-// value from kubeconfig files or from the pod the program runs in, or to look into kubeconfig files.
+// Package config describes how to connect to an API server, as a value: [Config]. Use it to load that value from
+// kubeconfig files or from the pod that the program runs in, or to inspect and change kubeconfig files.
 //
 //	cfg, err := config.Load(ctx, nil)
 //	if err != nil {
@@ -10,10 +10,10 @@
 //	}
 //	fmt.Println(cfg.Server, cfg.Namespace)
 //
-// [Load] looks for a kubeconfig first, and for the service account of a pod next. [Options] choose a context or
-// override what is loaded. [Read], [Parse] and [Merge] give the [Kubeconfig] itself, which keeps what this package does
-// not know; [Kubeconfig.Config] resolves one of its contexts, and [Kubeconfig.Validate] reports what is wrong in all.
-// [Modify] changes kubeconfig files:
+// [Load] looks for a kubeconfig first, and then for the service account of a pod. [Options] choose a context or
+// override what was loaded. [Read], [Parse] and [Merge] return the [Kubeconfig] itself, including fields that this
+// package does not know; [Kubeconfig.Config] resolves one of its contexts, and [Kubeconfig.Validate] reports the
+// mistakes in all of them. [Modify] changes kubeconfig files:
 //
 //	err := config.Modify(ctx, func(k *config.Kubeconfig) error {
 //		k.CurrentContext = "prod"
@@ -21,32 +21,32 @@
 //		return nil
 //	}, nil)
 //
-// This is the only package of the SDK that looks into the environment for its own purposes: for KUBECONFIG, HOME (on
-// Windows USERPROFILE), and inside a cluster KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and POD_NAMESPACE. The
-// standard variables for proxies (HTTPS_PROXY, NO_PROXY and so on) are net/http's: they count for connections whose
+// This is the only package of the SDK that reads environment variables for its own purposes: KUBECONFIG, HOME
+// (USERPROFILE on Windows) and, inside a cluster, KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and POD_NAMESPACE.
+// The standard variables for proxies (HTTPS_PROXY, NO_PROXY and so on) are read by net/http, for connections whose
 // [Config] has no ProxyURL.
 //
-// # What kubectl does differently
+// # Differences from kubectl
 //
-// Files mean what they mean to kubectl, and these are errors instead of surprises: a key that is there twice, a field
-// whose name is only spelled wrongly (Token, client_key), a context whose cluster or user does not exist, a key without
-// its certificate, a KUBECONFIG of which no file exists, a service account without a readable ca.crt. Further YAML
-// documents in a file are merged, where kubectl ignores them. A server that is written without a scheme is reached by
-// https when the kubeconfig has a certificate authority, a client certificate or insecure-skip-tls-verify, where kubectl
-// speaks http to it and leaves the credentials out.
+// Files have the same meaning as for kubectl, except that the following are errors: a duplicate key, a field whose name
+// is misspelled (Token, client_key), a context whose cluster or user does not exist, a key without its certificate, a
+// KUBECONFIG whose files all do not exist, and a service account without a readable ca.crt. Further YAML documents in a
+// file are merged; kubectl ignores them. A server without a scheme is accessed with https if the kubeconfig has a
+// certificate authority, a client certificate or insecure-skip-tls-verify; kubectl uses http and omits the credentials.
 //
 // # Secrets
 //
-// Tokens, passwords and keys are of type [Secret]. However a [Config] or a [Kubeconfig] is printed, logged or
-// marshalled, they are not shown; neither are the arguments and the environment of exec plugins, nor the user
-// information in URLs. [Kubeconfig.Encode] shows them all.
+// Tokens, passwords and keys have the type [Secret]. They are not shown when a [Config] or a [Kubeconfig] is printed,
+// logged or marshaled, and neither are the arguments and the environment of exec plugins or the user information in
+// URLs. [Kubeconfig.Encode] shows all of them.
 //
 // # Errors
 //
-// Mistakes are [FieldError] values that name the file, the stanza and the field, say what is wrong and what to do; all
-// of them are reported at once. Other errors wrap [ErrNoConfig], [ErrNotInCluster] or [ErrCertificateExpired].
+// Mistakes are [FieldError] values, which name the file, the stanza and the field, and say what is wrong and what to
+// do. All mistakes are reported at once. Other errors wrap [ErrNoConfig], [ErrNotInCluster] or [ErrCertificateExpired].
 //
 // # Concurrency
 //
-// The functions may be called from several goroutines. Values may be read by several as long as none changes them.
+// The functions are safe for concurrent use. Values are safe for concurrent use as long as none of the goroutines
+// changes them.
 package config

@@ -5,7 +5,7 @@ package config
 
 import "slices"
 
-// Cluster returns the cluster with the name, to read or change, or nil if there is none.
+// Cluster returns a pointer to the cluster with the given name, or nil if it does not exist. Changes to it change k.
 func (k *Kubeconfig) Cluster(name string) *Cluster {
 	if found := find(k.Clusters, name); found != nil {
 		return &found.Cluster
@@ -13,7 +13,7 @@ func (k *Kubeconfig) Cluster(name string) *Cluster {
 	return nil
 }
 
-// User returns the user with the name, to read or change, or nil if there is none.
+// User returns a pointer to the user with the given name, or nil if it does not exist. Changes to it change k.
 func (k *Kubeconfig) User(name string) *User {
 	if found := find(k.Users, name); found != nil {
 		return &found.User
@@ -21,7 +21,7 @@ func (k *Kubeconfig) User(name string) *User {
 	return nil
 }
 
-// Context returns the context with the name, to read or change, or nil if there is none.
+// Context returns a pointer to the context with the given name, or nil if it does not exist. Changes to it change k.
 func (k *Kubeconfig) Context(name string) *Context {
 	if found := find(k.Contexts, name); found != nil {
 		return &found.Context
@@ -29,7 +29,7 @@ func (k *Kubeconfig) Context(name string) *Context {
 	return nil
 }
 
-// SetCluster adds a cluster, or replaces the one with the name in the file that it is in.
+// SetCluster adds a cluster. If one with the name exists, it is replaced and stays in the same file.
 func (k *Kubeconfig) SetCluster(name string, c Cluster) {
 	if old := k.Cluster(name); old != nil {
 		c.Origin = old.Origin
@@ -39,7 +39,7 @@ func (k *Kubeconfig) SetCluster(name string, c Cluster) {
 	k.Clusters = append(k.Clusters, NamedCluster{Name: name, Cluster: c})
 }
 
-// SetUser adds a user, or replaces the one with the name in the file that it is in.
+// SetUser adds a user. If one with the name exists, it is replaced and stays in the same file.
 func (k *Kubeconfig) SetUser(name string, u User) {
 	if old := k.User(name); old != nil {
 		u.Origin = old.Origin
@@ -49,7 +49,7 @@ func (k *Kubeconfig) SetUser(name string, u User) {
 	k.Users = append(k.Users, NamedUser{Name: name, User: u})
 }
 
-// SetContext adds a context, or replaces the one with the name in the file that it is in.
+// SetContext adds a context. If one with the name exists, it is replaced and stays in the same file.
 func (k *Kubeconfig) SetContext(name string, c Context) {
 	if old := k.Context(name); old != nil {
 		c.Origin = old.Origin
@@ -59,13 +59,14 @@ func (k *Kubeconfig) SetContext(name string, c Context) {
 	k.Contexts = append(k.Contexts, NamedContext{Name: name, Context: c})
 }
 
-// DeleteCluster removes a cluster, and reports whether there was one.
+// DeleteCluster removes a cluster and reports whether it existed.
 func (k *Kubeconfig) DeleteCluster(name string) bool { return remove(&k.Clusters, name) }
 
-// DeleteUser removes a user, and reports whether there was one.
+// DeleteUser removes a user and reports whether it existed.
 func (k *Kubeconfig) DeleteUser(name string) bool { return remove(&k.Users, name) }
 
-// DeleteContext removes a context, and reports whether there was one. When it is the current one, that is cleared.
+// DeleteContext removes a context and reports whether it existed. If it is the current context, CurrentContext is
+// cleared.
 func (k *Kubeconfig) DeleteContext(name string) bool {
 	if k.CurrentContext == name {
 		k.CurrentContext = ""
@@ -73,12 +74,12 @@ func (k *Kubeconfig) DeleteContext(name string) bool {
 	return remove(&k.Contexts, name)
 }
 
-// remove takes the entry with the name out of a list.
+// remove deletes the entry with the name from a list and reports whether it existed.
 func remove[T named](list *[]T, name string) bool {
 	before := len(*list)
 	*list = slices.DeleteFunc(*list, func(item T) bool { return item.key() == name })
 	if len(*list) == 0 {
-		*list = nil // says nothing, rather than that there are none
+		*list = nil // the list is omitted from the file, not written as an empty list
 	}
 	return len(*list) < before
 }

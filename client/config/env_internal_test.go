@@ -8,7 +8,7 @@ import (
 	"io/fs"
 )
 
-// LoadIn is Load in an environment of variables and files. A file that reads "forbidden" may not be read.
+// LoadIn is Load in an environment of variables and files. A file with the content "forbidden" cannot be read.
 func LoadIn(vars, files map[string]string, o Options) (*Config, error) {
 	return fakeEnv(vars, files).load(&o)
 }

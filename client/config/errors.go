@@ -14,24 +14,24 @@ import (
 )
 
 var (
-	// ErrNoConfig is wrapped by the error of [Load] and [Read] when there is no kubeconfig, or none that chooses a
-	// context, and the program does not run inside a cluster. The error names every place that was looked at.
+	// ErrNoConfig is wrapped by the errors of [Load] and [Read] if there is no kubeconfig, or none that selects a context,
+	// and the program does not run inside a cluster. The error lists every place that was searched.
 	ErrNoConfig = errors.New("no kubeconfig found")
-	// ErrNotInCluster is wrapped by the error of [InCluster] when the program does not run inside a cluster.
+	// ErrNotInCluster is wrapped by the error of [InCluster] if the program does not run inside a cluster.
 	ErrNotInCluster = errors.New("not inside a cluster")
-	// ErrCertificateExpired is wrapped by errors that say since when the client certificate has been of no use.
+	// ErrCertificateExpired is wrapped by errors that say when the client certificate expired.
 	ErrCertificateExpired = errors.New("client certificate expired")
 )
 
-// FieldError is one mistake in a configuration: where it is, what it is, and what to do about it.
-// When there are several, they are joined: errors.AsType finds the first of them.
+// FieldError is one mistake in a configuration: where it is, what is wrong, and what to do about it. Several mistakes
+// are joined: errors.AsType finds the first of them.
 type FieldError struct {
-	// File is the kubeconfig, or empty for what did not come from one.
+	// File is the kubeconfig. It is empty for a value that did not come from a file.
 	File string
-	// Stanza is `cluster "x"`, `user "x"` or `context "x"`; "override" for what came from [Options]; else the Source of
+	// Stanza is `cluster "x"`, `user "x"` or `context "x"`; "override" for a value from [Options]; otherwise the Source of
 	// the [Config].
 	Stanza string
-	// Field is the name of the field as it is written in the kubeconfig, or else in Go.
+	// Field is the name of the field in the kubeconfig, or in Go for a value that did not come from a kubeconfig.
 	Field string
 	// Problem says what is wrong.
 	Problem string
@@ -50,12 +50,13 @@ func (e *FieldError) Error() string {
 // Unwrap returns the cause.
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// place is the origin of one part of a Config: a stanza, except for the fields that an override replaced.
+// place identifies the origin of a group of fields of a Config: a stanza, except for the fields that an override
+// replaced.
 type place struct {
 	file, stanza string
-	// overridden holds fields by their kubeconfig name.
+	// overridden contains fields by their kubeconfig name.
 	overridden map[string]bool
-	// goNames makes errors use the field names of Config.
+	// goNames selects the field names of Config for errors.
 	goNames bool
 }
 
@@ -68,13 +69,13 @@ func (p place) errorf(field, remedy, problem string, args ...any) *FieldError {
 	return e
 }
 
-// replaced tells whether a field, or the one it is a part of, came from an override.
+// replaced reports whether a field, or the field that contains it, came from an override.
 func (p place) replaced(field string) bool {
 	root, _, _ := strings.Cut(field, ".")
 	return p.overridden[root]
 }
 
-// fieldName is the name to use in an error.
+// fieldName returns the name to use in an error.
 func (p place) fieldName(field string) string {
 	if p.goNames || p.replaced(field) {
 		return goName(field)
@@ -82,8 +83,8 @@ func (p place) fieldName(field string) string {
 	return field
 }
 
-// goName is the field of a Config, or of a struct in it, that a kubeconfig field ends up in: "Exec.Command" for
-// "exec.command". The tags of the structs say so.
+// goName returns the field of a Config, or of a struct in it, that corresponds to a kubeconfig field: "Exec.Command"
+// for "exec.command". It uses the tags of the structs.
 func goName(field string) string {
 	t := reflect.TypeFor[Config]()
 	var path []string
@@ -102,7 +103,8 @@ func goName(field string) string {
 	return strings.Join(path, ".")
 }
 
-// missing says that a name is not in a list of stanzas, shows the list, and suggests the nearest.
+// missing returns the message for a name that is not in a list of stanzas. It includes the list and the most similar
+// name.
 func missing(kind, name string, have []string) string {
 	if len(have) == 0 {
 		return fmt.Sprintf("%s %q does not exist: there are no %ss", kind, name, kind)
@@ -114,15 +116,15 @@ func missing(kind, name string, have []string) string {
 	return text + fmt.Sprintf(" (%ss: %s)", kind, listNames(have))
 }
 
-// oneOf asks for a name out of a list.
+// oneOf returns the end of a remedy that asks for a name from a list.
 func oneOf(kind string, have []string) string {
 	if len(have) == 0 {
-		return fmt.Sprintf("one, and add it: there are no %ss", kind)
+		return fmt.Sprintf("one, and add it: the kubeconfig has no %ss", kind)
 	}
 	return fmt.Sprintf("one (%ss: %s)", kind, listNames(have))
 }
 
-// listNames quotes names, the first twenty of them.
+// listNames returns the first twenty names, in quotes.
 func listNames(list []string) string {
 	const most = 20
 	quoted := make([]string, 0, len(list))
@@ -136,7 +138,7 @@ func listNames(list []string) string {
 	return text
 }
 
-// nearest returns the name that is the fewest edits away, if those are few for its length.
+// nearest returns the name with the smallest edit distance, or "" if that is large for the length of the name.
 func nearest(name string, have []string) string {
 	best, bestDistance := "", max(2, len(name)/3)+1
 	for _, candidate := range have {

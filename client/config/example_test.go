@@ -85,9 +85,9 @@ users: [{name: ann, user: {token: a, username: ann}}]
 	}
 	fmt.Println(kc.Validate(context.Background()))
 	// Output:
-	// config: cluster "prod": Server: is not a field: write "server"
+	// config: cluster "prod": Server: is not a known field: write "server"
 	// config: cluster "prod": server: is missing: write it as https://HOST:PORT
-	// config: user "ann": username: is given, and so is a token: keep one of the two
+	// config: user "ann": username: conflicts with a token: keep one of the two
 }
 
 func ExampleMerge() {

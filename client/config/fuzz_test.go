@@ -17,8 +17,9 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// FuzzParse holds for every text: parsing gives either a kubeconfig or errors that say where; what was parsed can be
-// written and read again; and each context resolves to a Config or to errors, never to both or to a panic.
+// FuzzParse checks for any input that Parse returns either a kubeconfig or errors that name the file, that a parsed
+// kubeconfig can be encoded and decoded again, and that each context resolves either to a Config or to errors, without
+// a panic.
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"testdata/full.yaml", "testdata/broken.yaml"} {
 		text, err := os.ReadFile(file)
@@ -68,18 +69,18 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// sameJSON compares raw JSON by what it says.
+// sameJSON compares raw JSON by its decoded value.
 var sameJSON = cmp.Transformer("JSON", func(raw json.RawMessage) any {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
 	if len(raw) > 0 && d.Decode(&v) != nil {
-		return "no JSON: " + string(raw)
+		return "invalid JSON: " + string(raw)
 	}
 	return v
 })
 
-// checkPlaces holds for an error or those that were joined: each is one line that begins with the file.
+// checkPlaces checks that an error, or each of the joined errors, is one line that begins with the file.
 func checkPlaces(t *testing.T, err error) {
 	t.Helper()
 	all := []error{err}
@@ -88,10 +89,10 @@ func checkPlaces(t *testing.T, err error) {
 	}
 	for _, err := range all {
 		if e, ok := errors.AsType[*config.FieldError](err); !ok || !strings.HasPrefix(e.File, "/k/config") {
-			t.Errorf("%v does not say where", err)
+			t.Errorf("%v does not name the file", err)
 		}
 		if strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q is more than a line", err)
+			t.Errorf("%q has more than one line", err)
 		}
 	}
 }

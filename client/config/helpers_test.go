@@ -30,14 +30,15 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // pair is a self-signed certificate and its key, as PEM.
 type pair struct{ cert, key []byte }
 
-// The pairs that the tests share, made once: one that is valid, another one, and one that expired three days ago.
+// The pairs that the tests share, each created once: a valid one, another valid one, and one that expired three days
+// ago.
 var (
 	validPair = sync.OnceValue(func() pair { return newPair(24 * time.Hour) })
 	otherPair = sync.OnceValue(func() pair { return newPair(24 * time.Hour) })
 	oldPair   = sync.OnceValue(func() pair { return newPair(-72*time.Hour - time.Minute) })
 )
 
-// newPair makes a pair that ends after a time, or before now if that is negative.
+// newPair returns a pair that expires after end, which is negative for a pair that has already expired.
 func newPair(end time.Duration) pair {
 	private := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	notAfter := time.Now().Add(end)
@@ -62,7 +63,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// expand fills in the data of certificates and keys: $CERT, $KEY, $OTHERKEY, $OLDCERT, $OLDKEY.
+// expand replaces placeholders with certificates and keys: $CERT, $KEY, $OTHERKEY, $OLDCERT, $OLDKEY.
 func expand(text string) string {
 	data := base64.StdEncoding.EncodeToString
 	return strings.NewReplacer(
@@ -71,7 +72,7 @@ func expand(text string) string {
 	).Replace(text)
 }
 
-// writeFiles writes files below a new folder and returns the folder.
+// writeFiles writes files to a new directory and returns the directory.
 func writeFiles(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -96,7 +97,7 @@ func parse(t testing.TB, text, file string) *config.Kubeconfig {
 	return kc
 }
 
-// checkError compares the text of an error; an empty want is no error.
+// checkError compares the text of an error. An empty want means no error.
 func checkError(t testing.TB, err error, want string) {
 	t.Helper()
 	got := ""
@@ -108,7 +109,7 @@ func checkError(t testing.TB, err error, want string) {
 	}
 }
 
-// checkGolden compares text with a file of testdata, or rewrites it.
+// checkGolden compares text with a file of testdata, or rewrites the file.
 func checkGolden(t testing.TB, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

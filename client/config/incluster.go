@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The files that every pod with a service account has.
+// The files that exist in every pod with a service account.
 const (
 	serviceAccountToken     = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 	serviceAccountCA        = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
@@ -20,9 +20,10 @@ const (
 
 // InCluster returns the configuration of the pod that the program runs in: the server that KUBERNETES_SERVICE_HOST and
 // KUBERNETES_SERVICE_PORT name, with the token and the certificate authority of the pod's service account. The
-// namespace is that of the variable POD_NAMESPACE, else that of the service account, else "default".
+// namespace is taken from the variable POD_NAMESPACE, then from the service account, and is "default" if neither sets
+// it.
 //
-// Of the options, Namespace and Override apply; to set the others is an error.
+// Only Namespace and Override of the options apply. Setting another option is an error.
 //
 // Errors: [ErrNotInCluster], [FieldError].
 func InCluster(ctx context.Context, opts *Options) (*Config, error) {
@@ -38,7 +39,7 @@ func InCluster(ctx context.Context, opts *Options) (*Config, error) {
 
 func (e env) inCluster(o *Options) (*Config, error) {
 	if o.Path != "" || o.Context != "" || o.Cluster != "" || o.User != "" {
-		return nil, errors.New("in-cluster: Path, Context, Cluster and User choose from a kubeconfig: leave them empty")
+		return nil, errors.New("in-cluster: Path, Context, Cluster and User apply only to a kubeconfig: leave them empty")
 	}
 	host, port := e.getenv("KUBERNETES_SERVICE_HOST"), e.getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {

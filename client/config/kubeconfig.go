@@ -11,25 +11,25 @@ import (
 	"slices"
 )
 
-// Kubeconfig is what one or more kubeconfig files say, as they say it: paths are not resolved and nothing is validated.
-// Its fields mirror https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/, in the order of the files.
+// Kubeconfig is the content of one or more kubeconfig files. Paths are not resolved and nothing is validated. Its
+// fields mirror https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/, in the order of the files.
 type Kubeconfig struct {
 	// APIVersion is "v1" or empty, Kind is "Config" or empty.
 	APIVersion string `wire:"apiVersion"`
 	Kind       string `wire:"kind"`
-	// Preferences are the settings of kubectl that used to live here, as JSON.
+	// Preferences are settings of kubectl that used to be stored here, as JSON.
 	Preferences json.RawMessage `wire:"preferences"`
 	// Clusters, Users and Contexts are the stanzas. Names are unique within each list.
 	Clusters []NamedCluster `wire:"clusters"`
 	Users    []NamedUser    `wire:"users"`
 	Contexts []NamedContext `wire:"contexts"`
-	// CurrentContext is the name of the context to use where none is asked for.
+	// CurrentContext is the name of the context to use if the options name none.
 	CurrentContext string `wire:"current-context"`
-	// Extensions belong to other programs.
+	// Extensions are data of other programs.
 	Extensions []Extension `wire:"extensions"`
-	// Unknown holds the fields this package does not know.
+	// Unknown contains the fields that this package does not know.
 	Unknown Unknown
-	// Origins are the files this was read from, the first taking precedence over the next.
+	// Origins are the files that k was read from. Earlier files take precedence.
 	Origins []string
 }
 
@@ -54,7 +54,7 @@ type NamedContext struct {
 	Unknown Unknown
 }
 
-// Cluster says where a server is.
+// Cluster describes how to reach a server.
 type Cluster struct {
 	Server                   string      `wire:"server"`
 	TLSServerName            string      `wire:"tls-server-name"`
@@ -65,11 +65,11 @@ type Cluster struct {
 	DisableCompression       bool        `wire:"disable-compression"`
 	Extensions               []Extension `wire:"extensions"`
 	Unknown                  Unknown
-	// Origin is the file the stanza came from: relative paths are relative to its folder.
+	// Origin is the file that the stanza came from. Relative paths are relative to its directory.
 	Origin string
 }
 
-// User says how to prove who one is.
+// User contains the credentials of a user.
 type User struct {
 	ClientCertificate     string              `wire:"client-certificate"`
 	ClientCertificateData []byte              `wire:"client-certificate-data"`
@@ -87,37 +87,37 @@ type User struct {
 	Exec                  *ExecConfig         `wire:"exec"`
 	Extensions            []Extension         `wire:"extensions"`
 	Unknown               Unknown
-	// Origin is the file the stanza came from: relative paths are relative to its folder.
+	// Origin is the file that the stanza came from. Relative paths are relative to its directory.
 	Origin string
 }
 
-// Context brings a cluster, a user and a namespace together under one name.
+// Context combines a cluster, a user and a namespace under one name.
 type Context struct {
 	Cluster    string      `wire:"cluster"`
 	User       string      `wire:"user"`
 	Namespace  string      `wire:"namespace"`
 	Extensions []Extension `wire:"extensions"`
 	Unknown    Unknown
-	// Origin is the file the stanza came from.
+	// Origin is the file that the stanza came from.
 	Origin string
 }
 
-// Extension is data of another program, as JSON.
+// Extension contains data of another program, as JSON.
 type Extension struct {
 	Name      string          `wire:"name"`
 	Extension json.RawMessage `wire:"extension"`
 	Unknown   Unknown
 }
 
-// Unknown holds fields by name, as JSON. They may be anything, secrets too, so printing shows only how many there are.
+// Unknown contains fields by name, as JSON. They may contain secrets, so printing shows only their number.
 type Unknown map[string]json.RawMessage
 
-// Parse reads the text of a kubeconfig, which is YAML or JSON in UTF-8 or, with a byte order mark, UTF-16.
-// The file is where it came from: it is named in errors, and relative paths are relative to its folder. It may be "".
+// Parse decodes a kubeconfig, which is YAML or JSON in UTF-8 or, with a byte order mark, in UTF-16. file is the file
+// that the data came from: errors name it, and relative paths are relative to its directory. It may be "".
 //
-// Empty text is an empty kubeconfig. Fields are matched by their exact name; those that are not known are kept.
-// A field or stanza that is there twice is an error, and so are values of the wrong type. When there are several YAML
-// documents, they are merged as files are: the first that says something wins.
+// Empty data is an empty kubeconfig. Field names must match exactly; unknown fields are kept. A duplicate field or
+// stanza is an error, and so is a value of the wrong type. Several YAML documents are merged like files: the first
+// document that sets a value takes precedence.
 func Parse(data []byte, file string) (*Kubeconfig, error) {
 	where := cmp.Or(file, "kubeconfig")
 	docs, err := decodeYAML(data, where)
@@ -139,20 +139,20 @@ func Parse(data []byte, file string) (*Kubeconfig, error) {
 	return kc, nil
 }
 
-// check reports what makes a file unusable as a whole.
+// check reports mistakes that make the whole file unusable.
 func (k *Kubeconfig) check(file string) error {
 	if k.Kind != "" && k.Kind != "Config" {
-		return &FieldError{File: file, Field: "kind", Problem: fmt.Sprintf("is %q, a kubeconfig has Config", k.Kind)}
+		return &FieldError{File: file, Field: "kind", Problem: fmt.Sprintf("is %q, want \"Config\"", k.Kind)}
 	}
 	if k.APIVersion != "" && k.APIVersion != "v1" {
-		return &FieldError{File: file, Field: "apiVersion", Problem: fmt.Sprintf("is %q, only v1 is known", k.APIVersion)}
+		return &FieldError{File: file, Field: "apiVersion", Problem: fmt.Sprintf("is %q, want \"v1\"", k.APIVersion)}
 	}
 	var errs []error
 	add := func(stanza string, repeated []string) {
 		for _, name := range repeated {
 			errs = append(errs, &FieldError{
 				File: file, Stanza: stanza,
-				Problem: fmt.Sprintf("%q is there twice", name), Remedy: "rename or remove one",
+				Problem: fmt.Sprintf("duplicate name %q", name), Remedy: "rename or remove one",
 			})
 		}
 	}
@@ -196,7 +196,7 @@ func (n NamedUser) key() string    { return n.Name }
 func (n NamedContext) key() string { return n.Name }
 func (n Extension) key() string    { return n.Name }
 
-// duplicates returns the names that are there more than once.
+// duplicates returns the names that occur more than once.
 func duplicates[T named](list []T) []string {
 	seen := map[string]int{}
 	var out []string
@@ -216,7 +216,7 @@ func find[T named](list []T, name string) *T {
 	return nil
 }
 
-// names lists the names of the entries in their order.
+// names returns the names of the entries in their order.
 func names[T named](list []T) []string {
 	out := make([]string, len(list))
 	for i, item := range list {

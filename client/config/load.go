@@ -15,44 +15,46 @@ import (
 	"strings"
 )
 
-// Options say which configuration to load. The zero value asks for the current context of the default kubeconfig, or
-// else for the service account of the pod.
+// Options select the configuration to load. The zero value selects the current context of the default kubeconfig or,
+// without a kubeconfig, the service account of the pod.
 type Options struct {
-	// Path is the kubeconfig to read instead of KUBECONFIG and ~/.kube/config. It must exist.
+	// Path is the kubeconfig to read instead of KUBECONFIG and ~/.kube/config. The file must exist.
 	Path string
 	// Context is the name of the context to use. Default: the kubeconfig's current-context.
 	Context string
-	// Cluster is the name of the cluster to use. Default: the context's.
+	// Cluster is the name of the cluster to use. Default: the cluster of the context.
 	Cluster string
-	// User is the name of the user to be. Default: the context's.
+	// User is the name of the kubeconfig user to use. Default: the user of the context.
 	User string
-	// Namespace to use where none is given. Default: the context's or the pod's, else "default".
+	// Namespace is the namespace to use when a request names none. Default: the namespace of the context or of the pod, or
+	// "default".
 	Namespace string
-	// Override replaces what was loaded, field by field, before it is validated; zero fields replace nothing. Fields
-	// that belong together go together:
+	// Override replaces what was loaded, field by field, before it is validated. Zero fields replace nothing. Some fields
+	// replace others too:
 	//
 	//   - Server clears TLSServerName;
 	//   - InsecureSkipTLSVerify, CAFile or CAData replaces all three;
-	//   - a certificate replaces file and data, and so does a key;
+	//   - a certificate replaces both its file and its data, and so does a key;
 	//   - a token, a password, Exec or AuthProvider replaces all of these;
 	//   - Impersonate.User replaces all of Impersonate.
 	//
-	// With a Server no kubeconfig is needed.
+	// If Server is set, no kubeconfig is needed.
 	Override *Config
 }
 
-// Load finds out where the API server is and how to prove who one is. In this order:
+// Load loads the configuration of an API server and the credentials for it. It uses the first of these that exists:
 //
 //  1. Options.Path: this file and no other;
 //  2. the files listed in the environment variable KUBECONFIG, merged with [Merge];
 //  3. ~/.kube/config, if KUBECONFIG is not set;
 //  4. the service account of the pod that the program runs in, see [InCluster].
 //
-// The fourth is asked when no file chooses a context and the options choose nothing from a file either. Files that
-// KUBECONFIG lists may be missing, but not all of them: a pod whose KUBECONFIG is mistyped must not use the cluster it
-// happens to run in. KUBECONFIG=/dev/null means "no kubeconfig".
+// Load uses the fourth if no file selects a context and the options select nothing from a file. Files that KUBECONFIG
+// lists may be missing, but not all of them: a pod whose KUBECONFIG is misspelled must not use the cluster that it runs
+// in. KUBECONFIG=/dev/null means "no kubeconfig".
 //
-// Errors: [ErrNoConfig], [ErrCertificateExpired], or [FieldError] values for all that is wrong with what was chosen.
+// Errors: [ErrNoConfig], [ErrCertificateExpired], or [FieldError] values for all mistakes in the selected
+// configuration.
 func Load(ctx context.Context, opts *Options) (*Config, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -64,10 +66,10 @@ func Load(ctx context.Context, opts *Options) (*Config, error) {
 	return osEnv().load(&o)
 }
 
-// Read reads kubeconfig files and merges them with [Merge]. The files must exist. With none given, it reads those that
-// [Load] would read.
+// Read reads kubeconfig files and merges them with [Merge]. The files must exist. Without arguments, it reads the files
+// that [Load] would read.
 //
-// Errors: [ErrNoConfig] when none was given and none was found.
+// Errors: [ErrNoConfig] if no files are given and none are found.
 func Read(ctx context.Context, files ...string) (*Kubeconfig, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -89,7 +91,7 @@ func (e env) readDefault() (*Kubeconfig, error) {
 	return found.kubeconfig, nil
 }
 
-// env is what this package asks of its environment.
+// env is the environment that this package uses. Tests replace it.
 type env struct {
 	getenv   func(string) string
 	homeDir  func() (string, error)
@@ -98,7 +100,7 @@ type env struct {
 
 func osEnv() env { return env{getenv: os.Getenv, homeDir: os.UserHomeDir, readFile: readFile} }
 
-// fileBytes is how long a file may be: a mistyped name may be that of a device without an end.
+// fileBytes is the maximum size of a file. It protects against a misspelled name of an endless device.
 const fileBytes = 64 << 20
 
 func readFile(name string) ([]byte, error) {
@@ -120,7 +122,7 @@ func (e env) load(o *Options) (*Config, error) {
 		return nil, err
 	}
 	kc := found.kubeconfig
-	if err := kc.checkSpelling(); err != nil { // of "current-context", say, without which another cluster would be used
+	if err := kc.checkSpelling(); err != nil { // a misspelled "current-context" could select another cluster
 		return nil, err
 	}
 	switch {
@@ -143,13 +145,13 @@ func (e env) load(o *Options) (*Config, error) {
 
 func (k *Kubeconfig) isEmpty() bool { return len(k.Clusters)+len(k.Users)+len(k.Contexts) == 0 }
 
-// chooses tells whether k and the options name a server, rightly or not.
+// chooses reports whether k and the options select a server. The selection may be invalid.
 func (k *Kubeconfig) chooses(o *Options) bool {
 	return k.CurrentContext != "" || o.Context != "" || o.Cluster != "" || o.User != "" ||
 		o.Override != nil && o.Override.Server != ""
 }
 
-// discovery is the kubeconfig that was found, and what became of each place that was looked at.
+// discovery is the kubeconfig that was found, with the result for each place that was searched.
 type discovery struct {
 	kubeconfig *Kubeconfig
 	looked     []string
@@ -166,7 +168,7 @@ func (e env) open(path string) (discovery, error) {
 	return discovery{kc, []string{path + " is empty"}}, nil
 }
 
-// find reads the files of KUBECONFIG, or else the one in the home folder.
+// find reads the files of KUBECONFIG or, if that is not set, the file in the home directory.
 func (e env) find() (discovery, error) {
 	list := e.getenv("KUBECONFIG")
 	if list == "" {
@@ -178,7 +180,7 @@ func (e env) find() (discovery, error) {
 		return discovery{}, err
 	}
 	if len(kc.Origins) == 0 {
-		return discovery{}, noConfig([]string{fmt.Sprintf("KUBECONFIG is %q, and no such file exists", list)})
+		return discovery{}, noConfig([]string{fmt.Sprintf("KUBECONFIG is %q, but no such file exists", list)})
 	}
 	return discovery{kc, []string{fmt.Sprintf("KUBECONFIG is %q, which is empty", list)}}, nil
 }
@@ -187,7 +189,7 @@ func (e env) findHome() (discovery, error) {
 	looked := []string{"KUBECONFIG is not set"}
 	home, err := e.homeDir()
 	if err != nil {
-		return discovery{new(Kubeconfig), append(looked, "the home folder is not known")}, nil
+		return discovery{new(Kubeconfig), append(looked, "the home directory is unknown")}, nil
 	}
 	file := filepath.Join(home, ".kube", "config")
 	kc, err := e.readAll([]string{file}, true)
@@ -201,12 +203,12 @@ func (e env) findHome() (discovery, error) {
 	return discovery{kc, append(looked, file+state)}, nil
 }
 
-// readAll reads and merges files; it reports all that cannot be read.
+// readAll reads and merges files. It reports all files that cannot be read.
 func (e env) readAll(files []string, skipMissing bool) (*Kubeconfig, error) {
 	var parts []*Kubeconfig
 	var errs []error
 	for _, file := range files {
-		if abs, err := filepath.Abs(file); err == nil { // else the folder we are in is gone
+		if abs, err := filepath.Abs(file); err == nil { // an error means that the working directory was deleted
 			file = abs
 		}
 		data, err := e.readFile(file)
@@ -250,7 +252,7 @@ func (k *Kubeconfig) noContext() error {
 	return e
 }
 
-// files names where k came from.
+// files returns the files that k came from.
 func (k *Kubeconfig) files() string {
 	if len(k.Origins) == 0 {
 		return "kubeconfig"

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// kubeconfigOf is a kubeconfig whose only context leads to a server of a name.
+// kubeconfigOf returns a kubeconfig whose only context leads to the server with the name.
 func kubeconfigOf(name string) string {
 	return strings.ReplaceAll(`
 current-context: NAME
@@ -27,7 +27,7 @@ contexts: [{name: NAME, context: {cluster: NAME}}]
 
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// inPod adds to an environment what every pod has.
+// inPod adds the variables and files that every pod has to an environment.
 func inPod(vars, files map[string]string) (podVars, podFiles map[string]string) {
 	podVars = map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 	podFiles = map[string]string{
@@ -44,7 +44,7 @@ const outside = "not inside a cluster (KUBERNETES_SERVICE_HOST and KUBERNETES_SE
 
 type vars = map[string]string
 
-func TestLoadLooksInOrder(t *testing.T) {
+func TestLoadSearchesInOrder(t *testing.T) {
 	files := map[string]string{
 		"/a": kubeconfigOf("a"), "/b": kubeconfigOf("b"), "/home/.kube/config": kubeconfigOf("home"),
 		"/empty": "", "/none-current": "contexts: [{name: x}]\n", "/rest": "users: [{name: u, user: {token: t}}]\n",
@@ -56,32 +56,32 @@ func TestLoadLooksInOrder(t *testing.T) {
 		opts   config.Options
 		server string // or the error
 	}{
-		{"the path before all others", vars{"KUBECONFIG": "/b", "HOME": "/home"}, true, config.Options{Path: "/a"}, "https://a"},
-		{"KUBECONFIG before the home folder", vars{"KUBECONFIG": "/b", "HOME": "/home"}, true, config.Options{}, "https://b"},
-		{"the first file of KUBECONFIG", vars{"KUBECONFIG": "/a:/b"}, false, config.Options{}, "https://a"},
-		{"a context of the second file of KUBECONFIG", vars{"KUBECONFIG": "/a:/b"}, false, config.Options{Context: "b"}, "https://b"},
-		{"a file of KUBECONFIG that is missing, which does no harm", vars{"KUBECONFIG": "/missing::/b:/b"}, false, config.Options{}, "https://b"},
+		{"the path takes precedence", vars{"KUBECONFIG": "/b", "HOME": "/home"}, true, config.Options{Path: "/a"}, "https://a"},
+		{"KUBECONFIG takes precedence over the home directory", vars{"KUBECONFIG": "/b", "HOME": "/home"}, true, config.Options{}, "https://b"},
+		{"the first file of KUBECONFIG takes precedence", vars{"KUBECONFIG": "/a:/b"}, false, config.Options{}, "https://a"},
+		{"a context in the second file of KUBECONFIG", vars{"KUBECONFIG": "/a:/b"}, false, config.Options{Context: "b"}, "https://b"},
+		{"a missing file of KUBECONFIG is skipped", vars{"KUBECONFIG": "/missing::/b:/b"}, false, config.Options{}, "https://b"},
 		{"stanzas of several files", vars{"KUBECONFIG": "/rest:/b"}, false, config.Options{User: "u"}, "https://b"},
-		{"the home folder", vars{"HOME": "/home"}, false, config.Options{}, "https://home"},
-		{"the home folder before the pod", vars{"HOME": "/home"}, true, config.Options{}, "https://home"},
-		{"the home folder if KUBECONFIG is set to nothing", vars{"KUBECONFIG": "", "HOME": "/home"}, false, config.Options{}, "https://home"},
+		{"the home directory", vars{"HOME": "/home"}, false, config.Options{}, "https://home"},
+		{"the home directory takes precedence over the pod", vars{"HOME": "/home"}, true, config.Options{}, "https://home"},
+		{"an empty KUBECONFIG selects the home directory", vars{"KUBECONFIG": "", "HOME": "/home"}, false, config.Options{}, "https://home"},
 		{"the pod", vars{"HOME": "/other"}, true, config.Options{}, "https://10.0.0.1:443"},
-		{"the pod, without a home", nil, true, config.Options{}, "https://10.0.0.1:443"},
-		{"the pod, as the kubeconfig is empty", vars{"KUBECONFIG": "/empty"}, true, config.Options{}, "https://10.0.0.1:443"},
-		{"the pod, as no context is current", vars{"KUBECONFIG": "/none-current"}, true, config.Options{}, "https://10.0.0.1:443"},
+		{"the pod, without a home directory", nil, true, config.Options{}, "https://10.0.0.1:443"},
+		{"the pod, if the kubeconfig is empty", vars{"KUBECONFIG": "/empty"}, true, config.Options{}, "https://10.0.0.1:443"},
+		{"the pod, if there is no current context", vars{"KUBECONFIG": "/none-current"}, true, config.Options{}, "https://10.0.0.1:443"},
 		{
-			"an override, without any of them", nil, false,
+			"an override without a kubeconfig or a pod", nil, false,
 			config.Options{Override: &config.Config{Server: "https://flag"}},
 			"https://flag",
 		},
 		{
-			"an override, which needs no pod", nil, true,
+			"an override takes precedence over the pod", nil, true,
 			config.Options{Override: &config.Config{Server: "https://flag"}},
 			"https://flag",
 		},
 
 		{
-			"nothing",
+			"no configuration",
 			vars{"HOME": "/other"},
 			false,
 			config.Options{},
@@ -89,13 +89,13 @@ func TestLoadLooksInOrder(t *testing.T) {
 				": set KUBECONFIG to a kubeconfig file, or name one",
 		},
 		{
-			"nothing, without a home", nil, false,
+			"no configuration and no home directory", nil, false,
 			config.Options{},
-			"no kubeconfig found: KUBECONFIG is not set; the home folder is not known; " + outside +
+			"no kubeconfig found: KUBECONFIG is not set; the home directory is unknown; " + outside +
 				": set KUBECONFIG to a kubeconfig file, or name one",
 		},
 		{
-			"nothing in KUBECONFIG",
+			"an empty file in KUBECONFIG",
 			vars{"KUBECONFIG": "/empty"},
 			false,
 			config.Options{},
@@ -103,26 +103,26 @@ func TestLoadLooksInOrder(t *testing.T) {
 				": set KUBECONFIG to a kubeconfig file, or name one",
 		},
 		{
-			"a KUBECONFIG without a file, never the pod's cluster instead",
+			"KUBECONFIG with only missing files does not select the pod",
 			vars{"KUBECONFIG": "/x:/y", "HOME": "/home"},
 			true,
 			config.Options{},
-			`no kubeconfig found: KUBECONFIG is "/x:/y", and no such file exists: set KUBECONFIG to a kubeconfig file, or name one`,
+			`no kubeconfig found: KUBECONFIG is "/x:/y", but no such file exists: set KUBECONFIG to a kubeconfig file, or name one`,
 		},
 		{
-			"a path without a file, never another",
+			"a path to a missing file does not select another file",
 			vars{"KUBECONFIG": "/a", "HOME": "/home"},
 			true,
 			config.Options{Path: "/x"},
 			"/x: does not exist: restore the file, or correct the path",
 		},
 		{
-			"a path that would be the home folder's in a shell", nil, false,
+			"a path with a tilde", nil, false,
 			config.Options{Path: "/~/.kube/config"},
-			"/~/.kube/config: does not exist: write the path out: ~ is not expanded here",
+			"/~/.kube/config: does not exist: write the full path: ~ is not expanded here",
 		},
 		{
-			"a path to nothing, never the pod's cluster instead", nil, true,
+			"a path to an empty file does not select the pod", nil, true,
 			config.Options{Path: "/empty"},
 			"no kubeconfig found: /empty is empty: set KUBECONFIG to a kubeconfig file, or name one",
 		},
@@ -132,14 +132,14 @@ func TestLoadLooksInOrder(t *testing.T) {
 			"/none-current: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: \"x\")",
 		},
 		{
-			"no current context, and no pod",
+			"no current context and no pod",
 			vars{"KUBECONFIG": "/none-current"},
 			false,
 			config.Options{},
 			"/none-current: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: \"x\")",
 		},
 		{
-			"a context without a kubeconfig, never the pod's cluster instead",
+			"a context without a kubeconfig does not select the pod",
 			vars{"HOME": "/other"},
 			true,
 			config.Options{Context: "a"},
@@ -181,8 +181,8 @@ func TestLoadReportsEveryFileThatCannotBeRead(t *testing.T) {
 				"/broken:1: mapping values are not allowed in this context\n" +
 				"/wrong: users: want a list, got a number",
 		},
-		{"/spelling", "/spelling: CLUSTERS: is not a field: write \"clusters\"\n" +
-			"/spelling: Current-Context: is not a field: write \"current-context\""},
+		{"/spelling", "/spelling: CLUSTERS: is not a known field: write \"clusters\"\n" +
+			"/spelling: Current-Context: is not a known field: write \"current-context\""},
 	} {
 		vars, files := inPod(vars{"KUBECONFIG": test.list}, files)
 		_, err := config.LoadIn(vars, files, config.Options{})
@@ -192,7 +192,7 @@ func TestLoadReportsEveryFileThatCannotBeRead(t *testing.T) {
 	checkError(t, err, "/h/.kube/config:1: did not find expected node content")
 }
 
-func TestReadWithoutFilesReadsWhatLoadWould(t *testing.T) {
+func TestReadWithoutFilesReadsTheSameFilesAsLoad(t *testing.T) {
 	files := map[string]string{"/a": kubeconfigOf("a"), "/home/.kube/config": kubeconfigOf("home"), "/empty": ""}
 	for _, test := range []struct {
 		name string
@@ -200,14 +200,14 @@ func TestReadWithoutFilesReadsWhatLoadWould(t *testing.T) {
 		want string // the current context, or the error
 	}{
 		{"KUBECONFIG", vars{"KUBECONFIG": "/a", "HOME": "/home"}, "a"},
-		{"the home folder", vars{"HOME": "/home"}, "home"},
+		{"the home directory", vars{"HOME": "/home"}, "home"},
 		{"an empty file", vars{"KUBECONFIG": "/empty"}, ""},
-		{"nothing", vars{"HOME": "/x"}, "no kubeconfig found: KUBECONFIG is not set; /x/.kube/config does not exist: " +
+		{"no kubeconfig", vars{"HOME": "/x"}, "no kubeconfig found: KUBECONFIG is not set; /x/.kube/config does not exist: " +
 			"set KUBECONFIG to a kubeconfig file, or name one"},
 		{
-			"a KUBECONFIG without a file",
+			"KUBECONFIG with only a missing file",
 			vars{"KUBECONFIG": "/x"},
-			`no kubeconfig found: KUBECONFIG is "/x", and no such file exists: set KUBECONFIG to a kubeconfig file, or name one`,
+			`no kubeconfig found: KUBECONFIG is "/x", but no such file exists: set KUBECONFIG to a kubeconfig file, or name one`,
 		},
 	} {
 		kc, err := config.ReadIn(test.vars, files)
@@ -235,30 +235,30 @@ func TestInCluster(t *testing.T) {
 		opts  config.Options
 		edit  func(*config.Config)
 	}{
-		{"what every pod has", nil, nil, config.Options{}, func(*config.Config) {}},
+		{"the variables and files of every pod", nil, nil, config.Options{}, func(*config.Config) {}},
 		{
-			"a host in IPv6",
+			"an IPv6 host",
 			vars{"KUBERNETES_SERVICE_HOST": "fd00::1"},
 			nil,
 			config.Options{},
 			func(c *config.Config) { c.Server = "https://[fd00::1]:443" },
 		},
 		{
-			"POD_NAMESPACE before the service account's",
+			"POD_NAMESPACE takes precedence over the service account",
 			vars{"POD_NAMESPACE": "other"},
 			nil,
 			config.Options{},
 			func(c *config.Config) { c.Namespace = "other" },
 		},
-		{"no file for the namespace", nil, nil, config.Options{}, func(c *config.Config) { c.Namespace = "default" }},
+		{"no namespace file", nil, nil, config.Options{}, func(c *config.Config) { c.Namespace = "default" }},
 		{
-			"no namespace", nil,
+			"an empty namespace file", nil,
 			map[string]string{serviceAccount + "namespace": "\n"},
 			config.Options{},
 			func(c *config.Config) { c.Namespace = "default" },
 		},
 		{
-			"the namespace of the options before all",
+			"the namespace of the options takes precedence",
 			vars{"POD_NAMESPACE": "other"},
 			nil,
 			config.Options{Namespace: "mine"},
@@ -272,7 +272,7 @@ func TestInCluster(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			vars, files := inPod(test.vars, test.files)
-			if test.name == "no file for the namespace" {
+			if test.name == "no namespace file" {
 				delete(files, serviceAccount+"namespace")
 			}
 			got, err := config.InClusterIn(vars, files, test.opts)
@@ -286,7 +286,7 @@ func TestInCluster(t *testing.T) {
 	}
 }
 
-func TestInClusterSaysWhatIsMissing(t *testing.T) {
+func TestInClusterNamesWhatIsMissing(t *testing.T) {
 	const noFile = "open " + serviceAccount + "token: file does not exist"
 	for _, test := range []struct {
 		name   string
@@ -313,27 +313,27 @@ func TestInClusterSaysWhatIsMissing(t *testing.T) {
 		{
 			"no certificate authority", nil, nil, "ca.crt",
 			config.Options{},
-			"in-cluster: CAFile: there is no file " + serviceAccount + "ca.crt: restore the file, or correct the path",
+			"in-cluster: CAFile: file " + serviceAccount + "ca.crt does not exist: restore the file, or correct the path",
 		},
 		{
 			"a broken certificate authority", nil,
 			map[string]string{serviceAccount + "ca.crt": "x"},
 			"",
 			config.Options{},
-			"in-cluster: CAFile: holds no certificate: give the certificate in PEM form (-----BEGIN CERTIFICATE-----)",
+			"in-cluster: CAFile: contains no certificate: provide the certificate in PEM format (-----BEGIN CERTIFICATE-----)",
 		},
 		{
-			"a namespace that is no name",
+			"an invalid namespace",
 			vars{"POD_NAMESPACE": "a/b"},
 			nil, "",
 			config.Options{},
-			`in-cluster: Namespace: "a/b" is not a name for a namespace: ` +
+			`in-cluster: Namespace: "a/b" is not a valid namespace name: ` +
 				"use at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit",
 		},
 		{
 			"options for a kubeconfig", nil, nil, "",
 			config.Options{User: "ann"},
-			"in-cluster: Path, Context, Cluster and User choose from a kubeconfig: leave them empty",
+			"in-cluster: Path, Context, Cluster and User apply only to a kubeconfig: leave them empty",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -400,11 +400,11 @@ func TestRelativePathsOfKubeconfigsAreMadeAbsolute(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := kc.Clusters[0].Cluster.Origin; !filepath.IsAbs(got) {
-		t.Errorf("the origin is %q", got)
+		t.Errorf("the origin is %q, want an absolute path", got)
 	}
 }
 
-func TestReadNeedsTheFilesItIsGiven(t *testing.T) {
+func TestReadFailsForMissingFiles(t *testing.T) {
 	_, err := config.Read(t.Context(), "/missing-1", "/missing-2")
 	checkError(t, err, "/missing-1: does not exist: restore the file, or correct the path\n"+
 		"/missing-2: does not exist: restore the file, or correct the path")
@@ -413,7 +413,7 @@ func TestReadNeedsTheFilesItIsGiven(t *testing.T) {
 	}
 }
 
-func TestEverythingThatReadsFilesHeedsTheContext(t *testing.T) {
+func TestFunctionsThatReadFilesCheckTheContext(t *testing.T) {
 	cause := errors.New("the cause")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
@@ -434,9 +434,9 @@ func TestEverythingThatReadsFilesHeedsTheContext(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutAnEnd promises that a name which is that of something huge, such as a device, ends in an error, and not
-// in all of the memory.
-func TestFilesWithoutAnEnd(t *testing.T) {
+// TestHugeFilesAreRejected checks that a path to a huge file, such as a device, is an error, and does not use up the
+// memory.
+func TestHugeFilesAreRejected(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Merge folds kubeconfigs into one: for each name the first stanza there is wins, whole, and so does the first of each
-// single value. The arguments are not changed; the result shares the data in them.
+// Merge merges kubeconfigs into one. For each name the first stanza is used as a whole, and for each single value the
+// first that is set. Merge does not change its arguments; the result shares data with them.
 func Merge(kubeconfigs ...*Kubeconfig) *Kubeconfig {
 	out := new(Kubeconfig)
 	for _, kc := range kubeconfigs {

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-func TestMergeLetsTheFirstFileWin(t *testing.T) {
+func TestMergePrefersTheFirstFile(t *testing.T) {
 	const one = `
 current-context: one
 preferences: {}
@@ -39,14 +39,14 @@ past: 2
 		in   []*config.Kubeconfig
 		want *config.Kubeconfig
 	}{
-		{"nothing", nil, &config.Kubeconfig{}},
-		{"one", []*config.Kubeconfig{parse(t, one, "/one")}, func() *config.Kubeconfig {
+		{"no kubeconfigs", nil, &config.Kubeconfig{}},
+		{"one kubeconfig", []*config.Kubeconfig{parse(t, one, "/one")}, func() *config.Kubeconfig {
 			kc := parse(t, one, "/one")
-			kc.Preferences = nil // an empty mapping says nothing
+			kc.Preferences = nil // an empty mapping is dropped
 			return kc
 		}()},
 		{
-			"two, each stanza as a whole",
+			"two kubeconfigs, each stanza as a whole",
 			[]*config.Kubeconfig{parse(t, one, "/one"), parse(t, two, "/two")},
 			&config.Kubeconfig{
 				APIVersion: "v1", Kind: "Config", CurrentContext: "one", Preferences: json.RawMessage(`{"colors":true}`),

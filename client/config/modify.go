@@ -14,22 +14,24 @@ import (
 
 // ModifyOptions are the options of [Modify]. The zero value of a field is its default.
 type ModifyOptions struct {
-	// Path is the kubeconfig to change. It need not exist. Default: the files listed in KUBECONFIG, else ~/.kube/config.
+	// Path is the kubeconfig to change. It may be missing. Default: the files listed in KUBECONFIG, or ~/.kube/config if
+	// that is not set.
 	Path string
 }
 
-// Modify changes kubeconfig files. It reads and merges them as [Read] does, lets the function change the result, and
-// writes what has changed. When the function returns an error, Modify returns that and nothing is written.
+// Modify changes kubeconfig files. It reads and merges them as [Read] does, calls change with the result, and writes
+// the differences. If change returns an error, Modify returns that error and writes nothing.
 //
-// Each cluster, user, context and single value is written to the file that it came from; what is new goes to the first
-// file there is, or with several in KUBECONFIG to the one its Origin names. What is deleted is deleted from all files,
-// so that none that it hid comes to light. Then reading the files gives what the function left. A file in which nothing
-// changes is not touched. In one in which something does, everything else keeps its meaning: fields that this package
-// does not know, extensions, paths relative to the file. Its comments and its layout are lost, as they are with kubectl.
+// Each cluster, user, context and single value is written to the file that it came from. A new stanza is written to the
+// first file that exists or, if KUBECONFIG lists several files, to the file that its Origin names. A deleted stanza is
+// deleted from all files, so that a stanza that it hid does not take effect. Reading the files afterwards returns the
+// kubeconfig that change left. Files without changes are not written. In the other files, all data that did not change
+// keeps its meaning: unknown fields, extensions, and paths relative to the file. Comments and formatting are lost, as
+// with kubectl.
 //
-// A file is replaced as a whole or not at all; one that is new can be read by its owner alone, as can the folders that are
-// made for it. While it works, Modify holds the same locks as kubectl (FILE.lock), so that programs which write at the
-// same time do not lose each other's changes; it waits for a lock until the context ends, or for ten seconds.
+// A file is replaced as a whole or not at all. New files and directories are accessible only to their owner. Modify
+// holds the same locks as kubectl (FILE.lock), so that programs that write at the same time do not lose each other's
+// changes. It waits for a lock until the context ends, or for ten seconds.
 //
 // Errors: [FieldError].
 func Modify(ctx context.Context, change func(*Kubeconfig) error, o *ModifyOptions) error {
@@ -65,7 +67,7 @@ func (e env) modify(ctx context.Context, change func(*Kubeconfig) error, path st
 	return m.write(locks)
 }
 
-// filesToModify lists files in their precedence.
+// filesToModify returns the files in their order of precedence.
 func (e env) filesToModify(path string) ([]string, error) {
 	files := []string{path}
 	if list := e.getenv("KUBECONFIG"); path == "" && list != "" {
@@ -76,7 +78,7 @@ func (e env) filesToModify(path string) ([]string, error) {
 	} else if path == "" {
 		home, err := e.homeDir()
 		if err != nil {
-			return nil, fmt.Errorf("the home folder is not known: set KUBECONFIG, or name a file: %w", err)
+			return nil, fmt.Errorf("the home directory is unknown: set KUBECONFIG, or name a file: %w", err)
 		}
 		files = []string{filepath.Join(home, ".kube", "config")}
 	}
@@ -93,18 +95,18 @@ func (e env) filesToModify(path string) ([]string, error) {
 	return unique, nil
 }
 
-// modification is a change to what is in some files.
+// modification is a change to the content of some files.
 type modification struct {
-	parts         []*Kubeconfig // one for each file, which is its only origin
+	parts         []*Kubeconfig // one for each file, its only origin
 	changed       []bool        // of parts
-	fallback      int           // the part that gets what is new
+	fallback      int           // the part that new stanzas are added to
 	before, after *Kubeconfig
 }
 
 func (e env) newModification(files []string) (*modification, error) {
 	m := &modification{changed: make([]bool, len(files)), fallback: -1}
 	var errs []error
-	again := make([]*Kubeconfig, len(files)) // shares nothing with the parts, so that it can be changed
+	again := make([]*Kubeconfig, len(files)) // a second copy, which can be changed without changing the parts
 	for i, file := range files {
 		data, err := e.readFile(file)
 		switch {
@@ -136,7 +138,7 @@ func (e env) newModification(files []string) (*modification, error) {
 	return m, nil
 }
 
-// write replaces the files whose parts have changed: all are prepared before the first is replaced.
+// write replaces the files whose parts have changed. It prepares all files before it replaces the first.
 func (m *modification) write(locks *locks) error {
 	var ready []*replacement
 	defer func() {

@@ -22,7 +22,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// TestModify promises that each change ends up in the file it belongs into, and that everything else stays.
+// TestModify checks that each change is written to the file that it belongs to, and that all other data is kept.
 func TestModify(t *testing.T) {
 	const (
 		first = `# kept as long as nothing here changes
@@ -46,37 +46,37 @@ current-context: red
 	for _, tc := range []struct {
 		name                string
 		change              func(*config.Kubeconfig)
-		first, second, none string // golden files; empty for a file that is as it was
+		first, second, none string // expected content; empty for a file that is unchanged
 	}{
-		{"nothing", func(*config.Kubeconfig) {}, "", "", ""},
-		{"the same as before", func(k *config.Kubeconfig) { k.SetUser("ann", *k.User("ann")) }, "", "", ""},
+		{"no change", func(*config.Kubeconfig) {}, "", "", ""},
+		{"a stanza replaced by an equal one", func(k *config.Kubeconfig) { k.SetUser("ann", *k.User("ann")) }, "", "", ""},
 		{
-			"the current context where it is set", func(k *config.Kubeconfig) { k.CurrentContext = "red" },
+			"the current context is changed where it is set", func(k *config.Kubeconfig) { k.CurrentContext = "red" },
 			strings.Replace(first, "current-context: blue", "current-context: red", 1), "", "",
 		},
 		{
-			"no current context at all", func(k *config.Kubeconfig) { k.CurrentContext = "" },
+			"the current context is removed from all files", func(k *config.Kubeconfig) { k.CurrentContext = "" },
 			strings.Replace(first, "current-context: blue", "", 1), strings.Replace(second, "current-context: red", "", 1), "",
 		},
 		{
-			"the namespace of a context", func(k *config.Kubeconfig) { k.Context("blue").Namespace = "shop" },
+			"the namespace of a context is set", func(k *config.Kubeconfig) { k.Context("blue").Namespace = "shop" },
 			strings.Replace(first, "user: ann,", "user: ann, namespace: shop,", 1), "", "",
 		},
 		{
-			"a token in the second file", func(k *config.Kubeconfig) { k.User("ann").Token = "xyz" },
+			"a token in the second file is changed", func(k *config.Kubeconfig) { k.User("ann").Token = "xyz" },
 			"", strings.Replace(second, "token: abc", "token: xyz", 1), "",
 		},
 		{
-			"a cluster that hides another", func(k *config.Kubeconfig) { k.Cluster("blue").Server = "https://b" },
+			"a cluster that hides another is changed", func(k *config.Kubeconfig) { k.Cluster("blue").Server = "https://b" },
 			strings.Replace(first, "https://blue", "https://b", 1), "", "",
 		},
 		{
-			"a cluster that hides another goes", func(k *config.Kubeconfig) { k.DeleteCluster("blue") },
+			"a cluster that hides another is deleted from both files", func(k *config.Kubeconfig) { k.DeleteCluster("blue") },
 			strings.Replace(first, `- {name: blue, cluster: {server: "https://blue", certificate-authority: ca/blue.crt, x-new: [1, 2]}}`, "", 1),
 			strings.Replace(second, `, {name: blue, cluster: {server: "https://hidden"}}`, "", 1), "",
 		},
 		{
-			"all that is new goes to the first file",
+			"new stanzas are added to the first file",
 			func(k *config.Kubeconfig) {
 				k.SetCluster("new", config.Cluster{Server: "https://new", CertificateAuthority: "new.crt"})
 				k.SetUser("new", config.User{Token: "new-token"})
@@ -88,7 +88,7 @@ current-context: red
 			).Replace(first), "", "",
 		},
 		{
-			"other programs' data, fields that are not known, and preferences",
+			"extensions, unknown fields and preferences are changed",
 			func(k *config.Kubeconfig) {
 				k.Extensions[0].Extension = json.RawMessage(`{"b":3}`)
 				k.Unknown["x-top"] = json.RawMessage(`{"a":2}`)
@@ -99,11 +99,11 @@ current-context: red
 			strings.NewReplacer("{b: 2}", "{b: 3}", "preferences: {colors: true}", "").Replace(second), "",
 		},
 		{
-			"a field goes that is not known", func(k *config.Kubeconfig) { delete(k.Unknown, "x-top") },
+			"an unknown field is deleted", func(k *config.Kubeconfig) { delete(k.Unknown, "x-top") },
 			strings.Replace(first, "x-top: {a: 1}", "", 1), "", "",
 		},
 		{
-			"the current context goes with its stanza", func(k *config.Kubeconfig) { k.DeleteContext("blue") },
+			"deleting the current context clears it", func(k *config.Kubeconfig) { k.DeleteContext("blue") },
 			`{apiVersion: v1, kind: Config, x-top: {a: 1}, clusters: [{name: blue, ` +
 				`cluster: {server: "https://blue", certificate-authority: ca/blue.crt, x-new: [1, 2]}}]}`,
 			strings.Replace(second, "current-context: red", "", 1), "",
@@ -125,7 +125,7 @@ current-context: red
 			checkFile(t, one, first, tc.first)
 			checkFile(t, two, second, tc.second)
 			if _, err := os.Stat(filepath.Dir(gone)); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the folder of a file that does not exist was made: %v", err)
+				t.Errorf("the directory of a missing file was created: %v", err)
 			}
 			checkLeftovers(t, dir)
 			if got := must(config.Read(t.Context())); encode(t, got) != encode(t, left) {
@@ -135,7 +135,7 @@ current-context: red
 	}
 }
 
-// encode returns what a kubeconfig says, whatever its order.
+// encode returns the content of a kubeconfig, independent of the order of its entries.
 func encode(t testing.TB, k *config.Kubeconfig) string {
 	t.Helper()
 	again := *k
@@ -146,13 +146,13 @@ func encode(t testing.TB, k *config.Kubeconfig) string {
 	return string(must(again.Encode()))
 }
 
-// checkFile compares what a file says, to the letter if it was not to be touched.
+// checkFile compares the content of a file. If want is empty, the file must be byte for byte the same as before.
 func checkFile(t testing.TB, path, before, want string) {
 	t.Helper()
 	got := string(must(os.ReadFile(path)))
 	if want == "" {
 		if got != before {
-			t.Errorf("%s was touched:\n%s", path, got)
+			t.Errorf("%s was changed:\n%s", path, got)
 		}
 		return
 	}
@@ -166,7 +166,7 @@ func checkLeftovers(t testing.TB, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".lock") || strings.Contains(path, ".new-") {
-			t.Errorf("%s is left", path)
+			t.Errorf("%s was not removed", path)
 		}
 		return err
 	})
@@ -175,7 +175,7 @@ func checkLeftovers(t testing.TB, dir string) {
 	}
 }
 
-// TestModifyRefuses promises that what can't be written leaves all files as they are.
+// TestModifyRefuses checks that a change that cannot be written leaves all files unchanged.
 func TestModifyRefuses(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tc := range []struct {
@@ -184,14 +184,14 @@ func TestModifyRefuses(t *testing.T) {
 		change func(*config.Kubeconfig) error
 		want   string // FILE is the file
 	}{
-		{"an error of the function", "", func(*config.Kubeconfig) error { return broken }, "broken"},
+		{"an error of the callback", "", func(*config.Kubeconfig) error { return broken }, "broken"},
 		{
-			"what a secret prints as", "",
+			"the printed form of a secret", "",
 			func(k *config.Kubeconfig) error {
 				k.SetUser("ann", config.User{Token: config.Secret(config.Secret("abc").String())})
 				return nil
 			},
-			`FILE: user "ann": token: is what a secret prints as: take the secret itself, not what is printed of it`,
+			`FILE: user "ann": token: is the printed form of a secret: use the secret itself, not its printed form`,
 		},
 		{
 			"all the placeholders of kubectl config view", "",
@@ -218,22 +218,22 @@ func TestModifyRefuses(t *testing.T) {
 			`context "": name: is missing: give it a name`,
 		},
 		{
-			"a stanza that is there twice", "", func(k *config.Kubeconfig) error {
+			"a duplicate stanza", "", func(k *config.Kubeconfig) error {
 				k.Users = append(k.Users, k.Users...)
 				return nil
-			}, `FILE: users: "ann" is there twice: rename or remove one`,
+			}, `FILE: users: duplicate name "ann": rename or remove one`,
 		},
 		{
-			"a stanza that is moved", "", func(k *config.Kubeconfig) error { k.User("ann").Origin = "/other"; return nil },
-			`FILE: user "ann": cannot be moved to the file "/other": delete it, and add it in another call`,
+			"a stanza moved to another file", "", func(k *config.Kubeconfig) error { k.User("ann").Origin = "/other"; return nil },
+			`FILE: user "ann": cannot be moved to the file "/other": delete it, then add it in a second call`,
 		},
 		{
-			"a stanza for a file that is none of them", "",
+			"a stanza for another file", "",
 			func(k *config.Kubeconfig) error { k.SetUser("bob", config.User{Origin: "/other"}); return nil },
-			`/other: user "bob": its Origin "/other" is none of the files: leave it empty`,
+			`/other: user "bob": its Origin "/other" is not one of the files: leave it empty`,
 		},
-		{"a file that is a device", os.DevNull, func(k *config.Kubeconfig) error { k.CurrentContext = "x"; return nil }, "FILE: is no regular file: name another one to write to"},
-		{"another kind", "", func(k *config.Kubeconfig) error { k.Kind = "Pod"; return nil }, `FILE: kind: is "Pod", a kubeconfig has Config`},
+		{"a device", os.DevNull, func(k *config.Kubeconfig) error { k.CurrentContext = "x"; return nil }, "FILE: is not a regular file: name a regular file"},
+		{"another kind", "", func(k *config.Kubeconfig) error { k.Kind = "Pod"; return nil }, `FILE: kind: is "Pod", want "Config"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			const text = "clusters: [{name: blue, cluster: {server: \"https://blue\"}}]\nusers: [{name: ann, user: {token: abc}}]\n"
@@ -251,11 +251,11 @@ func TestModifyRefuses(t *testing.T) {
 	}
 }
 
-// TestModifyFiles promises that files and folders are made for their owner alone, and that those which are there keep what
-// they are.
+// TestModifyFiles checks that new files and directories are accessible only to their owner, and that existing ones keep
+// their mode.
 func TestModifyFiles(t *testing.T) {
 	setContext := func(k *config.Kubeconfig) error { k.CurrentContext = "x"; return nil }
-	t.Run("a file that is not there", func(t *testing.T) {
+	t.Run("a missing file", func(t *testing.T) {
 		home := t.TempDir()
 		t.Setenv("HOME", home)
 		t.Setenv("KUBECONFIG", "")
@@ -269,7 +269,7 @@ func TestModifyFiles(t *testing.T) {
 			t.Errorf("file = %q, want %q", got, want)
 		}
 	})
-	t.Run("none of several files is there", func(t *testing.T) {
+	t.Run("several missing files", func(t *testing.T) {
 		dir := t.TempDir()
 		t.Setenv("KUBECONFIG", dir+"/a"+string(filepath.ListSeparator)+dir+"/b")
 		if err := config.Modify(t.Context(), setContext, nil); err != nil {
@@ -277,7 +277,7 @@ func TestModifyFiles(t *testing.T) {
 		}
 		checkMode(t, dir+"/b", 0o600)
 	})
-	t.Run("a link to a file with a mode of its own", func(t *testing.T) {
+	t.Run("a link to a file with another mode", func(t *testing.T) {
 		dir := writeFiles(t, map[string]string{"real/config": ""})
 		if err := os.Chmod(dir+"/real/config", 0o640); err != nil {
 			t.Fatal(err)
@@ -294,14 +294,14 @@ func TestModifyFiles(t *testing.T) {
 			t.Errorf("current-context = %q, want x", got)
 		}
 	})
-	t.Run("a file that can't be read as a kubeconfig", func(t *testing.T) {
+	t.Run("an invalid kubeconfig", func(t *testing.T) {
 		dir := writeFiles(t, map[string]string{"config": "clusters: {"})
 		if err := config.Modify(t.Context(), setContext, &config.ModifyOptions{Path: dir + "/config"}); err == nil {
 			t.Error("no error")
 		}
 		checkLeftovers(t, dir)
 	})
-	t.Run("a variable that names no file", func(t *testing.T) {
+	t.Run("a KUBECONFIG without a file", func(t *testing.T) {
 		t.Setenv("KUBECONFIG", string(filepath.ListSeparator))
 		checkError(t, config.Modify(t.Context(), setContext, nil), fmt.Sprintf("KUBECONFIG is %q, which names no file: correct it", string(filepath.ListSeparator)))
 	})
@@ -318,12 +318,12 @@ func checkMode(t testing.TB, path string, want fs.FileMode) {
 		got = got.Type()
 	}
 	if got != want {
-		t.Errorf("%s has the mode %v, want %v", path, got, want)
+		t.Errorf("%s has mode %v, want %v", path, got, want)
 	}
 }
 
-// TestModifyLocks promises that those who write at the same time do not lose each other's changes, and that a lock that
-// nobody gives back is reported.
+// TestModifyLocks checks that concurrent writers do not lose each other's changes, and that a lock that is never
+// released is reported.
 func TestModifyLocks(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	var wg sync.WaitGroup
@@ -349,9 +349,9 @@ func TestModifyLocks(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("enough"))
 	defer cancel()
-	err := config.Modify(ctx, func(*config.Kubeconfig) error { t.Error("the lock was not waited for"); return nil }, &config.ModifyOptions{Path: file})
-	checkError(t, err, file+": another program is writing to it: enough: try again, or remove "+file+".lock if there is no such program")
+	err := config.Modify(ctx, func(*config.Kubeconfig) error { t.Error("Modify did not wait for the lock"); return nil }, &config.ModifyOptions{Path: file})
+	checkError(t, err, file+": is locked by another program: enough: try again, or remove "+file+".lock if no such program is running")
 	if _, err := os.Stat(file + ".lock"); err != nil {
-		t.Errorf("the lock of another one is gone: %v", err)
+		t.Errorf("the lock of the other program was removed: %v", err)
 	}
 }

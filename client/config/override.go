@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// override applies Namespace and Override of the options, and returns the kubeconfig names of what it replaced.
+// override applies Namespace and Override of the options. It returns the kubeconfig names of the fields that it
+// replaced.
 func (c *Config) override(o *Options) (map[string]bool, error) {
 	with := Config{}
 	if o.Override != nil {
@@ -24,14 +25,14 @@ func (c *Config) override(o *Options) (map[string]bool, error) {
 	c.overrideUser(&with, done)
 	done.text("namespace", &c.Namespace, with.Namespace)
 	if with.hasCredentials() && strings.HasPrefix(serverURL(c), "http:") {
-		return nil, errors.New("options: Override holds credentials, which are not sent over http: use an https server")
+		return nil, errors.New("options: Override contains credentials, which are not sent over http: use an https server")
 	}
 	return done, nil
 }
 
 func (c *Config) overrideCluster(with *Config, done overridden) {
 	if with.Server != "" {
-		c.TLSServerName = "" // it was the name of the other server
+		c.TLSServerName = "" // it belongs to the replaced server
 	}
 	done.text("server", &c.Server, with.Server)
 	done.text("tls-server-name", &c.TLSServerName, with.TLSServerName)
@@ -65,7 +66,7 @@ func (c *Config) overrideUser(with *Config, done overridden) {
 	}
 	done.mark("as")
 	if with.Impersonate.User != "" {
-		c.Impersonate = with.Impersonate // never the groups of one user for another
+		c.Impersonate = with.Impersonate // the groups of one user must not apply to another
 		return
 	}
 	c.Impersonate.UID = cmp.Or(with.Impersonate.UID, c.Impersonate.UID)
@@ -77,13 +78,13 @@ func (c *Config) overrideUser(with *Config, done overridden) {
 	}
 }
 
-// hasAuthorization tells whether there is anything that ends up in the Authorization header.
+// hasAuthorization reports whether c has credentials for the Authorization header.
 func (c *Config) hasAuthorization() bool {
 	return c.BearerToken != "" || c.BearerTokenFile != "" || c.Username != "" || c.Password != "" ||
 		c.Exec != nil || c.AuthProvider != nil
 }
 
-// hasCredentials tells whether c says how to prove who one is.
+// hasCredentials reports whether c has any credentials.
 func (c *Config) hasCredentials() bool {
 	return c.hasCertificate() || c.hasKey() || c.hasAuthorization()
 }

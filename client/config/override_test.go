@@ -9,7 +9,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-func TestOverridesReplaceWhatBelongsTogether(t *testing.T) {
+func TestOverridesReplaceRelatedFields(t *testing.T) {
 	const text = `
 current-context: x
 contexts: [{name: x, context: {cluster: c, user: u, namespace: shop}}]
@@ -27,7 +27,7 @@ users: [{name: u, user: {client-certificate-data: $CERT, client-key-data: $KEY, 
 		Impersonate: config.Impersonation{User: "bob", UID: "1", Groups: []string{"ops"}},
 		Source:      `context "x" of /k/config`,
 	}
-	// inPlace is for the users that have neither a certificate nor someone to act as.
+	// inPlace is for users that have neither a client certificate nor impersonation.
 	inPlace := func(edit func(*config.Config)) func(*config.Config) {
 		return func(c *config.Config) {
 			c.ClientCertData, c.ClientKeyData, c.Impersonate = nil, "", config.Impersonation{}
@@ -40,26 +40,26 @@ users: [{name: u, user: {client-certificate-data: $CERT, client-key-data: $KEY, 
 		override config.Config
 		edit     func(*config.Config)
 	}{
-		{"nothing", "", config.Config{Source: "does not count"}, func(*config.Config) {}},
+		{"an empty override", "", config.Config{Source: "ignored"}, func(*config.Config) {}},
 		{"the namespace", "", config.Config{Namespace: "other"}, func(c *config.Config) { c.Namespace = "other" }},
 		{
-			"the server, and with it the name in its certificate", "",
+			"the server clears the TLS server name", "",
 			config.Config{Server: "https://other"},
 			func(c *config.Config) { c.Server, c.TLSServerName = "https://other", "" },
 		},
 		{
-			"the server and the name", "",
+			"the server and the TLS server name", "",
 			config.Config{Server: "other:6443", TLSServerName: "name"},
 			func(c *config.Config) { c.Server, c.TLSServerName = "https://other:6443", "name" },
 		},
-		{"the name", "", config.Config{TLSServerName: "name"}, func(c *config.Config) { c.TLSServerName = "name" }},
+		{"the TLS server name", "", config.Config{TLSServerName: "name"}, func(c *config.Config) { c.TLSServerName = "name" }},
 		{
-			"not verifying, and with it the authority", "",
+			"insecure-skip-tls-verify replaces the certificate authority", "",
 			config.Config{InsecureSkipTLSVerify: true},
 			func(c *config.Config) { c.InsecureSkipTLSVerify, c.CAData = true, nil },
 		},
 		{
-			"the authority", "",
+			"the certificate authority", "",
 			config.Config{CAData: append(cert, cert...)},
 			func(c *config.Config) { c.CAData = append(cert, cert...) },
 		},
@@ -69,55 +69,55 @@ users: [{name: u, user: {client-certificate-data: $CERT, client-key-data: $KEY, 
 			func(c *config.Config) { c.ProxyURL, c.DisableCompression = "http://proxy", true },
 		},
 		{
-			"certificate and key", "",
+			"a client certificate and its key", "",
 			config.Config{ClientCertData: otherPair().cert, ClientKeyData: config.Secret(otherPair().key)},
 			func(c *config.Config) {
 				c.ClientCertData, c.ClientKeyData = otherPair().cert, config.Secret(otherPair().key)
 			},
 		},
 		{
-			"a token beside a certificate", "",
+			"a token is added to a certificate", "",
 			config.Config{BearerToken: "b-token"},
 			func(c *config.Config) { c.BearerToken = "b-token" },
 		},
 		{
-			"a token in place of a plugin", "exec",
+			"a token replaces a plugin", "exec",
 			config.Config{BearerToken: "b-token"},
 			inPlace(func(c *config.Config) { c.BearerToken = "b-token" }),
 		},
 		{
-			"a token in place of a password", "basic",
+			"a token replaces a password", "basic",
 			config.Config{BearerToken: "b-token"},
 			inPlace(func(c *config.Config) { c.BearerToken = "b-token" }),
 		},
 		{
-			"a token in place of a token and its file", "token",
+			"a token replaces a token and its file", "token",
 			config.Config{BearerToken: "b-token"},
 			inPlace(func(c *config.Config) { c.BearerToken = "b-token" }),
 		},
 		{
-			"a password in place of a token", "token",
+			"a password replaces a token", "token",
 			config.Config{Username: "eve", Password: "b-password"},
 			inPlace(func(c *config.Config) { c.Username, c.Password = "eve", "b-password" }),
 		},
 		{
-			"a plugin in place of a token", "token",
+			"a plugin replaces a token", "token",
 			config.Config{Exec: exec},
 			inPlace(func(c *config.Config) { c.Exec = exec }),
 		},
 		{
-			"what is broken", "broken",
+			"a certificate replaces a missing file", "broken",
 			config.Config{ClientCertData: cert, ClientKeyData: key},
 			inPlace(func(c *config.Config) {
 				c.ClientCertData, c.ClientKeyData, c.BearerToken = cert, key, "a-token"
 			}),
 		},
 		{
-			"whom to act as, and never with the groups of another", "",
+			"an impersonated user replaces the groups of another", "",
 			config.Config{Impersonate: config.Impersonation{User: "eve"}},
 			func(c *config.Config) { c.Impersonate = config.Impersonation{User: "eve"} },
 		},
-		{"parts of whom to act as", "", config.Config{Impersonate: config.Impersonation{
+		{"the UID, groups and extra of the impersonated user", "", config.Config{Impersonate: config.Impersonation{
 			UID: "2", Groups: []string{"dev"}, Extra: map[string][]string{"a": {"b"}},
 		}}, func(c *config.Config) {
 			c.Impersonate = config.Impersonation{
@@ -150,23 +150,23 @@ users: [{name: u, user: {client-certificate-data: $CERT, client-key-data: $KEY}}
 		want     string
 	}{
 		{
-			"a file that is not there",
+			"a missing file",
 			config.Config{CAFile: "/missing"},
-			"override: CAFile: there is no file /missing: restore the file, or correct the path",
+			"override: CAFile: file /missing does not exist: restore the file, or correct the path",
 		},
 		{
-			"a key that does not fit the kubeconfig's certificate",
+			"a key that does not match the kubeconfig's certificate",
 			config.Config{ClientKeyData: config.Secret(otherPair().key)},
 			`/k: user "u": client-certificate-data: cannot be used with its key: private key does not match public key: ` +
-				"give a certificate and its key in PEM form",
+				"provide a certificate and its key in PEM format",
 		},
 		{
-			"two proofs",
+			"a token and a user name",
 			config.Config{BearerToken: "a", Username: "b"},
-			"override: Username: is given, and so is a token: keep one of the two",
+			"override: Username: conflicts with a token: keep one of the two",
 		},
 		{
-			"no URL",
+			"an invalid URL",
 			config.Config{Server: "ftp://ann:hunter2@host"},
 			`override: Server: "ftp://redacted@host" is not an https or http URL: write it as https://HOST:PORT`,
 		},
@@ -191,7 +191,7 @@ func TestOverridingTheServerNeedsNoKubeconfig(t *testing.T) {
 	_, err = new(config.Kubeconfig).Config(t.Context(), &config.Options{
 		Override: &config.Config{Server: "https://host", ClientCertData: validPair().cert},
 	})
-	checkError(t, err, "override: ClientKeyFile: is missing: add it: a certificate is of no use without its key")
+	checkError(t, err, "override: ClientKeyFile: is missing: add the key of the client certificate")
 }
 
 func TestOverridingDoesNotChangeTheKubeconfig(t *testing.T) {

@@ -7,5 +7,5 @@ package config
 
 import "io/fs"
 
-// keepOwner does nothing: files belong to whom the folder says.
+// keepOwner does nothing: the directory determines the owner of a new file.
 func keepOwner(string, fs.FileInfo) error { return nil }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file to the owner and the group of another one, so that a change made by root leaves it to its user.
+// keepOwner gives file the owner and the group of another file, so that a change by root does not lock its user out.
 func keepOwner(file string, of fs.FileInfo) error {
 	info, err := os.Stat(file)
 	if err != nil {

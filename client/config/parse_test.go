@@ -108,7 +108,7 @@ func TestParseReadsEveryField(t *testing.T) {
 	}
 }
 
-// ignoreOrigins leaves out where stanzas came from.
+// ignoreOrigins ignores the origins of stanzas.
 var ignoreOrigins = cmp.Options{
 	cmpopts.IgnoreFields(config.Kubeconfig{}, "Origins"),
 	cmpopts.IgnoreFields(config.Cluster{}, "Origin"),
@@ -116,7 +116,7 @@ var ignoreOrigins = cmp.Options{
 	cmpopts.IgnoreFields(config.Context{}, "Origin"),
 }
 
-func TestEncodeWritesEverythingBack(t *testing.T) {
+func TestEncodeKeepsEverything(t *testing.T) {
 	text, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -139,11 +139,11 @@ func TestEncodeReportsRawFieldsThatAreNotJSON(t *testing.T) {
 	}}}}
 	_, err := kc.Encode()
 	if err == nil || !strings.HasPrefix(err.Error(), "users: number 1: user: extensions: number 1: extension: ") {
-		t.Errorf("Encode() = %v, want the place of what cannot be encoded", err)
+		t.Errorf("Encode() = %v, want the path of the value that cannot be encoded", err)
 	}
 }
 
-// encodeUTF16 writes text with a byte order mark.
+// encodeUTF16 encodes text in UTF-16 with a byte order mark.
 func encodeUTF16(text string, order binary.AppendByteOrder) string {
 	data := order.AppendUint16(nil, 0xfeff)
 	for _, unit := range utf16.Encode([]rune(text)) {
@@ -152,7 +152,7 @@ func encodeUTF16(text string, order binary.AppendByteOrder) string {
 	return string(data)
 }
 
-func TestParseAcceptsTheFormsOfAKubeconfig(t *testing.T) {
+func TestParseAcceptsAllFormatsOfAKubeconfig(t *testing.T) {
 	const text = "current-context: zoë🦊\n"
 	want := &config.Kubeconfig{CurrentContext: "zoë🦊"}
 	for _, test := range []struct {
@@ -161,16 +161,16 @@ func TestParseAcceptsTheFormsOfAKubeconfig(t *testing.T) {
 	}{
 		{"YAML", text, want},
 		{"JSON", `{"current-context": "zoë🦊"}`, want},
-		{"JSON that the YAML parser does not know", " {\"current-context\": \"zo\\u00eb\\ud83e\\udd8a\"}\n", want},
+		{"JSON that is not valid YAML", " {\"current-context\": \"zo\\u00eb\\ud83e\\udd8a\"}\n", want},
 		{
-			"JSON in which a key is in several objects", `{"contexts": [{"name": "a", "context": {}}, {"name": "b"}]}`,
+			"JSON with the same key in several objects", `{"contexts": [{"name": "a", "context": {}}, {"name": "b"}]}`,
 			&config.Kubeconfig{Contexts: []config.NamedContext{{Name: "a"}, {Name: "b"}}},
 		},
-		{"with Windows line ends", "\r\ncurrent-context: zoë🦊\r\n", want},
+		{"Windows line endings", "\r\ncurrent-context: zoë🦊\r\n", want},
 		{"UTF-8 with a byte order mark", "\ufeff" + text, want},
 		{"UTF-16, little endian", encodeUTF16(text, binary.LittleEndian), want},
 		{"UTF-16, big endian", encodeUTF16(text, binary.BigEndian), want},
-		{"nothing", "", &config.Kubeconfig{}},
+		{"an empty file", "", &config.Kubeconfig{}},
 		{"white space", "\n \n", &config.Kubeconfig{}},
 		{"only comments", "# empty\n", &config.Kubeconfig{}},
 		{"null", "null", &config.Kubeconfig{}},
@@ -185,20 +185,20 @@ func TestParseAcceptsTheFormsOfAKubeconfig(t *testing.T) {
 		{"a marker with a value on its line", "--- {current-context: zoë🦊}\n", want},
 		{"a document end", text + "...\n", want},
 		{
-			"further documents, of which the first that says something wins",
+			"several documents, of which the first that sets a value takes precedence",
 			"---\n---\n" + text + "---\ncurrent-context: b\nkind: Config\n...\n---\nkind: Config\napiVersion: v1\n",
 			&config.Kubeconfig{CurrentContext: "zoë🦊", Kind: "Config", APIVersion: "v1"},
 		},
 		{
-			"a PEM block, which only looks like a marker", "current-context: |\n  -----BEGIN\n",
+			"a PEM block, which resembles a document marker", "current-context: |\n  -----BEGIN\n",
 			&config.Kubeconfig{CurrentContext: "-----BEGIN\n"},
 		},
 		{
-			"names in another case are other names", "Current-Context: a\n",
+			"a field name in another case is unknown", "Current-Context: a\n",
 			&config.Kubeconfig{Unknown: config.Unknown{"Current-Context": json.RawMessage(`"a"`)}},
 		},
 		{
-			"a merged mapping of which a field is replaced",
+			"a merged mapping with a replaced field",
 			"base: &b {server: https://a}\nclusters:\n- name: x\n  cluster: {<<: *b, server: https://b}\n",
 			&config.Kubeconfig{
 				Unknown:  config.Unknown{"base": json.RawMessage(`{"server":"https://a"}`)},
@@ -228,86 +228,86 @@ func TestParseAcceptsTheFormsOfAKubeconfig(t *testing.T) {
 	}
 }
 
-func TestParseSaysWhereAndWhat(t *testing.T) {
+func TestParseErrorsNameThePlaceAndTheMistake(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
-		{"a colon too many", "a: b: c", "/k:1: mapping values are not allowed in this context"},
+		{"an extra colon", "a: b: c", "/k:1: mapping values are not allowed in this context"},
 		{"wrong indentation", "\n\nx:\n  - a\n b: c\n", "/k:3: did not find expected key"},
 		{
 			"wrong indentation in a later document", "---\na: 1\n---\nx: 1\ny: b: c\n",
 			"/k:5: mapping values are not allowed in this context",
 		},
 		{"a tab", "a:\n\tb: 1\n", "/k:2: found character that cannot start any token, such as a tab, @ or `: indent with spaces, and put text in quotes"},
-		{"text that does not end", "a: 'b\n", "/k:2: found unexpected end of stream"},
-		{"a file that was cut off", `{"clusters": [`, "/k:1: did not find expected node content"},
+		{"an unterminated string", "a: 'b\n", "/k:2: found unexpected end of stream"},
+		{"a truncated file", `{"clusters": [`, "/k:1: did not find expected node content"},
 		{
-			"a value that looks like an alias, without showing it", "x: 1\nusers: [{name: a, user: {token: *hunter2}}]\n",
+			"a value that resembles an alias is not shown", "x: 1\nusers: [{name: a, user: {token: *hunter2}}]\n",
 			"/k: a value that begins with * is not the name of an anchor: put it in quotes",
 		},
 		{
-			"a value that does not fit its tag, without showing it", "token: !!int hunter2\n",
+			"a value that does not match its tag is not shown", "token: !!int hunter2\n",
 			"/k:1: the value is not a valid !!int",
 		},
 		{
-			"an anchor within itself", "a: &a [*a]\n",
+			"an anchor within its own value", "a: &a [*a]\n",
 			"/k:1: values nest deeper than 1000, or an alias is within its own anchor",
 		},
 		{
-			"a key that is a mapping, without showing it", "? {token: hunter2}\n: 1\n",
+			"a key that is a mapping is not shown", "? {token: hunter2}\n: 1\n",
 			"/k:1: a name must be a string",
 		},
 		{
-			"a merge of no mapping", "<<: 1\n",
+			"a merge of a number", "<<: 1\n",
 			"/k:1: << takes a mapping, or a sequence of mappings",
 		},
 		{"a control character", "a: \x00\n", "/k: control characters are not allowed"},
 		{"another encoding", "a: \xff\n", "/k: invalid leading UTF-8 octet"},
-		{"a key that is there twice", "users: []\nkind: Config\nusers: []\n", "/k:3: users is in line 1 already: remove one"},
+		{"a duplicate key", "users: []\nkind: Config\nusers: []\n", "/k:3: users is in line 1 already: remove one"},
 		{
-			"a key that is there twice in a stanza", "users:\n- name: a\n  user:\n    token: b\n    token: c\n",
+			"a duplicate key in a stanza", "users:\n- name: a\n  user:\n    token: b\n    token: c\n",
 			"/k:5: token is in line 4 already: remove one",
 		},
-		{"a key that is there twice in JSON", "---\n{}\n---\n{\"a\": [1, {\"b\":\n1,\n\"b\": 2}]}", // its first line is a marker
+		{"a duplicate key in JSON", "---\n{}\n---\n{\"a\": [1, {\"b\":\n1,\n\"b\": 2}]}", // its first line is a marker
 			"/k:6: b is in line 4 already: remove one"},
 		{
-			"a key that is there twice in nothing but JSON", "{\"users\": [{\"name\": \"a\"}],\n\"x\": [{}, []],\n\"x\": \"\\/\"}",
+			"a duplicate key in JSON that is not valid YAML", "{\"users\": [{\"name\": \"a\"}],\n\"x\": [{}, []],\n\"x\": \"\\/\"}",
 			"/k:3: x is there twice: remove one",
 		},
 		{"a list", "[1]", "/k: want a mapping, got a list"},
-		{"text, a certificate perhaps", "just text", "/k: want a mapping, got a string"},
+		{"a string", "just text", "/k: want a mapping, got a string"},
 		{"a number", "12", "/k: want a mapping, got a number"},
-		{"a mapping for a list", "clusters: {}", "/k: clusters: want a list, got a mapping"},
-		{"no mapping in a list", "clusters: [true]", "/k: cluster number 1: want a mapping, got a boolean"},
+		{"a mapping in place of a list", "clusters: {}", "/k: clusters: want a list, got a mapping"},
+		{"a boolean in a list of mappings", "clusters: [true]", "/k: cluster number 1: want a mapping, got a boolean"},
 		{
-			"a number for a name", "users: [{name: a}, {name: 12}]",
+			"a number in place of a name", "users: [{name: a}, {name: 12}]",
 			"/k: user number 2: name: want a string, got a number: put it in quotes",
 		},
 		{
-			"a number for text", "users: [{name: a, user: {password: 12}}]",
+			"a number in place of a string", "users: [{name: a, user: {password: 12}}]",
 			`/k: user "a": password: want a string, got a number: put it in quotes`,
 		},
 		{
-			"yes for text", "users: [{name: a, user: {username: yes}}]",
+			"yes in place of a string", "users: [{name: a, user: {username: yes}}]",
 			`/k: user "a": username: want a string, got a boolean: put it in quotes`,
 		},
-		{"a list for text", "current-context: [a]", "/k: current-context: want a string, got a list"},
+		{"a list in place of a string", "current-context: [a]", "/k: current-context: want a string, got a list"},
 		{
-			"text for true", "clusters: [{name: a, cluster: {insecure-skip-tls-verify: 'true'}}]",
+			"a string in place of a boolean", "clusters: [{name: a, cluster: {insecure-skip-tls-verify: 'true'}}]",
 			`/k: cluster "a": insecure-skip-tls-verify: want a boolean, got a string`,
 		},
 		{
-			"no base64", "clusters: [{name: a, cluster: {certificate-authority-data: '-----BEGIN'}}]",
-			`/k: cluster "a": certificate-authority-data: is not base64: encode the content of the file with base64`,
+			"invalid base64", "clusters: [{name: a, cluster: {certificate-authority-data: '-----BEGIN'}}]",
+			`/k: cluster "a": certificate-authority-data: is not valid base64: encode the content of the file with base64`,
 		},
 		{
-			"a number for base64", "users: [{name: a, user: {client-key-data: 12}}]",
+			"a number in place of base64", "users: [{name: a, user: {client-key-data: 12}}]",
 			`/k: user "a": client-key-data: want a string in base64, got a number`,
 		},
 		{
-			"text for a list", "users: [{name: a, user: {as-groups: b}}]",
+			"a string in place of a list", "users: [{name: a, user: {as-groups: b}}]",
 			`/k: user "a": as-groups: want a list of strings, got a string`,
 		},
 		{
-			"text for lists", "users: [{name: a, user: {as-user-extra: {b: c}}}]",
+			"a string in place of a list in a mapping", "users: [{name: a, user: {as-user-extra: {b: c}}}]",
 			`/k: user "a": as-user-extra."b": want a list of strings, got a string`,
 		},
 		{
@@ -315,20 +315,20 @@ func TestParseSaysWhereAndWhat(t *testing.T) {
 			`/k: user "a": exec.env."B".value: want a string, got a number: put it in quotes`,
 		},
 		{
-			"numbers in a list", "users: [{name: a, user: {exec: {args: [a, 1, true]}}}]",
+			"numbers in a list of strings", "users: [{name: a, user: {exec: {args: [a, 1, true]}}}]",
 			`/k: user "a": exec.args.number 2: want a string, got a number: put it in quotes` + "\n" +
 				`/k: user "a": exec.args.number 3: want a string, got a boolean: put it in quotes`,
 		},
 		{
-			"a number in a list in a mapping", "users: [{name: a, user: {as-user-extra: {b: [1]}}}]",
+			"a number in a list of strings in a mapping", "users: [{name: a, user: {as-user-extra: {b: [1]}}}]",
 			`/k: user "a": as-user-extra."b".number 1: want a string, got a number: put it in quotes`,
 		},
 		{
-			"a number in a mapping", "users: [{name: a, user: {auth-provider: {config: {expiry: 1}}}}]",
+			"a number in a mapping of strings", "users: [{name: a, user: {auth-provider: {config: {expiry: 1}}}}]",
 			`/k: user "a": auth-provider.config."expiry": want a string, got a number: put it in quotes`,
 		},
-		{"another kind", "kind: Pod\napiVersion: v1\n", `/k: kind: is "Pod", a kubeconfig has Config`},
-		{"another version", "apiVersion: v2\n", `/k: apiVersion: is "v2", only v1 is known`},
+		{"another kind", "kind: Pod\napiVersion: v1\n", `/k: kind: is "Pod", want "Config"`},
+		{"another version", "apiVersion: v2\n", `/k: apiVersion: is "v2", want "v1"`},
 		{
 			"several mistakes at once",
 			"current-context: 1\nclusters: [{name: a, cluster: {server: 2, proxy-url: 3}}]\ncontexts: 4\n",
@@ -338,22 +338,22 @@ func TestParseSaysWhereAndWhat(t *testing.T) {
 				"/k: current-context: want a string, got a number: put it in quotes",
 		},
 		{
-			"names that are there twice",
+			"duplicate names",
 			"clusters: [{name: a}, {name: b}, {name: a}, {name: a}]\nusers: [{name: ''}, {name: ''}]\n" +
 				"contexts: [{name: c, context: {extensions: [{name: x}, {name: x}]}}, {name: c}]\n" +
 				"extensions: [{name: x}, {name: x}]\n",
-			"/k: clusters: \"a\" is there twice: rename or remove one\n" +
-				"/k: users: \"\" is there twice: rename or remove one\n" +
-				"/k: contexts: \"c\" is there twice: rename or remove one\n" +
-				"/k: extensions: \"x\" is there twice: rename or remove one\n" +
-				"/k: context \"c\": extensions: \"x\" is there twice: rename or remove one",
+			"/k: clusters: duplicate name \"a\": rename or remove one\n" +
+				"/k: users: duplicate name \"\": rename or remove one\n" +
+				"/k: contexts: duplicate name \"c\": rename or remove one\n" +
+				"/k: extensions: duplicate name \"x\": rename or remove one\n" +
+				"/k: context \"c\": extensions: duplicate name \"x\": rename or remove one",
 		},
 		{
-			"extensions of stanzas that are there twice",
+			"duplicate extensions in stanzas",
 			"clusters: [{name: a, cluster: {extensions: [{name: x}, {name: x}]}}]\n" +
 				"users: [{name: a, user: {extensions: [{name: x}, {name: x}]}}]\n",
-			"/k: cluster \"a\": extensions: \"x\" is there twice: rename or remove one\n" +
-				"/k: user \"a\": extensions: \"x\" is there twice: rename or remove one",
+			"/k: cluster \"a\": extensions: duplicate name \"x\": rename or remove one\n" +
+				"/k: user \"a\": extensions: duplicate name \"x\": rename or remove one",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestParseSaysWhereAndWhat(t *testing.T) {
 			}
 			checkError(t, err, test.want)
 			if _, ok := errors.AsType[*config.FieldError](err); !ok {
-				t.Errorf("%v is no FieldError", err)
+				t.Errorf("%v is not a FieldError", err)
 			}
 		})
 	}
@@ -374,8 +374,8 @@ func TestParseNamesTheInputWithoutAFile(t *testing.T) {
 	checkError(t, err, "kubeconfig:1: mapping values are not allowed in this context")
 }
 
-// TestParseOfBombs promises that text which would become endless, or too deep, is an error at once.
-func TestParseOfBombs(t *testing.T) {
+// TestParseRejectsBombs checks that data that expands without limit, or nests too deeply, is rejected quickly.
+func TestParseRejectsBombs(t *testing.T) {
 	var aliases, merges strings.Builder
 	aliases.WriteString("a0: &a0 [x]\n")
 	merges.WriteString("a0: &a0 {x: 1}\n")
@@ -386,8 +386,8 @@ func TestParseOfBombs(t *testing.T) {
 	deep := func(open, end string) string { return "x: " + strings.Repeat(open, 20000) + strings.Repeat(end, 20000) }
 	for name, text := range map[string]string{
 		"aliases of aliases": aliases.String(), "merges of merges": merges.String(),
-		"an anchor in itself": "a: &a {b: *a}", "a list in itself": "a: &a [*a]", "a merge with itself": "a: &a\n  <<: *a\n",
-		"deep lists": deep("[", "]"), "deep mappings": deep("{a: ", "}"), "lists without an end": strings.Repeat("[", 1<<20),
+		"an anchor within its own mapping": "a: &a {b: *a}", "an anchor within its own list": "a: &a [*a]", "a merge of a mapping into itself": "a: &a\n  <<: *a\n",
+		"deep lists": deep("[", "]"), "deep mappings": deep("{a: ", "}"), "unterminated lists": strings.Repeat("[", 1<<20),
 		"deep JSON": `{"x":` + deep("[", "]")[3:] + "}",
 	} {
 		start := time.Now()

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A Config prints as its fields that are set, without secrets: attrs is the one list of what may be seen.
-// Certificates are public, so they are counted in bytes; of secrets only their presence is told.
+// A Config prints its fields that are set, without secrets: attrs is the only list of the fields that may be shown.
+// Certificates are public, so their size is shown; of secrets only their presence is shown.
 func (c Config) attrs() []slog.Attr {
 	var out []slog.Attr
 	text := func(name, value string) {
@@ -84,7 +84,7 @@ func (e ExecConfig) attrs() []slog.Attr {
 	return append(out, slog.String("apiVersion", e.APIVersion))
 }
 
-// joinAttrs writes attributes as "{name: value, group: {name: value}}".
+// joinAttrs formats attributes as "{name: value, group: {name: value}}".
 func joinAttrs(attrs []slog.Attr) string {
 	parts := make([]string, len(attrs))
 	for i, a := range attrs {
@@ -97,7 +97,7 @@ func joinAttrs(attrs []slog.Attr) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// attrMap is the JSON form of attributes.
+// attrMap returns the JSON form of attributes.
 func attrMap(attrs []slog.Attr) map[string]any {
 	out := make(map[string]any, len(attrs))
 	for _, a := range attrs {
@@ -110,37 +110,37 @@ func attrMap(attrs []slog.Attr) map[string]any {
 	return out
 }
 
-// String lists the fields that are set, without secrets.
+// String returns the fields that are set, without secrets.
 func (c Config) String() string { return joinAttrs(c.attrs()) }
 
-// GoString is String with the name of the type.
+// GoString returns String with the name of the type.
 func (c Config) GoString() string { return "config.Config" + c.String() }
 
-// Format prints as String or GoString do, whatever the verb is.
+// Format prints like String or GoString, whatever the verb.
 func (c Config) Format(f fmt.State, verb rune) { formatRedacted(f, verb, c.String(), c.GoString()) }
 
-// MarshalJSON writes what String shows. It is for logs and bug reports; it cannot be read back.
+// MarshalJSON returns the fields that String shows. It is meant for logs and bug reports; the result cannot be decoded.
 func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(attrMap(c.attrs())) }
 
-// LogValue is a group of the fields that are set, without secrets.
+// LogValue returns a group of the fields that are set, without secrets.
 func (c Config) LogValue() slog.Value { return slog.GroupValue(c.attrs()...) }
 
-// String names the command, and shows neither arguments nor environment.
+// String returns the command. It shows neither the arguments nor the environment.
 func (e ExecConfig) String() string { return joinAttrs(e.attrs()) }
 
-// GoString is String with the name of the type.
+// GoString returns String with the name of the type.
 func (e ExecConfig) GoString() string { return "config.ExecConfig" + e.String() }
 
-// Format prints as String or GoString do, whatever the verb is.
+// Format prints like String or GoString, whatever the verb.
 func (e ExecConfig) Format(f fmt.State, verb rune) { formatRedacted(f, verb, e.String(), e.GoString()) }
 
-// MarshalJSON writes what String shows. It cannot be read back.
+// MarshalJSON returns the fields that String shows. The result cannot be decoded.
 func (e ExecConfig) MarshalJSON() ([]byte, error) { return json.Marshal(attrMap(e.attrs())) }
 
-// LogValue names the command, and shows neither arguments nor environment.
+// LogValue returns the command. It shows neither the arguments nor the environment.
 func (e ExecConfig) LogValue() slog.Value { return slog.GroupValue(e.attrs()...) }
 
-// redactURL hides the user information of a URL, where people put passwords and tokens.
+// redactURL hides the user information of a URL, which may contain passwords and tokens.
 func redactURL(raw string) string {
 	if !strings.Contains(raw, "@") {
 		return raw

@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// printed is a value in every form in which programs print values.
+// printed returns v in every form in which programs print values.
 func printed(t *testing.T, v any) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -40,7 +40,7 @@ func printed(t *testing.T, v any) string {
 	return b.String()
 }
 
-// plant puts a marker that names its place into every text of a value, and returns the markers.
+// plant sets each string in a value to a marker that names its field, and returns the markers.
 func plant(v reflect.Value, path string) []string {
 	marker := "MARK" + strings.ReplaceAll(path, ".", "_") + "_"
 	switch v.Kind() {
@@ -76,14 +76,14 @@ func plant(v reflect.Value, path string) []string {
 	case reflect.Bool:
 		v.SetBool(true)
 	default:
-		panic("no field has been of this kind: " + v.Type().String())
+		panic("unsupported kind of field: " + v.Type().String())
 	}
 	return nil
 }
 
 var markers = regexp.MustCompile(`MARK[A-Za-z_]+_`)
 
-// seen returns the fields whose text can be seen in print, in plain, as numbers or encoded.
+// seen returns the fields whose content is visible when v is printed: as plain text, as numbers or encoded.
 func seen(t *testing.T, v any, planted []string) []string {
 	t.Helper()
 	text := printed(t, v)
@@ -109,7 +109,7 @@ func seen(t *testing.T, v any, planted []string) []string {
 	return out
 }
 
-func TestPrintingConfigShowsOnlyWhatIsPublic(t *testing.T) {
+func TestPrintingConfigShowsOnlyPublicFields(t *testing.T) {
 	var cfg config.Config
 	planted := plant(reflect.ValueOf(&cfg).Elem(), "")
 	want := []string{ // a new field is not printed until it is added to attrs, and here
@@ -124,7 +124,7 @@ func TestPrintingConfigShowsOnlyWhatIsPublic(t *testing.T) {
 	}
 }
 
-func TestPrintingPartsShowsNoSecret(t *testing.T) {
+func TestPrintingKubeconfigTypesShowsNoSecret(t *testing.T) {
 	for _, test := range []struct {
 		in     any
 		hidden []string
@@ -151,7 +151,7 @@ func TestPrintingPartsShowsNoSecret(t *testing.T) {
 		for form, in := range map[string]any{"value": v.Elem().Interface(), "pointer": test.in} {
 			visible := seen(t, in, planted)
 			if len(visible) == 0 {
-				t.Errorf("%T as a %s shows nothing at all, so this test proves nothing", test.in, form)
+				t.Errorf("%T as a %s shows no field, so this test checks nothing", test.in, form)
 			}
 			for _, field := range test.hidden {
 				if slices.Contains(visible, field) {
@@ -179,13 +179,13 @@ func TestPrintingURLsShowsNoUserInformation(t *testing.T) {
 			&config.Cluster{ProxyURL: secret},
 		} {
 			if text := printed(t, v); strings.Contains(text, "hunter2") {
-				t.Errorf("%q is printed as %s", secret, text)
+				t.Errorf("%q prints as %s", secret, text)
 			}
 		}
 	}
 }
 
-func TestConfigPrintsWhatHelps(t *testing.T) {
+func TestConfigPrintsItsPublicFields(t *testing.T) {
 	cfg := config.Config{
 		Server: "https://host:6443", Namespace: "prod", CAData: []byte("12345"), BearerToken: "hunter2",
 		Exec:        &config.ExecConfig{Command: "login", Args: []string{"a", "b"}, APIVersion: config.ExecV1},
@@ -211,7 +211,7 @@ func TestConfigPrintsWhatHelps(t *testing.T) {
 	}
 }
 
-func TestSecretPrintsWhetherItIsThere(t *testing.T) {
+func TestSecretPrintsWhetherItIsSet(t *testing.T) {
 	for _, test := range []struct {
 		format string
 		in     config.Secret

@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// lockWait is how long to wait for a lock, and lockPoll how often to look.
+// lockWait is how long to wait for a lock, and lockPoll is the interval between attempts.
 const (
 	lockWait = 10 * time.Second
 	lockPoll = 20 * time.Millisecond
 )
 
-// locks are the locks of some files, as kubectl takes them: a file with the suffix .lock.
+// locks are the locks of some files. A lock is a file with the suffix .lock, as for kubectl.
 type locks struct {
 	taken   []string         // lock files
 	missing map[string]error // why a file could not be locked
 }
 
-// lock takes the locks of files. Those in a folder that can't be written to are passed over, as their files can't be
-// replaced either: see held. The folder of the last file is made if no file is there.
+// lock takes the locks of files. It skips files in directories without write permission, which cannot be replaced
+// either: see held. If none of the files exists, it creates the directory of the last one.
 func lock(ctx context.Context, files []string) (*locks, error) {
 	l := &locks{missing: map[string]error{}}
 	none := !slices.ContainsFunc(files, func(file string) bool {
@@ -37,12 +37,12 @@ func lock(ctx context.Context, files []string) (*locks, error) {
 	if none {
 		file := files[len(files)-1]
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return nil, &FieldError{File: file, Problem: "its folder cannot be made: " + err.Error(), Err: err}
+			return nil, &FieldError{File: file, Problem: "its directory cannot be created: " + err.Error(), Err: err}
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errLocked)
 	defer cancel()
-	for _, file := range slices.Sorted(slices.Values(files)) { // in one order, so that nobody waits for each other
+	for _, file := range slices.Sorted(slices.Values(files)) { // a fixed order prevents deadlocks
 		err := l.take(ctx, file)
 		if ctx.Err() != nil && err != nil {
 			return nil, errors.Join(err, l.release())
@@ -54,13 +54,13 @@ func lock(ctx context.Context, files []string) (*locks, error) {
 	return l, nil
 }
 
-var errLocked = errors.New("waited for ten seconds")
+var errLocked = errors.New("timed out after ten seconds")
 
 // take takes the lock of one file.
 func (l *locks) take(ctx context.Context, file string) error {
 	switch info, err := os.Stat(file); {
 	case err == nil && !info.Mode().IsRegular():
-		return &FieldError{File: file, Problem: "is no regular file", Remedy: "name another one to write to"}
+		return &FieldError{File: file, Problem: "is not a regular file", Remedy: "name a regular file"}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return &FieldError{File: file, Problem: "cannot be locked: " + err.Error(), Err: err}
 	}
@@ -78,8 +78,8 @@ func (l *locks) take(ctx context.Context, file string) error {
 		case <-time.After(lockPoll):
 		case <-ctx.Done():
 			return &FieldError{
-				File: file, Problem: fmt.Sprintf("another program is writing to it: %v", context.Cause(ctx)),
-				Remedy: "try again, or remove " + name + " if there is no such program", Err: context.Cause(ctx),
+				File: file, Problem: fmt.Sprintf("is locked by another program: %v", context.Cause(ctx)),
+				Remedy: "try again, or remove " + name + " if no such program is running", Err: context.Cause(ctx),
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (l *locks) take(ctx context.Context, file string) error {
 // held returns an error unless a file is locked.
 func (l *locks) held(file string) error { return l.missing[file] }
 
-// release gives the locks back.
+// release releases the locks.
 func (l *locks) release() error {
 	var errs []error
 	for _, name := range l.taken {
@@ -97,18 +97,18 @@ func (l *locks) release() error {
 	return errors.Join(errs...)
 }
 
-// replacement is the new content of a file, beside it.
+// replacement is the new content of a file, in a temporary file in the same directory.
 type replacement struct {
 	file   string
-	target string // the file itself, when file is a link to it
-	temp   string // empty when there is nothing to discard
+	target string // the file that file links to, or file itself
+	temp   string // empty if there is nothing to discard
 }
 
-// prepare writes the new content of a file into the same folder. It gets the mode and the owner of the old one.
+// prepare writes the new content of a file to the same directory, with the mode and the owner of the old file.
 func prepare(file string, data []byte) (_ *replacement, err error) {
 	r := &replacement{file: file, target: file}
 	mode := fs.FileMode(0o600)
-	if target, err := filepath.EvalSymlinks(file); err == nil { // else there is none yet
+	if target, err := filepath.EvalSymlinks(file); err == nil { // an error means that the file does not exist yet
 		r.target = target
 	}
 	old, err := os.Stat(r.target)
@@ -152,9 +152,9 @@ func (r *replacement) commit() error {
 	return err
 }
 
-// discard removes what was not committed.
+// discard removes the temporary file, unless it was committed.
 func (r *replacement) discard() {
 	if r.temp != "" {
-		_ = os.Remove(r.temp) // the error that led here is the one to report
+		_ = os.Remove(r.temp) // the caller reports an earlier error
 	}
 }

@@ -16,20 +16,20 @@ import (
 	"unicode"
 )
 
-// Config resolves a context of k to a connection; Options.Path must be empty. It reads the files that the context's
-// stanzas name, to validate them, and nothing else is validated: a mistake in another context does no harm.
+// Config resolves a context of k to a connection. Options.Path must be empty. Config reads the files that the context's
+// stanzas name, to validate them. It validates nothing else: a mistake in another context is not an error.
 //
-// Over plain http nothing secret is sent: the credentials of the user are then left out, as kubectl does. Whom to act as
-// is no secret, and stays.
+// No secret is sent over plain http: as with kubectl, the credentials of the user are then left out. The user to
+// impersonate is not a secret, and is kept.
 //
-// Errors: [ErrNoConfig] when k chooses no server, [ErrCertificateExpired], [FieldError].
+// Errors: [ErrNoConfig] if k does not select a server, [ErrCertificateExpired], [FieldError].
 func (k *Kubeconfig) Config(ctx context.Context, opts *Options) (*Config, error) {
 	o := Options{}
 	if opts != nil {
 		o = *opts
 	}
 	if o.Path != "" {
-		return nil, errors.New("the kubeconfig has been read: leave Path empty")
+		return nil, errors.New("options: Path is set, but the kubeconfig has already been read: leave Path empty")
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (k *Kubeconfig) config(e env, o *Options) (*Config, error) {
 	return c.finish(&cfg, o, p)
 }
 
-// finish applies the options, validates the result, and fills in what may be left out.
+// finish applies the options, validates the result, and sets the defaults.
 func (c *checker) finish(cfg *Config, o *Options, p places) (*Config, error) {
 	overridden, err := cfg.override(o)
 	if err != nil {
@@ -95,22 +95,22 @@ func (c *checker) finish(cfg *Config, o *Options, p places) (*Config, error) {
 	return cfg, nil
 }
 
-// expiryGrace is how far the clocks of the server and this machine may be apart.
+// expiryGrace is the maximum difference between the clocks of the server and of this machine.
 const expiryGrace = 5 * time.Minute
 
-// checkSpelling reports top-level fields that are only spelled wrongly.
+// checkSpelling reports misspelled top-level fields.
 func (k *Kubeconfig) checkSpelling() error {
 	var c checker
 	c.spelling(k.place(), "", reflect.ValueOf(*k))
 	return errors.Join(c.errs...)
 }
 
-// stanzas are the ones that were chosen. Those without a name are empty, but for a user whose entry has an empty name.
+// stanzas are the selected stanzas. A stanza without a name is empty, except for a user whose entry has an empty name.
 type stanzas struct {
 	context NamedContext
 	cluster NamedCluster
 	user    NamedUser
-	unnamed bool // whether user is such an entry
+	unnamed bool // user is such an entry
 }
 
 func (k *Kubeconfig) choose(o *Options) (*stanzas, error) {
@@ -157,7 +157,7 @@ func (s *stanzas) chooseUser(k *Kubeconfig, o *Options) error {
 	name := cmp.Or(o.User, s.context.Context.User)
 	found := find(k.Users, name)
 	switch {
-	case found != nil: // also for a context without a user when there is an entry named ""
+	case found != nil: // including an entry named "", for a context without a user
 		s.user, s.unnamed = *found, name == ""
 		return nil
 	case name == "":
@@ -168,17 +168,17 @@ func (s *stanzas) chooseUser(k *Kubeconfig, o *Options) error {
 	return s.contextPlace().errorf("user", "", "%s", missing("user", name, names(k.Users)))
 }
 
-// place is that of what no stanza says.
+// place returns the place of fields outside of the stanzas.
 func (k *Kubeconfig) place() place { return place{file: k.files()} }
 
-// places are where the parts of a Config came from.
+// places are the origins of the fields of a Config.
 type places struct{ cluster, user, context place }
 
 func (s *stanzas) contextPlace() place {
 	return stanzaPlace("context", s.context.Name, s.context.Context.Origin)
 }
 
-// stanzaPlace is the place of a stanza; what has none can only have come from an override.
+// stanzaPlace returns the place of a stanza. Fields without a stanza can only have come from an override.
 func stanzaPlace(kind, name, file string) place {
 	if name == "" {
 		return place{stanza: "override", goNames: true}
@@ -198,7 +198,7 @@ func (s *stanzas) places() places {
 	return p
 }
 
-// source words where the configuration came from.
+// source describes where the configuration came from.
 func (s *stanzas) source(k *Kubeconfig) string {
 	switch {
 	case s.context.Name != "":
@@ -209,7 +209,7 @@ func (s *stanzas) source(k *Kubeconfig) string {
 	return "override"
 }
 
-// config is the part of a Config that a cluster says.
+// config returns the fields of a Config that a cluster sets.
 func (c Cluster) config() Config {
 	return Config{
 		Server:                c.Server,
@@ -222,14 +222,14 @@ func (c Cluster) config() Config {
 	}
 }
 
-// config is the part of a Config that a user says.
+// config returns the fields of a Config that a user sets.
 func (u User) config() Config {
 	var cfg Config
 	u.addTo(&cfg)
 	return cfg
 }
 
-// addTo fills in the part of a Config that a user says.
+// addTo sets the fields of a Config that a user sets.
 func (u User) addTo(cfg *Config) {
 	cfg.ClientCertFile = resolvePath(u.Origin, u.ClientCertificate)
 	cfg.ClientCertData = u.ClientCertificateData
@@ -251,12 +251,12 @@ func (u User) addTo(cfg *Config) {
 func (e *ExecConfig) resolved(origin string) *ExecConfig {
 	out := *e
 	out.Unknown = nil
-	if filepath.Base(e.Command) != e.Command { // else it is looked up in PATH
+	if filepath.Base(e.Command) != e.Command { // otherwise it is looked up in PATH
 		out.Command = resolvePath(origin, e.Command)
 	}
 	out.InstallHint = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1 // a hint goes to the terminal: let it not drive it
+			return -1 // the hint is printed on the terminal: it must not contain escape sequences
 		}
 		return r
 	}, e.InstallHint)
@@ -266,21 +266,21 @@ func (e *ExecConfig) resolved(origin string) *ExecConfig {
 	return &out
 }
 
-// resolvePath takes a path relative to the folder of the file that names it.
+// resolvePath resolves a path relative to the directory of the file that names it.
 func resolvePath(origin, path string) string {
 	if path == "" || origin == "" || filepath.IsAbs(path) {
 		return path
 	}
 	dir := filepath.Dir(origin)
-	if abs, err := filepath.Abs(dir); err == nil { // a program must keep its separator, or it would be looked up in PATH
+	if abs, err := filepath.Abs(dir); err == nil { // without a separator, a program would be looked up in PATH
 		dir = abs
 	}
 	return filepath.Join(dir, path)
 }
 
-// serverURL completes a server written as HOST or HOST:PORT: https if anything says that TLS is meant, else http. client-go
-// speaks http then, without the credentials, since it looks at the rest of the configuration afterwards.
-// What is neither that nor a URL is returned as it is, for validation to report.
+// serverURL completes a server written as HOST or HOST:PORT. The scheme is https if another field requires TLS, and
+// http otherwise. client-go uses http without the credentials here, because it looks at the other fields too late. A
+// value that is neither HOST, HOST:PORT nor a URL is returned unchanged, for validation to report.
 func serverURL(cfg *Config) string {
 	u, err := url.Parse(cfg.Server)
 	if err == nil && u.Scheme != "" && u.Host != "" {
@@ -298,12 +298,12 @@ func serverURL(cfg *Config) string {
 	return u.String()
 }
 
-// onlyCertificate tells whether a client certificate is all there is to prove who one is.
+// onlyCertificate reports whether a client certificate is the only credential.
 func (c *Config) onlyCertificate() bool {
 	return c.hasCertificate() && !c.hasAuthorization()
 }
 
-// withoutCredentials keeps what serves a connection without TLS.
+// withoutCredentials keeps the fields that apply to a connection without TLS.
 func (c *Config) withoutCredentials() *Config {
 	return &Config{
 		Server:             c.Server,

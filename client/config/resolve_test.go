@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// base is a kubeconfig with a context for every way of proving who one is.
+// base is a kubeconfig with a context for every kind of credential.
 const base = `
 current-context: token
 clusters:
@@ -88,7 +88,7 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 			config.Config{Server: "https://main:6443", Namespace: "default", Source: `context "anonymous" of /k/config`},
 		},
 		{
-			"a user that says nothing", &config.Options{Context: "nobody"},
+			"an empty user", &config.Options{Context: "nobody"},
 			config.Config{Server: "https://main:6443", Namespace: "default", Source: `context "nobody" of /k/config`},
 		},
 		{
@@ -99,7 +99,7 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 			},
 		},
 		{
-			"an expired certificate beside a token", &config.Options{Context: "old-with-token"},
+			"an expired certificate together with a token", &config.Options{Context: "old-with-token"},
 			config.Config{
 				Server: "https://main:6443", Namespace: "default", BearerToken: "a-token",
 				ClientCertData: oldPair().cert, ClientKeyData: config.Secret(oldPair().key),
@@ -127,7 +127,7 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 			},
 		},
 		{
-			"an exec plugin with the extension of its cluster, and a hint that cannot drive the terminal",
+			"an exec plugin with the extension of its cluster, and a hint without control characters",
 			&config.Options{Context: "exec"},
 			config.Config{
 				Server: "https://exec", Namespace: "default",
@@ -150,7 +150,7 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 			},
 		},
 		{
-			"plain http, over which no credential is sent", &config.Options{Context: "plain"},
+			"plain http drops the credentials", &config.Options{Context: "plain"},
 			config.Config{
 				Server: "http://127.0.0.1:8001", Namespace: "default", ProxyURL: "http://proxy",
 				Impersonate: config.Impersonation{
@@ -160,7 +160,7 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 			},
 		},
 		{
-			"a server with another name", &config.Options{Context: "named"},
+			"a server with another TLS name", &config.Options{Context: "named"},
 			config.Config{
 				Server: "https://named", Namespace: "default", TLSServerName: "api", CAData: cert, BearerToken: "a-token",
 				Source: `context "named" of /k/config`,
@@ -181,7 +181,7 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 			},
 		},
 		{
-			"another cluster in place of one that does not exist", &config.Options{Context: "lost-cluster", Cluster: "main"},
+			"another cluster replaces a missing one", &config.Options{Context: "lost-cluster", Cluster: "main"},
 			config.Config{
 				Server: "https://main:6443", Namespace: "default", BearerToken: "a-token",
 				Source: `context "lost-cluster" of /k/config`,
@@ -198,7 +198,7 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 			config.Config{Server: "https://main:6443", Namespace: "other", BearerToken: "a-token", Source: source},
 		},
 		{
-			"a namespace in place of one that is no name", &config.Options{Context: "bad-namespace", Namespace: "other"},
+			"another namespace replaces an invalid one", &config.Options{Context: "bad-namespace", Namespace: "other"},
 			config.Config{
 				Server: "https://main:6443", Namespace: "other", BearerToken: "a-token",
 				Source: `context "bad-namespace" of /k/config`,
@@ -215,16 +215,16 @@ func TestKubeconfigResolvesToConfig(t *testing.T) {
 	}
 }
 
-// checkConfig compares with what is not printed of a Config, too.
+// checkConfig compares all fields of a Config, including those that are not printed.
 func checkConfig(t testing.TB, got, want config.Config) {
 	t.Helper()
-	type plain config.Config // without the methods that hide
+	type plain config.Config // without the methods that hide fields
 	if diff := cmp.Diff(plain(want), plain(got), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("Config (-want +got):\n%s", diff)
 	}
 }
 
-func TestKubeconfigSaysWhyItDoesNotResolve(t *testing.T) {
+func TestKubeconfigReportsWhyItDoesNotResolve(t *testing.T) {
 	const contexts = `(contexts: "token", "anonymous", "nobody", "basic", "cert", "old", "old-with-token", "acting", ` +
 		`"oidc", "exec", "exec-beta", "plain", "named", "insecure", "lost-cluster", "lost-user", "no-cluster", "bad-namespace")`
 	const clusters = `(clusters: "main", "plain", "named", "insecure", "exec")`
@@ -239,7 +239,7 @@ func TestKubeconfigSaysWhyItDoesNotResolve(t *testing.T) {
 			`/k/config: context "nowhere-near" does not exist ` + contexts,
 		},
 		{
-			"a context that was mistyped", &config.Options{Context: "Tokne"},
+			"a misspelled context", &config.Options{Context: "Tokne"},
 			`/k/config: context "Tokne" does not exist: did you mean "token"? ` + contexts,
 		},
 		{
@@ -263,23 +263,23 @@ func TestKubeconfigSaysWhyItDoesNotResolve(t *testing.T) {
 			`/k/config: context "no-cluster": cluster: is missing: name one ` + clusters,
 		},
 		{
-			"a namespace that is no name", &config.Options{Context: "bad-namespace"},
-			`/k/config: context "bad-namespace": namespace: "Shop_1" is not a name for a namespace: ` +
+			"an invalid namespace", &config.Options{Context: "bad-namespace"},
+			`/k/config: context "bad-namespace": namespace: "Shop_1" is not a valid namespace name: ` +
 				`use at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit`,
 		},
 		{
-			"an option that is no name", &config.Options{Namespace: "Shop_1"},
-			`override: Namespace: "Shop_1" is not a name for a namespace: ` +
+			"an invalid namespace in the options", &config.Options{Namespace: "Shop_1"},
+			`override: Namespace: "Shop_1" is not a valid namespace name: ` +
 				`use at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit`,
 		},
-		{"a path", &config.Options{Path: "/other"}, "the kubeconfig has been read: leave Path empty"},
+		{"a path", &config.Options{Path: "/other"}, "options: Path is set, but the kubeconfig has already been read: leave Path empty"},
 		{
 			"two namespaces", &config.Options{Namespace: "a", Override: &config.Config{Namespace: "b"}},
 			"options: Namespace and Override.Namespace differ: set one of them",
 		},
 		{
 			"credentials for plain http", &config.Options{Context: "plain", Override: &config.Config{BearerToken: "b-token"}},
-			"options: Override holds credentials, which are not sent over http: use an https server",
+			"options: Override contains credentials, which are not sent over http: use an https server",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -292,11 +292,11 @@ func TestKubeconfigSaysWhyItDoesNotResolve(t *testing.T) {
 	}
 }
 
-func TestKubeconfigThatChoosesNothing(t *testing.T) {
+func TestKubeconfigWithoutAUsableCurrentContext(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
-		{"nothing at all", "", "no kubeconfig found: /k/config is empty"},
+		{"an empty kubeconfig", "", "no kubeconfig found: /k/config is empty"},
 		{
-			"contexts, none of them current", "contexts: [{name: a}, {name: b}]",
+			"no current context", "contexts: [{name: a}, {name: b}]",
 			"/k/config: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: \"a\", \"b\")",
 		},
 		{
@@ -308,12 +308,12 @@ func TestKubeconfigThatChoosesNothing(t *testing.T) {
 			`/k/config: current-context: context "aa" does not exist: did you mean "ab"? (contexts: "ab")`,
 		},
 		{
-			"a context without a cluster, as there are none", "current-context: a\ncontexts: [{name: a}]",
-			`/k/config: context "a": cluster: is missing: name one, and add it: there are no clusters`,
+			"a context without a cluster, and no clusters", "current-context: a\ncontexts: [{name: a}]",
+			`/k/config: context "a": cluster: is missing: name one, and add it: the kubeconfig has no clusters`,
 		},
 		{
-			"a field that is spelled wrongly", "CurrentContext: a\ncontexts: [{name: a}]",
-			`/k/config: CurrentContext: is not a field: write "current-context"`,
+			"a misspelled field", "CurrentContext: a\ncontexts: [{name: a}]",
+			`/k/config: CurrentContext: is not a known field: write "current-context"`,
 		},
 		{
 			"many contexts", "current-context: zzzzzz\ncontexts: [" + strings.Repeat("{name: a%}, ", 25) + "]",
@@ -363,8 +363,8 @@ func TestPathsAreRelativeToTheFileThatNamesThem(t *testing.T) {
 	for _, test := range []struct{ name, command, want string }{
 		{"a bare name is looked up in PATH", "login", "login"},
 		{"a name with a separator is a path", "bin/login", filepath.Join(dir, "c/d/bin/login")},
-		{"so is a name that begins with a dot", "./login", filepath.Join(dir, "c/d/login")},
-		{"an absolute path stays", "/bin/login", "/bin/login"},
+		{"a name that begins with a dot is a path", "./login", filepath.Join(dir, "c/d/login")},
+		{"an absolute path is unchanged", "/bin/login", "/bin/login"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			kc, err := config.Read(t.Context(), filepath.Join(dir, "a/config"), filepath.Join(dir, "b/config"))
@@ -395,7 +395,7 @@ func TestPathsAreRelativeToTheFileThatNamesThem(t *testing.T) {
 	}
 }
 
-func TestRelativePathsWithoutAFolderKeepTheirSeparator(t *testing.T) {
+func TestRelativePathsWithoutADirectoryKeepTheirSeparator(t *testing.T) {
 	const text = `current-context: x
 contexts: [{name: x, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: "https://c"}}]
@@ -406,7 +406,7 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1beta1
 			t.Fatal(err)
 		}
 		if filepath.Base(cfg.Exec.Command) == cfg.Exec.Command {
-			t.Errorf("of file %q the command is %q, which is looked up in PATH", file, cfg.Exec.Command)
+			t.Errorf("file %q: the command %q would be looked up in PATH", file, cfg.Exec.Command)
 		}
 	}
 }
@@ -436,7 +436,7 @@ clusters: [{name: c, cluster: {server: "` + test.in + `"` + test.more + `}}]`
 	}
 }
 
-func TestExpiredCertificateIsAnErrorOfTheConnection(t *testing.T) {
+func TestOnlyConnectionsReportAnExpiredCertificate(t *testing.T) {
 	kc := parse(t, base, "/k/config")
 	_, err := kc.Config(t.Context(), &config.Options{Context: "old"})
 	if !errors.Is(err, config.ErrCertificateExpired) {
@@ -448,7 +448,7 @@ func TestExpiredCertificateIsAnErrorOfTheConnection(t *testing.T) {
 		t.Errorf("error is %s", text)
 	}
 	if err := kc.Validate(t.Context()); errors.Is(err, config.ErrCertificateExpired) {
-		t.Errorf("Validate() = %v, but nobody connects", err)
+		t.Errorf("Validate() = %v, want no ErrCertificateExpired", err)
 	}
 	if _, err := kc.Config(t.Context(), nil); err != nil {
 		t.Errorf("another context: %v", err)
@@ -463,28 +463,28 @@ func TestCheckClientCertificate(t *testing.T) {
 		want string
 	}{
 		{"no certificate", config.Config{BearerToken: "a"}, ""},
-		{"a valid one", config.Config{ClientCertData: validPair().cert}, ""},
-		{"a valid one in a file", config.Config{ClientCertFile: filepath.Join(dir, "new.crt")}, ""},
-		{"no file", config.Config{ClientCertFile: filepath.Join(dir, "missing.crt")}, ""},
-		{"no PEM", config.Config{ClientCertData: []byte("x")}, ""},
+		{"a valid certificate", config.Config{ClientCertData: validPair().cert}, ""},
+		{"a valid certificate in a file", config.Config{ClientCertFile: filepath.Join(dir, "new.crt")}, ""},
+		{"a missing file", config.Config{ClientCertFile: filepath.Join(dir, "missing.crt")}, ""},
+		{"invalid PEM", config.Config{ClientCertData: []byte("x")}, ""},
 		{
-			"an expired one, even beside a token",
+			"an expired certificate together with a token",
 			config.Config{ClientCertData: oldPair().cert, BearerToken: "a", Source: source},
 			source + ": ClientCertData: expired 3 days ago",
 		},
 		{
-			"one that expired hours ago",
+			"a certificate that expired hours ago",
 			config.Config{ClientCertData: newPair(-5*time.Hour - time.Minute).cert},
 			"ClientCertData: expired 5 hours ago",
 		},
-		{"one that has just expired", config.Config{ClientCertData: newPair(-2 * time.Second).cert}, "ClientCertData: expired "},
+		{"a certificate that expired seconds ago", config.Config{ClientCertData: newPair(-2 * time.Second).cert}, "ClientCertData: expired "},
 		{
-			"an expired one after its key",
+			"an expired certificate after its key",
 			config.Config{ClientCertData: append(oldPair().key, oldPair().cert...)},
 			"ClientCertData: expired 3 days ago",
 		},
 		{
-			"an expired one in a file",
+			"an expired certificate in a file",
 			config.Config{ClientCertFile: filepath.Join(dir, "old.crt")},
 			"ClientCertFile: expired 3 days ago",
 		},
@@ -501,20 +501,20 @@ func TestCheckClientCertificate(t *testing.T) {
 	}
 }
 
-func TestMissingFilesAreFound(t *testing.T) {
+func TestMissingFilesAreReported(t *testing.T) {
 	const text = `current-context: x
 contexts: [{name: x, context: {cluster: c}}]
 clusters: [{name: c, cluster: {server: "https://c", certificate-authority: ca.crt}}]`
 	_, err := parse(t, text, "/nowhere/config").Config(t.Context(), nil)
-	checkError(t, err, `/nowhere/config: cluster "c": certificate-authority: there is no file /nowhere/ca.crt: `+
+	checkError(t, err, `/nowhere/config: cluster "c": certificate-authority: file /nowhere/ca.crt does not exist: `+
 		"restore the file, or correct the path")
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v is not fs.ErrNotExist", err)
 	}
 }
 
-// TestUserWithoutANameIsUsedByAContextWithoutAUser promises that an entry of the list of users whose name is empty is not
-// dropped, and that a mistake in it is reported with its place.
+// TestUserWithoutANameIsUsedByAContextWithoutAUser checks that a user with an empty name is not ignored, and that a
+// mistake in it is reported with its place.
 func TestUserWithoutANameIsUsedByAContextWithoutAUser(t *testing.T) {
 	resolve := func(user string) (*config.Config, error) {
 		t.Helper()
@@ -526,10 +526,10 @@ func TestUserWithoutANameIsUsedByAContextWithoutAUser(t *testing.T) {
 		return kc.Config(t.Context(), nil)
 	}
 	if cfg, err := resolve("token: abc"); err != nil || cfg.BearerToken != "abc" {
-		t.Errorf("Config = %v, %v; want one with the token", cfg, err)
+		t.Errorf("Config = %v, %v; want the token abc", cfg, err)
 	}
 	_, err := resolve("token: abc, username: ann")
-	if want := `/k: user "": username: is given, and so is a token: keep one of the two`; err == nil || err.Error() != want {
+	if want := `/k: user "": username: conflicts with a token: keep one of the two`; err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }

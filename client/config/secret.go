@@ -9,16 +9,16 @@ import (
 	"log/slog"
 )
 
-// redacted stands in print for a secret that is there.
+// redacted is printed in place of a secret that is not empty.
 const redacted = "[redacted]"
 
-// Secret is text that must not be printed: a token, a password, a private key.
+// Secret is a string that must not be printed: a token, a password, a private key.
 //
-// Every way of printing it (fmt, slog, JSON, text) shows "[redacted]", or nothing when it is empty.
-// string(s) gives the secret itself. Because a secret is not printed, it also does not survive being marshalled.
+// Every way of printing it (fmt, slog, JSON, text) shows "[redacted]", or nothing if it is empty. string(s) returns the
+// secret itself. For the same reason, marshaling a secret loses it.
 //
-// fmt cannot call the methods of an unexported field: keep a *[Config], which %v prints as an address, and not a Config
-// or a Secret in the unexported fields of types that may be printed.
+// fmt cannot call the methods of an unexported field. In the unexported fields of types that may be printed, use a
+// *[Config], which %v prints as an address, instead of a Config or a Secret.
 type Secret string
 
 // String returns "[redacted]", or "" for the empty secret.
@@ -32,16 +32,16 @@ func (s Secret) String() string {
 // GoString returns the redacted form in quotes.
 func (s Secret) GoString() string { return fmt.Sprintf("config.Secret(%q)", s.String()) }
 
-// Format prints the redacted form whatever the verb is.
+// Format prints the redacted form, whatever the verb.
 func (s Secret) Format(f fmt.State, verb rune) { formatRedacted(f, verb, s.String(), s.GoString()) }
 
-// MarshalText returns the redacted form; it serves JSON too.
+// MarshalText returns the redacted form. JSON uses it too.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // LogValue returns the redacted form.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// formatRedacted prints text that is already safe: goText for %#v, quoted for %q, else as it is.
+// formatRedacted prints text, which contains no secrets: goText for %#v, quoted for %q, unchanged otherwise.
 func formatRedacted(f fmt.State, verb rune, text, goText string) {
 	switch {
 	case verb == 'v' && f.Flag('#'):
@@ -49,5 +49,5 @@ func formatRedacted(f fmt.State, verb rune, text, goText string) {
 	case verb == 'q':
 		text = fmt.Sprintf("%q", text)
 	}
-	_, _ = io.WriteString(f, text) // fmt.State collects; an error of the writer behind it is fmt's to report
+	_, _ = io.WriteString(f, text) // fmt reports errors of the underlying writer
 }

@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// Validate reports every mistake in k, of all contexts, as joined [FieldError] values. It reads the files that k names.
-// Whether certificates are still valid is not asked: see [Config.CheckClientCertificate].
+// Validate reports every mistake in k, in all contexts, as joined [FieldError] values. It reads the files that k names.
+// It does not check whether certificates have expired: see [Config.CheckClientCertificate].
 func (k *Kubeconfig) Validate(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -41,8 +41,8 @@ func (k *Kubeconfig) Validate(ctx context.Context) error {
 	return errors.Join(c.errs...)
 }
 
-// Validate reports every mistake in c that can be known without asking the server, as joined [FieldError] values.
-// It reads the files that c names. What [Load], [InCluster] and [Kubeconfig.Config] return has been validated.
+// Validate reports every mistake in c that can be found without a request to the server, as joined [FieldError] values.
+// It reads the files that c names. The results of [Load], [InCluster] and [Kubeconfig.Config] are already validated.
 func (c *Config) Validate(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -55,11 +55,11 @@ func (c *Config) Validate(ctx context.Context) error {
 	return errors.Join(chk.errs...)
 }
 
-// checker collects mistakes. Its methods name fields as a kubeconfig does; the place translates.
+// checker collects mistakes. Its methods use the field names of a kubeconfig; the place translates them.
 type checker struct {
 	env  env
 	errs []error
-	// fileToken is what was found in the token file.
+	// fileToken is the content of the token file.
 	fileToken Secret
 }
 
@@ -109,7 +109,8 @@ func (c *checker) name(p place, name string) {
 	}
 }
 
-// spelling reports unknown fields whose name is that of a known field that is not set, but for case, "-" and "_".
+// spelling reports unknown fields whose name differs from that of a known field, which is not set, only in case, "-"
+// and "_".
 func (c *checker) spelling(p place, prefix string, stanza reflect.Value) {
 	plain := strings.NewReplacer("-", "", "_", "")
 	unknown := stanza.FieldByName("Unknown").Interface().(Unknown)
@@ -126,7 +127,7 @@ func (c *checker) spelling(p place, prefix string, stanza reflect.Value) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(unknown)) {
 			if strings.EqualFold(plain.Replace(name), plain.Replace(f.name)) {
-				c.add(p.errorf(prefix+name, fmt.Sprintf("write %q", f.name), "is not a field"))
+				c.add(p.errorf(prefix+name, fmt.Sprintf("write %q", f.name), "is not a known field"))
 			}
 		}
 	}
@@ -135,7 +136,7 @@ func (c *checker) spelling(p place, prefix string, stanza reflect.Value) {
 func (c *checker) namespace(p place, namespace string) {
 	if namespace != "" && !isDNSLabel(namespace) {
 		c.add(p.errorf("namespace", "use at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit",
-			"%q is not a name for a namespace", namespace))
+			"%q is not a valid namespace name", namespace))
 	}
 }
 
@@ -175,11 +176,11 @@ func (c *checker) proxy(p place, raw string) {
 func (c *checker) authority(p place, cfg *Config) {
 	const file, data = "certificate-authority", "certificate-authority-data"
 	if cfg.CAFile != "" && len(cfg.CAData) > 0 {
-		c.add(p.errorf(file, "keep one of the two", "is given, and so is %s", p.fieldName(data)))
+		c.add(p.errorf(file, "keep one of the two", "conflicts with %s", p.fieldName(data)))
 	}
 	if cfg.InsecureSkipTLSVerify && (cfg.CAFile != "" || len(cfg.CAData) > 0) {
 		c.add(p.errorf("insecure-skip-tls-verify", "remove it, or the certificate authority",
-			"contradicts a certificate authority"))
+			"conflicts with a certificate authority"))
 	}
 	if cfg.CAFile != "" {
 		if pem, ok := c.readFile(p, file, cfg.CAFile); ok {
@@ -193,15 +194,16 @@ func (c *checker) authority(p place, cfg *Config) {
 
 func (c *checker) certificates(p place, field string, pem []byte) {
 	if !c.placeholder(p, field, pem) && !hasCertificate(pem) {
-		c.add(p.errorf(field, "give the certificate in PEM form (-----BEGIN CERTIFICATE-----)", "holds no certificate"))
+		c.add(p.errorf(field, "provide the certificate in PEM format (-----BEGIN CERTIFICATE-----)",
+			"contains no certificate"))
 	}
 }
 
-// placeholder reports what `kubectl config view` and a [Secret] print in place of data.
+// placeholder reports values that `kubectl config view` and a [Secret] print in place of data.
 func (c *checker) placeholder(p place, field string, data []byte) bool {
 	omitted := base64.StdEncoding.EncodeToString(data)
 	if string(data) == redacted {
-		c.add(p.errorf(field, "take the secret itself, not what is printed of it", "is what a secret prints as"))
+		c.add(p.errorf(field, "use the secret itself, not its printed form", "is the printed form of a secret"))
 		return true
 	}
 	if omitted != "DATA+OMITTED" && omitted != "REDACTED" && string(data) != "REDACTED" {
@@ -212,7 +214,7 @@ func (c *checker) placeholder(p place, field string, data []byte) bool {
 	return true
 }
 
-// readFile reads a file that a field names; it reports those that are not there or cannot be read.
+// readFile reads a file that a field names. It reports a file that does not exist or cannot be read.
 func (c *checker) readFile(p place, field, path string) ([]byte, bool) {
 	data, err := c.env.readFile(path)
 	if err == nil {
@@ -220,17 +222,17 @@ func (c *checker) readFile(p place, field, path string) ([]byte, bool) {
 	}
 	e := p.errorf(field, fileRemedy(path), "%v", err)
 	if errors.Is(err, fs.ErrNotExist) {
-		e.Problem = "there is no file " + path
+		e.Problem = "file " + path + " does not exist"
 	}
 	e.Err = err
 	c.add(e)
 	return nil, false
 }
 
-// fileRemedy says what to do about a file that cannot be read.
+// fileRemedy returns what to do about a file that cannot be read.
 func fileRemedy(path string) string {
 	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "~") {
-		return "write the path out: ~ is not expanded here"
+		return "write the full path: ~ is not expanded here"
 	}
 	return "restore the file, or correct the path"
 }

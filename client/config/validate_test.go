@@ -25,21 +25,21 @@ func TestValidateReportsEveryMistake(t *testing.T) {
 	}
 	report := strings.ReplaceAll(got.Error(), dir, "/k") + "\n"
 	if strings.Contains(report, "hunter") {
-		t.Error("a secret is in an error")
+		t.Error("an error contains a secret")
 	}
 	checkGolden(t, "broken.golden", []byte(report))
 	for _, err := range got.(interface{ Unwrap() []error }).Unwrap() {
 		mistake, ok := errors.AsType[*config.FieldError](err)
 		if !ok || mistake.File == "" || mistake.Field == "" || mistake.Problem == "" {
-			t.Errorf("%v does not say where it is", err)
+			t.Errorf("%v does not name its place", err)
 		}
 	}
 }
 
-func TestValidateIsContentWithWhatIsRight(t *testing.T) {
+func TestValidateAcceptsValidKubeconfigs(t *testing.T) {
 	for name, text := range map[string]string{
-		"nothing": "",
-		"everything a kubeconfig can say": `
+		"an empty kubeconfig": "",
+		"a kubeconfig with all fields": `
 current-context: a
 future: {}
 clusters: [{name: c, cluster: {server: "https://c/prefix", certificate-authority-data: $CERT, proxy-url: "socks5://u:p@proxy:1080"}}]
@@ -56,14 +56,14 @@ contexts: [{name: a, context: {cluster: c, user: cert, namespace: kube-system}},
 	}
 }
 
-func TestConfigValidateNamesFieldsOfGo(t *testing.T) {
+func TestConfigValidateNamesGoFields(t *testing.T) {
 	cert, key := validPair().cert, config.Secret(validPair().key)
 	for _, test := range []struct {
 		name string
 		in   config.Config
 		want string
 	}{
-		{"a good one", config.Config{Server: "https://host", ClientCertData: cert, ClientKeyData: key}, ""},
+		{"a valid one", config.Config{Server: "https://host", ClientCertData: cert, ClientKeyData: key}, ""},
 		{"the zero value", config.Config{}, "Server: is missing: write it as https://HOST:PORT"},
 		{
 			"a server without a scheme",
@@ -71,49 +71,49 @@ func TestConfigValidateNamesFieldsOfGo(t *testing.T) {
 			`Server: "host:6443" is not a URL: write it as https://HOST:PORT`,
 		},
 		{
-			"two authorities",
+			"two certificate authorities",
 			config.Config{Server: "https://host", CAFile: "testdata/full.yaml", CAData: cert},
-			"CAFile: is given, and so is CAData: keep one of the two\n" +
-				"CAFile: holds no certificate: give the certificate in PEM form (-----BEGIN CERTIFICATE-----)",
+			"CAFile: conflicts with CAData: keep one of the two\n" +
+				"CAFile: contains no certificate: provide the certificate in PEM format (-----BEGIN CERTIFICATE-----)",
 		},
 		{
 			"two certificates",
 			config.Config{Server: "https://host", ClientCertFile: "missing", ClientCertData: cert, ClientKeyData: key},
-			"ClientCertFile: is given, and so is ClientCertData: keep one of the two\n" +
-				"ClientCertFile: there is no file missing: restore the file, or correct the path",
+			"ClientCertFile: conflicts with ClientCertData: keep one of the two\n" +
+				"ClientCertFile: file missing does not exist: restore the file, or correct the path",
 		},
 		{
-			"several, with the source",
+			"several mistakes, with the source",
 			config.Config{BearerToken: "a", Password: "b", ProxyURL: "x", Namespace: "-", Source: "flags"},
 			"flags: Server: is missing: write it as https://HOST:PORT\n" +
 				"flags: ProxyURL: \"x\" is not the URL of a proxy: write it as http://, https:// or socks5:// and HOST:PORT\n" +
-				"flags: Username: is given, and so is a token: keep one of the two\n" +
-				"flags: Namespace: \"-\" is not a name for a namespace: " +
+				"flags: Username: conflicts with a token: keep one of the two\n" +
+				"flags: Namespace: \"-\" is not a valid namespace name: " +
 				"use at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit",
 		},
 		{"a plugin and a provider", config.Config{
 			Server:       "https://host",
 			Exec:         &config.ExecConfig{Command: "a", APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever},
 			AuthProvider: &config.AuthProvider{Name: "oidc"},
-		}, "Exec: is given, and so is AuthProvider: keep one of the two"},
+		}, "Exec: conflicts with AuthProvider: keep one of the two"},
 		{
 			"an empty plugin",
 			config.Config{Server: "https://host", Exec: &config.ExecConfig{Env: []config.EnvVar{{}}}},
 			"Exec.Command: is missing: name the program to run\n" +
-				"Exec.APIVersion: is missing: write client.authentication.k8s.io/v1, or what the plugin speaks\n" +
-				"Exec.Env: the name of number 1 is missing: name the variable",
+				"Exec.APIVersion: is missing: write client.authentication.k8s.io/v1, or the version that the plugin supports\n" +
+				"Exec.Env: the name of variable 1 is missing: set the name",
 		},
 		{
-			"what can't be sent",
+			"values that cannot be sent in headers",
 			config.Config{Server: "https://host", Username: "a:b", Password: "c", Impersonate: config.Impersonation{
 				User: "ann\r\nImpersonate-Group: system:masters", UID: "ok", Groups: []string{"größe", " admins"},
 				Extra: map[string][]string{"a": {"b\x00"}, "": {"c"}},
 			}},
-			"Username: holds a colon, which the server takes for the end of the name: correct it, or use a token\n" +
-				"Impersonate: has an extra without a name: name it\n" +
-				"Impersonate: has line breaks or other control characters in its extra, or spaces around it: remove them\n" +
-				"Impersonate: has line breaks or other control characters in its groups, or spaces around it: remove them\n" +
-				"Impersonate: has line breaks or other control characters in its user, or spaces around it: remove them",
+			"Username: contains a colon, which ends the name in basic authentication: correct it, or use a token\n" +
+				"Impersonate: contains an extra without a name: name it\n" +
+				"Impersonate: contains control characters, or leading or trailing spaces, in extra: remove them\n" +
+				"Impersonate: contains control characters, or leading or trailing spaces, in groups: remove them\n" +
+				"Impersonate: contains control characters, or leading or trailing spaces, in user: remove them",
 		},
 		{
 			"an empty provider",

@@ -15,7 +15,7 @@ func (c *checker) user(p place, cfg *Config) {
 	c.clientCertificate(p, cfg)
 	c.bearerToken(p, cfg)
 	if (cfg.BearerToken != "" || cfg.BearerTokenFile != "") && (cfg.Username != "" || cfg.Password != "") {
-		c.add(p.errorf("username", "keep one of the two", "is given, and so is a token"))
+		c.add(p.errorf("username", "keep one of the two", "conflicts with a token"))
 	}
 	if cfg.Password != "" {
 		c.placeholder(p, "password", []byte(cfg.Password))
@@ -27,31 +27,32 @@ func (c *checker) user(p place, cfg *Config) {
 		c.authProvider(p, cfg.AuthProvider)
 	}
 	if strings.Contains(cfg.Username, ":") {
-		c.add(p.errorf("username", "correct it, or use a token", "holds a colon, which the server takes for the end of the name"))
+		c.add(p.errorf("username", "correct it, or use a token",
+			"contains a colon, which ends the name in basic authentication"))
 	}
 	c.impersonation(p, cfg.Impersonate)
 }
 
-// impersonation reports what can't be sent in headers, and what is of no use.
+// impersonation reports values that cannot be sent in headers, and fields that have no effect.
 func (c *checker) impersonation(p place, i Impersonation) {
 	if i.User == "" && !i.isZero() {
-		c.add(p.errorf("as", "name the user to act as", "is missing, but its uid, groups or extra are given"))
+		c.add(p.errorf("as", "name the user to impersonate", "is missing, but a uid, groups or extra are set"))
 	}
 	texts := map[string][]string{"user": {i.User}, "uid": {i.UID}, "groups": i.Groups}
 	for key, values := range i.Extra {
 		if key == "" {
-			c.add(p.errorf("as", "name it", "has an extra without a name"))
+			c.add(p.errorf("as", "name it", "contains an extra without a name"))
 		}
 		texts["extra"] = append(texts["extra"], values...)
 	}
 	for _, what := range slices.Sorted(maps.Keys(texts)) {
 		if slices.ContainsFunc(texts[what], unsendable) {
-			c.add(p.errorf("as", "remove them", "has line breaks or other control characters in its %s, or spaces around it", what))
+			c.add(p.errorf("as", "remove them", "contains control characters, or leading or trailing spaces, in %s", what))
 		}
 	}
 }
 
-// unsendable reports whether a server would see another text in a header than the one that was sent.
+// unsendable reports whether the server would read the header value differently from how it was sent.
 func unsendable(text string) bool {
 	return text != strings.TrimSpace(text) || strings.ContainsFunc(text, unicode.IsControl)
 }
@@ -61,12 +62,12 @@ func (c *checker) clientCertificate(p place, cfg *Config) {
 	key := c.pair(p, "client-key", cfg.ClientKeyFile, []byte(cfg.ClientKeyData))
 	switch {
 	case cfg.hasCertificate() && !cfg.hasKey():
-		c.add(p.errorf("client-key", "add it: a certificate is of no use without its key", "is missing"))
+		c.add(p.errorf("client-key", "add the key of the client certificate", "is missing"))
 	case cfg.hasKey() && !cfg.hasCertificate():
-		c.add(p.errorf("client-certificate", "add it, or remove the key", "is missing, but its key is given"))
+		c.add(p.errorf("client-certificate", "add the certificate, or remove the key", "is missing, but its key is set"))
 	case cert != nil && key != nil:
 		if _, err := tls.X509KeyPair(cert, key); err != nil {
-			e := p.errorf(source("client-certificate", cfg.ClientCertFile), "give a certificate and its key in PEM form",
+			e := p.errorf(source("client-certificate", cfg.ClientCertFile), "provide a certificate and its key in PEM format",
 				"cannot be used with its key: %s", strings.TrimPrefix(err.Error(), "tls: "))
 			e.Err = err
 			c.add(e)
@@ -74,13 +75,13 @@ func (c *checker) clientCertificate(p place, cfg *Config) {
 	}
 }
 
-// hasCertificate tells whether there is a client certificate.
+// hasCertificate reports whether c has a client certificate.
 func (c *Config) hasCertificate() bool { return c.ClientCertFile != "" || len(c.ClientCertData) > 0 }
 
-// hasKey tells whether there is the key of a client certificate.
+// hasKey reports whether c has the key of a client certificate.
 func (c *Config) hasKey() bool { return c.ClientKeyFile != "" || c.ClientKeyData != "" }
 
-// source is the field that a value came from: itself if there is a file, else its twin.
+// source returns the field that a value came from: field if it names a file, otherwise the "-data" field.
 func source(field, file string) string {
 	if file != "" {
 		return field
@@ -88,10 +89,11 @@ func source(field, file string) string {
 	return field + "-data"
 }
 
-// pair returns what a field and its "-data" twin hold, or nil if that is nothing or was reported.
+// pair returns the content of a field or of its "-data" counterpart. It returns nil if the content is empty or was
+// reported.
 func (c *checker) pair(p place, field, file string, data []byte) []byte {
 	if file != "" && len(data) > 0 {
-		c.add(p.errorf(field, "keep one of the two", "is given, and so is %s", p.fieldName(field+"-data")))
+		c.add(p.errorf(field, "keep one of the two", "conflicts with %s", p.fieldName(field+"-data")))
 	}
 	if file != "" {
 		data, _ = c.readFile(p, field, file)
@@ -122,17 +124,17 @@ func (c *checker) bearerToken(p place, cfg *Config) {
 	}
 }
 
-// tokenText reports what cannot be sent in a header.
+// tokenText reports characters that cannot be sent in a header.
 func (c *checker) tokenText(p place, field, token string) {
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		c.add(p.errorf(field, "give the token on one line", "holds spaces or line breaks"))
+		c.add(p.errorf(field, "write the token on one line", "contains spaces or line breaks"))
 	}
 }
 
 func (c *checker) exec(p place, cfg *Config) {
 	e := cfg.Exec
 	if cfg.AuthProvider != nil {
-		c.add(p.errorf("exec", "keep one of the two", "is given, and so is %s", p.fieldName("auth-provider")))
+		c.add(p.errorf("exec", "keep one of the two", "conflicts with %s", p.fieldName("auth-provider")))
 	}
 	if e.Command == "" {
 		c.add(p.errorf("exec.command", "name the program to run", "is missing"))
@@ -140,9 +142,10 @@ func (c *checker) exec(p place, cfg *Config) {
 	switch e.APIVersion {
 	case ExecV1, ExecV1Beta1:
 	case "":
-		c.add(p.errorf("exec.apiVersion", "write "+ExecV1+", or what the plugin speaks", "is missing"))
+		c.add(p.errorf("exec.apiVersion", "write "+ExecV1+", or the version that the plugin supports", "is missing"))
 	default:
-		c.add(p.errorf("exec.apiVersion", "update the plugin to one that speaks "+ExecV1, "%q is not known", e.APIVersion))
+		c.add(p.errorf("exec.apiVersion", "update the plugin to a version that supports "+ExecV1,
+			"%q is not supported", e.APIVersion))
 	}
 	const modes = "write Never, IfAvailable or Always"
 	switch e.InteractiveMode {
@@ -152,11 +155,11 @@ func (c *checker) exec(p place, cfg *Config) {
 			c.add(p.errorf("exec.interactiveMode", modes, "is missing"))
 		}
 	default:
-		c.add(p.errorf("exec.interactiveMode", modes, "%q is not known", e.InteractiveMode))
+		c.add(p.errorf("exec.interactiveMode", modes, "%q is not a valid mode", e.InteractiveMode))
 	}
 	for i, v := range e.Env {
 		if v.Name == "" {
-			c.add(p.errorf("exec.env", "name the variable", "the name of number %d is missing", i+1))
+			c.add(p.errorf("exec.env", "set the name", "the name of variable %d is missing", i+1))
 		}
 	}
 }
@@ -174,6 +177,6 @@ func (c *checker) authProvider(p place, a *AuthProvider) {
 		c.add(p.errorf(field, "install kubelogin and run `kubelogin convert-kubeconfig`",
 			"azure was removed in favour of an exec plugin"))
 	default:
-		c.add(p.errorf(field, "use an exec plugin", "%q is not known", a.Name))
+		c.add(p.errorf(field, "use an exec plugin", "%q is not supported", a.Name))
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// decodeYAML returns each document of the text as JSON. The file is where it came from.
+// decodeYAML returns each document of the data as JSON. file is the file that the data came from.
 func decodeYAML(data []byte, file string) ([]json.RawMessage, error) {
 	var docs []json.RawMessage
 	for doc, err := range wire.RawDocuments(bytes.NewReader(data), nil) {
@@ -32,7 +32,7 @@ func decodeYAML(data []byte, file string) ([]json.RawMessage, error) {
 	return docs, nil
 }
 
-// syntaxError says where the form of the text is wrong.
+// syntaxError returns a FieldError with the line of a syntax error.
 func syntaxError(err error, file string) error {
 	if e, ok := errors.AsType[*wire.DocumentError](err); ok {
 		if err = e.Err; e.Line > 0 {
@@ -42,8 +42,8 @@ func syntaxError(err error, file string) error {
 	return &FieldError{File: file, Problem: strings.TrimPrefix(err.Error(), "yaml: ")}
 }
 
-// encodeYAML writes JSON as people read it, and reports whether that reads back as the same: some numbers and line breaks
-// do not.
+// encodeYAML encodes JSON as YAML in block style, and reports whether decoding the result gives the same JSON: for some
+// numbers and line breaks it does not.
 func encodeYAML(data []byte) ([]byte, bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -60,8 +60,8 @@ func encodeYAML(data []byte) ([]byte, bool) {
 	return text, err == nil && bytes.Equal(data, again)
 }
 
-// yamlLines writes a value in block style, and what has nothing in it, as well as text that may be taken for something else,
-// in JSON.
+// yamlLines encodes a value in block style. Empty collections, and strings that YAML might read as another type, are
+// encoded as JSON.
 func yamlLines(v any) []string {
 	var lines []string
 	switch v := v.(type) {
@@ -102,7 +102,7 @@ func indented(first, next string, lines []string) []string {
 	return lines
 }
 
-// plain matches text that YAML takes as it is, unless it is one of the words for a boolean or null.
+// plain matches strings that YAML reads unchanged, unless they are one of the words for a boolean or null.
 var (
 	plain = regexp.MustCompile(`^(?:--)?[A-Za-z/](?:[A-Za-z0-9_./@=+-]|:[A-Za-z0-9_./@=+-]| [A-Za-z0-9_./@=+-])*$`)
 	word  = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
