@@ -56,19 +56,55 @@ func TestLoadSearchesInOrder(t *testing.T) {
 		opts   config.Options
 		server string // or the error
 	}{
-		{"the path takes precedence", vars{"KUBECONFIG": "/b", "HOME": "/home"}, true, config.Options{Path: "/a"}, "https://a"},
-		{"KUBECONFIG takes precedence over the home directory", vars{"KUBECONFIG": "/b", "HOME": "/home"}, true, config.Options{}, "https://b"},
+		{
+			"the path takes precedence",
+			vars{"KUBECONFIG": "/b", "HOME": "/home"},
+			true,
+			config.Options{Path: "/a"},
+			"https://a",
+		},
+		{
+			"KUBECONFIG takes precedence over the home directory",
+			vars{"KUBECONFIG": "/b", "HOME": "/home"},
+			true,
+			config.Options{},
+			"https://b",
+		},
 		{"the first file of KUBECONFIG takes precedence", vars{"KUBECONFIG": "/a:/b"}, false, config.Options{}, "https://a"},
-		{"a context in the second file of KUBECONFIG", vars{"KUBECONFIG": "/a:/b"}, false, config.Options{Context: "b"}, "https://b"},
-		{"a missing file of KUBECONFIG is skipped", vars{"KUBECONFIG": "/missing::/b:/b"}, false, config.Options{}, "https://b"},
+		{
+			"a context in the second file of KUBECONFIG",
+			vars{"KUBECONFIG": "/a:/b"},
+			false,
+			config.Options{Context: "b"},
+			"https://b",
+		},
+		{
+			"a missing file of KUBECONFIG is skipped",
+			vars{"KUBECONFIG": "/missing::/b:/b"},
+			false,
+			config.Options{},
+			"https://b",
+		},
 		{"stanzas of several files", vars{"KUBECONFIG": "/rest:/b"}, false, config.Options{User: "u"}, "https://b"},
 		{"the home directory", vars{"HOME": "/home"}, false, config.Options{}, "https://home"},
 		{"the home directory takes precedence over the pod", vars{"HOME": "/home"}, true, config.Options{}, "https://home"},
-		{"an empty KUBECONFIG selects the home directory", vars{"KUBECONFIG": "", "HOME": "/home"}, false, config.Options{}, "https://home"},
+		{
+			"an empty KUBECONFIG selects the home directory",
+			vars{"KUBECONFIG": "", "HOME": "/home"},
+			false,
+			config.Options{},
+			"https://home",
+		},
 		{"the pod", vars{"HOME": "/other"}, true, config.Options{}, "https://10.0.0.1:443"},
 		{"the pod, without a home directory", nil, true, config.Options{}, "https://10.0.0.1:443"},
 		{"the pod, if the kubeconfig is empty", vars{"KUBECONFIG": "/empty"}, true, config.Options{}, "https://10.0.0.1:443"},
-		{"the pod, if there is no current context", vars{"KUBECONFIG": "/none-current"}, true, config.Options{}, "https://10.0.0.1:443"},
+		{
+			"the pod, if there is no current context",
+			vars{"KUBECONFIG": "/none-current"},
+			true,
+			config.Options{},
+			"https://10.0.0.1:443",
+		},
 		{
 			"an override without a kubeconfig or a pod", nil, false,
 			config.Options{Override: &config.Config{Server: "https://flag"}},
@@ -107,7 +143,8 @@ func TestLoadSearchesInOrder(t *testing.T) {
 			vars{"KUBECONFIG": "/x:/y", "HOME": "/home"},
 			true,
 			config.Options{},
-			`no kubeconfig found: KUBECONFIG is "/x:/y", but no such file exists: set KUBECONFIG to a kubeconfig file, or name one`,
+			`no kubeconfig found: KUBECONFIG is "/x:/y", but no such file exists: set KUBECONFIG to a kubeconfig file, or ` +
+				`name one`,
 		},
 		{
 			"a path to a missing file does not select another file",
@@ -129,14 +166,16 @@ func TestLoadSearchesInOrder(t *testing.T) {
 		{
 			"a path without a current context", nil, true,
 			config.Options{Path: "/none-current"},
-			"/none-current: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: \"x\")",
+			"/none-current: current-context: is missing: choose one with `kubectl config use-context`, or name one " +
+				"(contexts: \"x\")",
 		},
 		{
 			"no current context and no pod",
 			vars{"KUBECONFIG": "/none-current"},
 			false,
 			config.Options{},
-			"/none-current: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: \"x\")",
+			"/none-current: current-context: is missing: choose one with `kubectl config use-context`, or name one " +
+				"(contexts: \"x\")",
 		},
 		{
 			"a context without a kubeconfig does not select the pod",
@@ -156,7 +195,8 @@ func TestLoadSearchesInOrder(t *testing.T) {
 			got := ""
 			if err != nil {
 				got = err.Error()
-				if (strings.HasPrefix(got, "no kubeconfig") || strings.Contains(got, "current-context: is missing")) != errors.Is(err, config.ErrNoConfig) {
+				want := strings.HasPrefix(got, "no kubeconfig") || strings.Contains(got, "current-context: is missing")
+				if want != errors.Is(err, config.ErrNoConfig) {
 					t.Errorf("errors.Is(%v, ErrNoConfig) = %v", err, errors.Is(err, config.ErrNoConfig))
 				}
 			} else {
@@ -393,7 +433,8 @@ func TestLoadUsesTheRealEnvironment(t *testing.T) {
 }
 
 func TestRelativePathsOfKubeconfigsAreMadeAbsolute(t *testing.T) {
-	dir := writeFiles(t, map[string]string{"sub/config": "clusters: [{name: c, cluster: {certificate-authority: ca.crt}}]\n"})
+	dir := writeFiles(t,
+		map[string]string{"sub/config": "clusters: [{name: c, cluster: {certificate-authority: ca.crt}}]\n"})
 	t.Chdir(dir)
 	kc, err := config.Read(t.Context(), "sub/config")
 	if err != nil {
@@ -445,5 +486,6 @@ func TestHugeFilesAreRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := config.Load(t.Context(), &config.Options{Path: file})
-	checkError(t, err, file+": cannot be read: read "+file+": is larger than 67108864 bytes: restore the file, or correct the path")
+	checkError(t, err,
+		file+": cannot be read: read "+file+": is larger than 67108864 bytes: restore the file, or correct the path")
 }

@@ -72,7 +72,8 @@ current-context: red
 		},
 		{
 			"a cluster that hides another is deleted from both files", func(k *config.Kubeconfig) { k.DeleteCluster("blue") },
-			strings.Replace(first, `- {name: blue, cluster: {server: "https://blue", certificate-authority: ca/blue.crt, x-new: [1, 2]}}`, "", 1),
+			strings.Replace(first,
+				`- {name: blue, cluster: {server: "https://blue", certificate-authority: ca/blue.crt, x-new: [1, 2]}}`, "", 1),
 			strings.Replace(second, `, {name: blue, cluster: {server: "https://hidden"}}`, "", 1), "",
 		},
 		{
@@ -140,9 +141,12 @@ func encode(t testing.TB, k *config.Kubeconfig) string {
 	t.Helper()
 	again := *k
 	again.APIVersion, again.Kind = "v1", "Config"
-	again.Clusters = slices.SortedFunc(slices.Values(k.Clusters), func(a, b config.NamedCluster) int { return strings.Compare(a.Name, b.Name) })
-	again.Users = slices.SortedFunc(slices.Values(k.Users), func(a, b config.NamedUser) int { return strings.Compare(a.Name, b.Name) })
-	again.Contexts = slices.SortedFunc(slices.Values(k.Contexts), func(a, b config.NamedContext) int { return strings.Compare(a.Name, b.Name) })
+	again.Clusters = slices.SortedFunc(slices.Values(k.Clusters),
+		func(a, b config.NamedCluster) int { return strings.Compare(a.Name, b.Name) })
+	again.Users = slices.SortedFunc(slices.Values(k.Users),
+		func(a, b config.NamedUser) int { return strings.Compare(a.Name, b.Name) })
+	again.Contexts = slices.SortedFunc(slices.Values(k.Contexts),
+		func(a, b config.NamedContext) int { return strings.Compare(a.Name, b.Name) })
 	return string(must(again.Encode()))
 }
 
@@ -196,7 +200,8 @@ func TestModifyRefuses(t *testing.T) {
 		{
 			"all the placeholders of kubectl config view", "",
 			func(k *config.Kubeconfig) error {
-				omitted := must(config.Parse([]byte("clusters: [{name: x, cluster: {certificate-authority-data: DATA+OMITTED}}]"), ""))
+				omitted := must(config.Parse([]byte("clusters: [{name: x, cluster: {certificate-authority-data: DATA+OMITTED}}]"),
+					""))
 				k.SetCluster("blue", omitted.Clusters[0].Cluster)
 				k.SetUser("bob", config.User{
 					Password: "REDACTED", Exec: &config.ExecConfig{Env: []config.EnvVar{{Name: "A", Value: "REDACTED"}}},
@@ -204,13 +209,15 @@ func TestModifyRefuses(t *testing.T) {
 				})
 				return nil
 			},
-			`FILE: cluster "blue": certificate-authority-data: is the placeholder that ` + "`kubectl config view`" + ` shows for the real value` +
+			`FILE: cluster "blue": certificate-authority-data: is the placeholder that ` + "`kubectl config view`" +
+				` shows for the real value` +
 				": export the kubeconfig again with `kubectl config view --raw`\n" +
 				`user "bob": password: is the placeholder that ` + "`kubectl config view`" + ` shows for the real value` +
 				": export the kubeconfig again with `kubectl config view --raw`\n" +
 				`user "bob": exec.env: is the placeholder that ` + "`kubectl config view`" + ` shows for the real value` +
 				": export the kubeconfig again with `kubectl config view --raw`\n" +
-				`user "bob": auth-provider.config: is the placeholder that ` + "`kubectl config view`" + ` shows for the real value` +
+				`user "bob": auth-provider.config: is the placeholder that ` + "`kubectl config view`" +
+				` shows for the real value` +
 				": export the kubeconfig again with `kubectl config view --raw`",
 		},
 		{
@@ -224,7 +231,8 @@ func TestModifyRefuses(t *testing.T) {
 			}, `FILE: users: duplicate name "ann": rename or remove one`,
 		},
 		{
-			"a stanza moved to another file", "", func(k *config.Kubeconfig) error { k.User("ann").Origin = "/other"; return nil },
+			"a stanza moved to another file", "",
+			func(k *config.Kubeconfig) error { k.User("ann").Origin = "/other"; return nil },
 			`FILE: user "ann": cannot be moved to the file "/other": delete it, then add it in a second call`,
 		},
 		{
@@ -232,11 +240,18 @@ func TestModifyRefuses(t *testing.T) {
 			func(k *config.Kubeconfig) error { k.SetUser("bob", config.User{Origin: "/other"}); return nil },
 			`/other: user "bob": its Origin "/other" is not one of the files: leave it empty`,
 		},
-		{"a device", os.DevNull, func(k *config.Kubeconfig) error { k.CurrentContext = "x"; return nil }, "FILE: is not a regular file: name a regular file"},
-		{"another kind", "", func(k *config.Kubeconfig) error { k.Kind = "Pod"; return nil }, `FILE: kind: is "Pod", want "Config"`},
+		{
+			"a device", os.DevNull, func(k *config.Kubeconfig) error { k.CurrentContext = "x"; return nil },
+			"FILE: is not a regular file: name a regular file",
+		},
+		{
+			"another kind", "", func(k *config.Kubeconfig) error { k.Kind = "Pod"; return nil },
+			`FILE: kind: is "Pod", want "Config"`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			const text = "clusters: [{name: blue, cluster: {server: \"https://blue\"}}]\nusers: [{name: ann, user: {token: abc}}]\n"
+			const text = "clusters: [{name: blue, cluster: {server: \"https://blue\"}}]\nusers: [{name: ann, user: {token: " +
+				"abc}}]\n"
 			dir := writeFiles(t, map[string]string{"config": text})
 			file := filepath.Join(dir, "config")
 			path := file
@@ -303,7 +318,8 @@ func TestModifyFiles(t *testing.T) {
 	})
 	t.Run("a KUBECONFIG without a file", func(t *testing.T) {
 		t.Setenv("KUBECONFIG", string(filepath.ListSeparator))
-		checkError(t, config.Modify(t.Context(), setContext, nil), fmt.Sprintf("KUBECONFIG is %q, which names no file: correct it", string(filepath.ListSeparator)))
+		checkError(t, config.Modify(t.Context(), setContext, nil),
+			fmt.Sprintf("KUBECONFIG is %q, which names no file: correct it", string(filepath.ListSeparator)))
 	})
 }
 
@@ -349,8 +365,10 @@ func TestModifyLocks(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("enough"))
 	defer cancel()
-	err := config.Modify(ctx, func(*config.Kubeconfig) error { t.Error("Modify did not wait for the lock"); return nil }, &config.ModifyOptions{Path: file})
-	checkError(t, err, file+": is locked by another program: enough: try again, or remove "+file+".lock if no such program is running")
+	err := config.Modify(ctx, func(*config.Kubeconfig) error { t.Error("Modify did not wait for the lock"); return nil },
+		&config.ModifyOptions{Path: file})
+	checkError(t, err,
+		file+": is locked by another program: enough: try again, or remove "+file+".lock if no such program is running")
 	if _, err := os.Stat(file + ".lock"); err != nil {
 		t.Errorf("the lock of the other program was removed: %v", err)
 	}

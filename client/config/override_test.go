@@ -52,7 +52,9 @@ users: [{name: u, user: {client-certificate-data: $CERT, client-key-data: $KEY, 
 			config.Config{Server: "other:6443", TLSServerName: "name"},
 			func(c *config.Config) { c.Server, c.TLSServerName = "https://other:6443", "name" },
 		},
-		{"the TLS server name", "", config.Config{TLSServerName: "name"}, func(c *config.Config) { c.TLSServerName = "name" }},
+		{
+			"the TLS server name", "", config.Config{TLSServerName: "name"}, func(c *config.Config) { c.TLSServerName = "name" },
+		},
 		{
 			"insecure-skip-tls-verify replaces the certificate authority", "",
 			config.Config{InsecureSkipTLSVerify: true},

@@ -73,9 +73,12 @@ func TestParseReadsEveryField(t *testing.T) {
 					Unknown: config.Unknown{"future": json.RawMessage(`1`)},
 				},
 				Exec: &config.ExecConfig{
-					Command:            "bin/login",
-					Args:               []string{"--secret", "an-argument"},
-					Env:                []config.EnvVar{{Name: "KEY", Value: "a-value", Unknown: config.Unknown{"future": json.RawMessage(`1`)}}},
+					Command: "bin/login",
+					Args:    []string{"--secret", "an-argument"},
+					Env: []config.EnvVar{{
+						Name: "KEY", Value: "a-value",
+						Unknown: config.Unknown{"future": json.RawMessage(`1`)},
+					}},
 					APIVersion:         config.ExecV1,
 					InstallHint:        "get it from the intranet",
 					ProvideClusterInfo: true,
@@ -269,7 +272,8 @@ func TestParseErrorsNameThePlaceAndTheMistake(t *testing.T) {
 		{"a duplicate key in JSON", "---\n{}\n---\n{\"a\": [1, {\"b\":\n1,\n\"b\": 2}]}", // its first line is a marker
 			"/k:6: b is in line 4 already: remove one"},
 		{
-			"a duplicate key in JSON that is not valid YAML", "{\"users\": [{\"name\": \"a\"}],\n\"x\": [{}, []],\n\"x\": \"\\/\"}",
+			"a duplicate key in JSON that is not valid YAML",
+			"{\"users\": [{\"name\": \"a\"}],\n\"x\": [{}, []],\n\"x\": \"\\/\"}",
 			"/k:3: x is there twice: remove one",
 		},
 		{"a list", "[1]", "/k: want a mapping, got a list"},
@@ -386,9 +390,12 @@ func TestParseRejectsBombs(t *testing.T) {
 	deep := func(open, end string) string { return "x: " + strings.Repeat(open, 20000) + strings.Repeat(end, 20000) }
 	for name, text := range map[string]string{
 		"aliases of aliases": aliases.String(), "merges of merges": merges.String(),
-		"an anchor within its own mapping": "a: &a {b: *a}", "an anchor within its own list": "a: &a [*a]", "a merge of a mapping into itself": "a: &a\n  <<: *a\n",
-		"deep lists": deep("[", "]"), "deep mappings": deep("{a: ", "}"), "unterminated lists": strings.Repeat("[", 1<<20),
-		"deep JSON": `{"x":` + deep("[", "]")[3:] + "}",
+		"an anchor within its own mapping": "a: &a {b: *a}", "an anchor within its own list": "a: &a [*a]",
+		"a merge of a mapping into itself": "a: &a\n  <<: *a\n",
+		"deep lists":                       deep("[", "]"),
+		"deep mappings":                    deep("{a: ", "}"),
+		"unterminated lists":               strings.Repeat("[", 1<<20),
+		"deep JSON":                        `{"x":` + deep("[", "]")[3:] + "}",
 	} {
 		start := time.Now()
 		_, err := config.Parse([]byte(text), "FILE")

@@ -226,9 +226,11 @@ func checkConfig(t testing.TB, got, want config.Config) {
 
 func TestKubeconfigReportsWhyItDoesNotResolve(t *testing.T) {
 	const contexts = `(contexts: "token", "anonymous", "nobody", "basic", "cert", "old", "old-with-token", "acting", ` +
-		`"oidc", "exec", "exec-beta", "plain", "named", "insecure", "lost-cluster", "lost-user", "no-cluster", "bad-namespace")`
+		`"oidc", "exec", "exec-beta", "plain", "named", "insecure", "lost-cluster", "lost-user", "no-cluster", ` +
+		`"bad-namespace")`
 	const clusters = `(clusters: "main", "plain", "named", "insecure", "exec")`
-	const users = `(users: "nobody", "token", "basic", "cert", "old", "old-with-token", "acting", "oidc", "exec", "exec-beta")`
+	const users = `(users: "nobody", "token", "basic", "cert", "old", "old-with-token", "acting", "oidc", "exec", ` +
+		`"exec-beta")`
 	for _, test := range []struct {
 		name string
 		opts *config.Options
@@ -272,7 +274,10 @@ func TestKubeconfigReportsWhyItDoesNotResolve(t *testing.T) {
 			`override: Namespace: "Shop_1" is not a valid namespace name: ` +
 				`use at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit`,
 		},
-		{"a path", &config.Options{Path: "/other"}, "options: Path is set, but the kubeconfig has already been read: leave Path empty"},
+		{
+			"a path", &config.Options{Path: "/other"},
+			"options: Path is set, but the kubeconfig has already been read: leave Path empty",
+		},
 		{
 			"two namespaces", &config.Options{Namespace: "a", Override: &config.Config{Namespace: "b"}},
 			"options: Namespace and Override.Namespace differ: set one of them",
@@ -297,7 +302,8 @@ func TestKubeconfigWithoutAUsableCurrentContext(t *testing.T) {
 		{"an empty kubeconfig", "", "no kubeconfig found: /k/config is empty"},
 		{
 			"no current context", "contexts: [{name: a}, {name: b}]",
-			"/k/config: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: \"a\", \"b\")",
+			"/k/config: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: " +
+				"\"a\", \"b\")",
 		},
 		{
 			"a current context and no contexts", "current-context: a",
@@ -348,7 +354,8 @@ contexts: [{name: x}]`
 		Server: "https://b", Namespace: "default", BearerToken: "a-token", Source: `cluster "b" of /k`,
 	})
 	_, err = parse(t, text, "/k").Config(t.Context(), &config.Options{User: "ann"})
-	checkError(t, err, "/k: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: \"x\")")
+	checkError(t, err,
+		"/k: current-context: is missing: choose one with `kubectl config use-context`, or name one (contexts: \"x\")")
 }
 
 func TestPathsAreRelativeToTheFileThatNamesThem(t *testing.T) {
@@ -477,7 +484,11 @@ func TestCheckClientCertificate(t *testing.T) {
 			config.Config{ClientCertData: newPair(-5*time.Hour - time.Minute).cert},
 			"ClientCertData: expired 5 hours ago",
 		},
-		{"a certificate that expired seconds ago", config.Config{ClientCertData: newPair(-2 * time.Second).cert}, "ClientCertData: expired "},
+		{
+			"a certificate that expired seconds ago",
+			config.Config{ClientCertData: newPair(-2 * time.Second).cert},
+			"ClientCertData: expired ",
+		},
 		{
 			"an expired certificate after its key",
 			config.Config{ClientCertData: append(oldPair().key, oldPair().cert...)},
