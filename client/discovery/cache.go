@@ -22,21 +22,21 @@ import (
 
 // CacheOptions are the options of [NewCache]. The zero value of a field is its default.
 type CacheOptions struct {
-	// Dir is a directory to keep the documents in, for the next program that runs. It is made when it is not there, for
-	// the user alone. Default: none; the documents are kept in memory.
+	// Dir is a directory in which the documents are kept for the next run of the program. If it does not exist, it is
+	// created, accessible only to the user. Default: none; the documents are kept in memory.
 	Dir string
 
-	// MaxAge is for how long what is kept is taken without asking the server; a [Mapper] that misses something asks
-	// nevertheless. Default 0: the server is always asked whether anything has changed.
+	// MaxAge is how long a document is used without a request to the server. A [Mapper] that does not find a resource
+	// sends a request nevertheless. Default: 0, which always asks the server whether the document has changed.
 	MaxAge time.Duration
 
-	// OnError is called when something can't be kept, which is nobody else's error. It may be called by several
-	// goroutines at a time. Default: nobody hears of it.
+	// OnError is called if the cache fails; the failure is not returned as an error. It may be called concurrently.
+	// Default: errors are ignored.
 	OnError func(error)
 }
 
-// Cache keeps the documents of any number of servers, told apart by their URLs. It is safe for concurrent use, also by
-// several programs. What it finds damaged, it does not use.
+// Cache keeps the documents of any number of servers, identified by their URLs. It is safe for concurrent use, also by
+// several programs. It ignores damaged files.
 type Cache struct {
 	options CacheOptions
 
@@ -44,20 +44,20 @@ type Cache struct {
 	kept map[string]entry
 }
 
-// entry is a document.
+// entry is a cached document.
 type entry struct {
-	tag  string // by which the server knows it again
+	tag  string // the ETag or hash of the document
 	body []byte
-	at   time.Time // when the server said it
+	at   time.Time // when the server sent or confirmed it
 }
 
-// suffix is what the names of a cache's files end in.
+// suffix is the suffix of the cache's files.
 const suffix = ".discovery"
 
-// maxEntryBytes bounds what is read of a file.
+// maxEntryBytes limits how much of a file is read.
 const maxEntryBytes = 64 << 20
 
-// NewCache returns a cache. It does no IO.
+// NewCache returns a cache. It performs no IO.
 func NewCache(o *CacheOptions) *Cache {
 	c := &Cache{kept: map[string]entry{}}
 	if o != nil {
@@ -66,7 +66,7 @@ func NewCache(o *CacheOptions) *Cache {
 	return c
 }
 
-// Invalidate forgets all that is kept, of all servers.
+// Invalidate removes all documents of all servers.
 func (c *Cache) Invalidate() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Cache) Invalidate() error {
 	}
 	var errs []error
 	for _, file := range files {
-		if filepath.Ext(file.Name()) != suffix { // somebody else's
+		if filepath.Ext(file.Name()) != suffix { // not a file of the cache
 			continue
 		}
 		if err := os.Remove(filepath.Join(c.options.Dir, file.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -90,13 +90,13 @@ func (c *Cache) Invalidate() error {
 	return errors.Join(errs...)
 }
 
-// keyOf returns by what a server's document is found, which can be the name of a file.
+// keyOf returns the key of a server's document, which is a valid file name.
 func keyOf(server, path string) string {
 	sum := sha256.Sum256([]byte(server + "\n" + path))
 	return hex.EncodeToString(sum[:16]) + suffix
 }
 
-// load returns what is kept of a document. A nil cache keeps nothing.
+// load returns a cached document. A nil cache is empty.
 func (c *Cache) load(server, path string) (entry, bool) {
 	if c == nil {
 		return entry{}, false
@@ -115,7 +115,7 @@ func (c *Cache) load(server, path string) (entry, bool) {
 	return e, err == nil
 }
 
-// young reports whether an entry may be used unasked.
+// young reports whether an entry may be used without a request.
 func (c *Cache) young(e entry) bool {
 	age := time.Since(e.at)
 	return age >= 0 && age < c.options.MaxAge
@@ -139,7 +139,7 @@ func (c *Cache) store(server, path string, e entry) {
 	}
 }
 
-// confirm keeps a document that was kept already, and which the server has just said to be right.
+// confirm renews the time of a cached document that the server has just confirmed.
 func (c *Cache) confirm(server, path string, e entry) {
 	if c.options.Dir == "" {
 		c.store(server, path, e)
@@ -157,15 +157,16 @@ func (c *Cache) report(err error) {
 	}
 }
 
-// header is the first line of a file; the document follows. The file's time is when the server said it.
+// header is the first line of a file; the document follows. The modification time of the file is when the server sent
+// or confirmed the document.
 type header struct {
 	Server string `json:"server"`
 	Path   string `json:"path"`
 	Tag    string `json:"tag,omitempty"`
-	SHA256 string `json:"sha256"` // of the tag and the document
+	SHA256 string `json:"sha256"` // hash of the tag and the document
 }
 
-// headerOf returns what the header of an entry's file must be.
+// headerOf returns the header of an entry's file.
 func headerOf(server, path string, e entry) header {
 	sum := sha256.New()
 	sum.Write([]byte(e.tag + "\n"))
@@ -194,12 +195,12 @@ func readEntry(file, server, path string) (entry, error) {
 	}
 	e := entry{tag: h.Tag, body: body, at: info.ModTime()}
 	if h != headerOf(server, path, e) {
-		return entry{}, fmt.Errorf("%s is damaged: it is not what was written", file)
+		return entry{}, fmt.Errorf("%s is damaged: its checksum does not match", file)
 	}
 	return e, nil
 }
 
-// writeEntry writes a file at one stroke, so that nobody reads half of it.
+// writeEntry writes a file atomically.
 func writeEntry(dir, key, server, path string, e entry) (err error) {
 	line, err := wire.MarshalJSON(headerOf(server, path, e))
 	if err != nil {
@@ -208,7 +209,8 @@ func writeEntry(dir, key, server, path string, e entry) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "*.tmp"+suffix) // for the user alone; Invalidate removes what a crash leaves
+	// Only the user has access. Invalidate removes files that a crash leaves behind.
+	f, err := os.CreateTemp(dir, "*.tmp"+suffix)
 	if err != nil {
 		return err
 	}

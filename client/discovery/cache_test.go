@@ -21,7 +21,7 @@ import (
 	"github.com/kube-go/sdk/client/discovery"
 )
 
-// notModified counts how often the server was told what the client has.
+// conditional returns the number of conditional requests.
 func (s *fakeServer) conditional() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +34,7 @@ func (s *fakeServer) conditional() int {
 	return n
 }
 
-// eachCache runs a test with a cache in memory, and with one on disk that a new program opens each time.
+// eachCache runs a test with a cache in memory, and with one on disk that is opened again for each use.
 func eachCache(t *testing.T, maxAge time.Duration, test func(t *testing.T, open func() *discovery.Cache)) {
 	t.Helper()
 	t.Run("in memory", func(t *testing.T) {
@@ -51,7 +51,7 @@ func eachCache(t *testing.T, maxAge time.Duration, test func(t *testing.T, open 
 	})
 }
 
-// TestWarmStart promises that a server which knows what it has said need not say it again.
+// TestWarmStart checks that unchanged documents are not sent again.
 func TestWarmStart(t *testing.T) {
 	eachCache(t, 0, func(t *testing.T, open func() *discovery.Cache) {
 		server := modern(t)
@@ -75,12 +75,12 @@ func TestWarmStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := d.ForKind(gadgetKind); err != nil {
-			t.Errorf("what has changed is not seen: %v", err)
+			t.Errorf("the change was not seen: %v", err)
 		}
 	})
 }
 
-// TestMaxAge promises that what is young is taken unasked, but not by a mapper that misses something.
+// TestMaxAge checks that young documents are used without a request, except by a mapper that does not find a resource.
 func TestMaxAge(t *testing.T) {
 	eachCache(t, time.Hour, func(t *testing.T, open func() *discovery.Cache) {
 		server := modern(t)
@@ -89,18 +89,18 @@ func TestMaxAge(t *testing.T) {
 				t.Fatal(err)
 			}
 			if asked := server.takeAsked(); len(asked) != requests {
-				t.Errorf("asked for %v, want %d requests", asked, requests)
+				t.Errorf("requests = %v, want %d", asked, requests)
 			}
 		}
 		installGadgets(server)
 		m := discovery.NewMapper(server.client(t), &discovery.MapperOptions{
 			Discover: &discovery.Options{Cache: open()}, MinInterval: time.Nanosecond,
 		})
-		if _, err := m.ForKind(t.Context(), gadgetKind); !isUnknown(err) { // it has not missed it before
-			t.Errorf("error = %v, want what is young to count", err)
+		if _, err := m.ForKind(t.Context(), gadgetKind); !isUnknown(err) { // the first discovery may use the cache
+			t.Errorf("error = %v, want the cached document to be used", err)
 		}
 		if _, err := m.ForKind(t.Context(), gadgetKind); err != nil {
-			t.Errorf("the mapper does not see what has changed: %v", err)
+			t.Errorf("the mapper does not see the change: %v", err)
 		}
 		if err := open().Invalidate(); err != nil {
 			t.Fatal(err)
@@ -110,18 +110,18 @@ func TestMaxAge(t *testing.T) {
 			t.Fatal(err)
 		}
 		if asked := server.takeAsked(); len(asked) != 2 {
-			t.Errorf("asked for %v after Invalidate, want 2 requests", asked)
+			t.Errorf("requests after Invalidate = %v, want 2", asked)
 		}
 	})
 }
 
-// TestCacheServers promises that servers are told apart.
+// TestCacheServers checks that the documents of different servers are kept apart.
 func TestCacheServers(t *testing.T) {
 	cache := discovery.NewCache(&discovery.CacheOptions{MaxAge: time.Hour})
 	for _, url := range []string{"https://a.test", "https://b.test", "https://a.test/prefix"} {
-		server := &fakeServer{answers: map[string]answer{}}
+		server := &fakeServer{responses: map[string]response{}}
 		for _, prefix := range []string{"", "/prefix"} {
-			server.answers[prefix+"/api"], server.answers[prefix+"/apis"] = recorded(t, "api.json"), recorded(t, "apis.json")
+			server.responses[prefix+"/api"], server.responses[prefix+"/apis"] = recorded(t, "api.json"), recorded(t, "apis.json")
 		}
 		c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: url}, Transport: server})
 		if err != nil {
@@ -133,7 +133,7 @@ func TestCacheServers(t *testing.T) {
 			}
 		}
 		if asked := server.takeAsked(); len(asked) != 2 {
-			t.Errorf("%s was asked for %v, want 2 requests", url, asked)
+			t.Errorf("requests to %s = %v, want 2", url, asked)
 		}
 	}
 }
@@ -141,7 +141,8 @@ func TestCacheServers(t *testing.T) {
 // diskCache fills a cache on disk and returns its files.
 func diskCache(t *testing.T, server *fakeServer, o *discovery.CacheOptions) []string {
 	t.Helper()
-	if _, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: discovery.NewCache(o)}); err != nil {
+	if _, err := discovery.Discover(t.Context(), server.client(t),
+		&discovery.Options{Cache: discovery.NewCache(o)}); err != nil {
 		t.Fatal(err)
 	}
 	server.takeAsked()
@@ -152,19 +153,22 @@ func diskCache(t *testing.T, server *fakeServer, o *discovery.CacheOptions) []st
 	return files
 }
 
-// TestDamagedCache promises that a file which is not what was written counts for nothing, however young it is.
+// TestDamagedCache checks that a damaged file is ignored, however young it is.
 func TestDamagedCache(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		damage func([]byte) []byte
 	}{
-		{"emptied", func([]byte) []byte { return nil }},
-		{"cut off", func(b []byte) []byte { return b[:len(b)-1] }},
-		{"cut off in the header", func(b []byte) []byte { return b[:10] }},
-		{"a letter changed", func(b []byte) []byte { return bytes.Replace(b, []byte("pods"), []byte("pads"), 1) }},
-		{"the tag changed", func(b []byte) []byte { return bytes.Replace(b, []byte(`tag":"`), []byte(`tag":"x`), 1) }},
-		{"the name changed", func(b []byte) []byte { return bytes.Replace(b, []byte("cluster.test"), []byte("another.test"), 1) }},
-		{"something else", func([]byte) []byte { return []byte(`{"kind":"List"}`) }},
+		{"an empty file", func([]byte) []byte { return nil }},
+		{"a truncated file", func(b []byte) []byte { return b[:len(b)-1] }},
+		{"a file truncated in the header", func(b []byte) []byte { return b[:10] }},
+		{"a changed letter", func(b []byte) []byte { return bytes.Replace(b, []byte("pods"), []byte("pads"), 1) }},
+		{"a changed tag", func(b []byte) []byte { return bytes.Replace(b, []byte(`tag":"`), []byte(`tag":"x`), 1) }},
+		{
+			"a changed server",
+			func(b []byte) []byte { return bytes.Replace(b, []byte("cluster.test"), []byte("another.test"), 1) },
+		},
+		{"another document", func([]byte) []byte { return []byte(`{"kind":"List"}`) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			server, heard := modern(t), []error{}
@@ -190,21 +194,21 @@ func TestDamagedCache(t *testing.T) {
 			if _, err := d.Resolve("pods"); err != nil {
 				t.Error(err)
 			}
-			if got := server.conditional(); got > 1 { // a letter is changed in one of the files only
-				t.Errorf("%d conditional requests on what is damaged", got)
+			if got := server.conditional(); got > 1 { // only one of the files contains the letters
+				t.Errorf("%d conditional requests for damaged documents", got)
 			}
 			if len(heard) == 0 {
-				t.Error("nobody heard of it")
+				t.Error("OnError was not called")
 			}
 			if asked := server.takeAsked(); len(asked) == 0 {
-				t.Error("what is damaged was used")
+				t.Error("a damaged document was used")
 			}
 		})
 	}
 }
 
-// TestCacheFiles promises that the files are the user's alone, that what others keep beside them stays, and that what
-// comes from the future is not young.
+// TestCacheFiles checks that only the user has access to the files, that other files in the directory are kept, and
+// that a file with a time in the future is not young.
 func TestCacheFiles(t *testing.T) {
 	server := modern(t)
 	o := &discovery.CacheOptions{Dir: filepath.Join(t.TempDir(), "new"), MaxAge: time.Hour}
@@ -212,7 +216,7 @@ func TestCacheFiles(t *testing.T) {
 	for _, path := range append(files, o.Dir) {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: mode %v, %v; want it for the user alone", path, info.Mode(), err)
+			t.Errorf("%s: mode %v, %v; want no access for others", path, info.Mode(), err)
 		}
 	}
 	for i, at := range []time.Time{time.Now().Add(-2 * time.Hour), time.Now().Add(2 * time.Hour)} {
@@ -221,12 +225,13 @@ func TestCacheFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, requests := range []int{2, 0} { // the first confirms that they are right
-			if _, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: discovery.NewCache(o)}); err != nil {
+		for _, requests := range []int{2, 0} { // the first confirms the documents
+			if _, err := discovery.Discover(t.Context(), server.client(t),
+				&discovery.Options{Cache: discovery.NewCache(o)}); err != nil {
 				t.Fatal(err)
 			}
 			if asked := server.takeAsked(); len(asked) != requests {
-				t.Errorf("time %d: asked for %v, want %d requests", i, asked, requests)
+				t.Errorf("time %d: requests = %v, want %d", i, asked, requests)
 			}
 		}
 	}
@@ -239,15 +244,16 @@ func TestCacheFiles(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(o.Dir, "*"))
 	if err != nil || !slices.Equal(left, []string{other}) {
-		t.Errorf("after Invalidate there is %v, %v; want the notes", left, err)
+		t.Errorf("files after Invalidate = %v, %v; want the notes", left, err)
 	}
 	if err := discovery.NewCache(&discovery.CacheOptions{Dir: filepath.Join(o.Dir, "absent")}).Invalidate(); err != nil {
-		t.Errorf("Invalidate of what is not there: %v", err)
+		t.Errorf("Invalidate of a missing directory: %v", err)
 	}
 }
 
-// TestCacheCantWrite promises that a cache which can't be written to is nobody's error but its own.
-func TestCacheCantWrite(t *testing.T) {
+// TestUnwritableCacheOnlyReportsErrors checks that a cache that cannot be written reports an error without making
+// Discover fail.
+func TestUnwritableCacheOnlyReportsErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -259,20 +265,21 @@ func TestCacheCantWrite(t *testing.T) {
 		defer mu.Unlock()
 		heard = append(heard, err)
 	}}
-	if _, err := discovery.Discover(t.Context(), modern(t).client(t), &discovery.Options{Cache: discovery.NewCache(o)}); err != nil {
+	if _, err := discovery.Discover(t.Context(), modern(t).client(t),
+		&discovery.Options{Cache: discovery.NewCache(o)}); err != nil {
 		t.Error(err)
 	}
 	if len(heard) == 0 {
-		t.Error("nobody heard of it")
+		t.Error("OnError was not called")
 	}
 	for _, err := range heard {
 		if _, ok := errors.AsType[*fs.PathError](err); !ok {
-			t.Errorf("heard of %v, want an error that names the path", err)
+			t.Errorf("OnError(%v), want an error that names the path", err)
 		}
 	}
 }
 
-// TestCacheShared promises that many programs may use one directory at a time.
+// TestCacheShared checks that several programs can use one directory at the same time.
 func TestCacheShared(t *testing.T) {
 	dir := t.TempDir()
 	server := modern(t)
@@ -291,7 +298,7 @@ func TestCacheShared(t *testing.T) {
 	programs.Wait()
 }
 
-// FuzzCacheFile holds a cache to this, whatever stands in its files: what is found is what the server says.
+// FuzzCacheFile checks that Discover returns the server's resources whatever the content of the cache's files.
 func FuzzCacheFile(f *testing.F) {
 	dir := f.TempDir()
 	server := modern(f)

@@ -20,58 +20,60 @@ import (
 
 // Options are the options of [Discover]. The zero value of a field is its default.
 type Options struct {
-	// Cache keeps what the server said, so that next time it need only say that nothing has changed. Default: none.
+	// Cache keeps the documents of the server, so that unchanged ones are not sent again. Default: none.
 	Cache *Cache
 
-	// GroupTimeout is how long one group version may take to answer. It matters with servers that have no aggregated
-	// discovery only: the others know which groups do not answer, and wait for none. Default 2 s.
+	// GroupTimeout is the time limit for the document of one group version. It applies only to servers without aggregated
+	// discovery: others report unavailable groups without a delay. Default: 2 s.
 	GroupTimeout time.Duration
 
-	// Limits bound each document. Default: those of [wire.Limits].
+	// Limits are the limits for each document. Default: those of [wire.Limits].
 	Limits *wire.Limits
 }
 
-// Discovery is what a server served at one moment. It is immutable.
+// Discovery contains the resources that a server served at one moment. It is immutable.
 type Discovery struct {
 	served     []served
 	failed     []*GroupError
-	byResource map[schema.GroupVersionResource]int // where in served
+	byResource map[schema.GroupVersionResource]int // index into served
 	byKind     map[schema.GroupVersionKind]int
-	preferred  map[schema.GroupResource]int // the version the server prefers
+	preferred  map[schema.GroupResource]int // index of the version that the server prefers
 }
 
-// served is a resource with what is known of its parts.
+// served is a resource with its subresources.
 type served struct {
 	core.Resource
 	parts []Subresource
 }
 
-// Subresource is a part of a resource's objects that is read and written by itself.
+// Subresource is a subresource of a resource, such as pods/log.
 type Subresource struct {
 	Name  string                  // such as "scale"
-	Kind  schema.GroupVersionKind // of what is sent and answered; the resource's own kind for "status"
+	Kind  schema.GroupVersionKind // the kind of its objects; for "status", the kind of the resource
 	Verbs []string
 }
 
-// ErrStale says that a group version's server does not answer the API server, which tells what it last heard of it.
-var ErrStale = errors.New("its server does not answer the API server; what is known of it may be old")
+// ErrStale reports that the server of a group version does not respond to the API server, which returned the last known
+// resources.
+var ErrStale = errors.New("its server does not respond to the API server: its resources may be outdated")
 
-// GroupError says that one group version could not be discovered. The others are not affected.
+// GroupError is the error of one group version that could not be discovered. Others are not affected.
 type GroupError struct {
 	GroupVersion schema.GroupVersion
-	Err          error // [ErrStale] when the API server said so
+	Err          error // [ErrStale] if the API server reported it
 }
 
-// Error names the group version.
+// Error returns the group version and the cause.
 func (e *GroupError) Error() string { return e.GroupVersion.String() + ": " + e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *GroupError) Unwrap() error { return e.Err }
 
-// Discover asks the server for all it serves: twice, or when it is too old for that, once more for each group version.
-// What can't be discovered is in [Discovery.Failed], beside the rest.
+// Discover asks the server for all its resources, with two requests. If the server has no aggregated discovery,
+// Discover sends another request for each group version. [Discovery.Failed] contains the group versions that could not
+// be discovered.
 //
-// Errors: whatever [client.Client.Do] returns for the documents that list the groups.
+// Errors: those of [client.Client.Do] for the documents that list the groups.
 func Discover(ctx context.Context, c *client.Client, o *Options) (*Discovery, error) {
 	if o == nil {
 		o = &Options{}
@@ -79,7 +81,7 @@ func Discover(ctx context.Context, c *client.Client, o *Options) (*Discovery, er
 	return discover(ctx, c, o, false)
 }
 
-// discover is Discover, which when it is to be fresh takes nothing out of a cache unasked.
+// discover is Discover. If fresh is set, it uses no cached document without asking the server.
 func discover(ctx context.Context, c *client.Client, o *Options, fresh bool) (*Discovery, error) {
 	if o.GroupTimeout < 0 {
 		return nil, fmt.Errorf("discovery.Options.GroupTimeout: %v is negative; 0 means the default", o.GroupTimeout)
@@ -97,7 +99,7 @@ func discover(ctx context.Context, c *client.Client, o *Options, fresh bool) (*D
 	missing := 0
 	for i, err := range errs {
 		switch {
-		case errors.Is(err, core.ErrNotFound): // as of a server that has no core group
+		case errors.Is(err, core.ErrNotFound): // the server may have no core group
 			missing++
 		case err != nil:
 			return nil, fmt.Errorf("discover %s: %w", roots[i], err)
@@ -109,7 +111,7 @@ func discover(ctx context.Context, c *client.Client, o *Options, fresh bool) (*D
 	return newDiscovery(slices.Concat(versions...)), nil
 }
 
-// newDiscovery puts together what the server said of its group versions, which are in its order of preference.
+// newDiscovery returns the resources of group versions, which are in the server's order of preference.
 func newDiscovery(versions []groupVersion) *Discovery {
 	d := &Discovery{
 		byResource: map[schema.GroupVersionResource]int{},
@@ -131,7 +133,7 @@ func newDiscovery(versions []groupVersion) *Discovery {
 	return d
 }
 
-// add adds a resource. Of several with one name the first counts.
+// add adds a resource. Of several with the same name, it uses the first.
 func (d *Discovery) add(r served) {
 	at, gvr := len(d.served), r.GroupVersionResource()
 	if _, ok := d.byResource[gvr]; ok {
@@ -147,8 +149,8 @@ func (d *Discovery) add(r served) {
 	}
 }
 
-// Resources returns all resources in all versions, in the server's order of preference. What their slices hold must not
-// be changed.
+// Resources returns all resources in all versions, in the server's order of preference. The caller must not change the
+// contents of their slices.
 func (d *Discovery) Resources() []core.Resource {
 	all := make([]core.Resource, len(d.served))
 	for i, r := range d.served {
@@ -157,8 +159,8 @@ func (d *Discovery) Resources() []core.Resource {
 	return all
 }
 
-// Preferred returns each resource once, in the version that the server prefers. What their slices hold must not be
-// changed.
+// Preferred returns each resource once, in the version that the server prefers. The caller must not change the contents
+// of their slices.
 func (d *Discovery) Preferred() []core.Resource {
 	all := make([]core.Resource, 0, len(d.preferred))
 	for i, r := range d.served {
@@ -173,10 +175,10 @@ func (d *Discovery) isPreferred(i int) bool {
 	return d.preferred[d.served[i].GroupVersionResource().GroupResource()] == i
 }
 
-// Failed returns the group versions that could not be discovered, or not wholly.
+// Failed returns the group versions that could not be discovered, or only in part.
 func (d *Discovery) Failed() []*GroupError { return slices.Clone(d.failed) }
 
-// ForResource finds a resource by its full name. Without a version it is the one that the server prefers.
+// ForResource finds a resource by its full name. Without a version, it returns the version that the server prefers.
 //
 // Errors: [*UnknownResourceError].
 func (d *Discovery) ForResource(gvr schema.GroupVersionResource) (core.Resource, error) {
@@ -190,7 +192,7 @@ func (d *Discovery) ForResource(gvr schema.GroupVersionResource) (core.Resource,
 	return d.served[i].Resource, nil
 }
 
-// ForKind finds the resource of a kind. Without a version it is the one that the server prefers.
+// ForKind finds the resource of a kind. Without a version, it returns the version that the server prefers.
 //
 // Errors: [*UnknownResourceError].
 func (d *Discovery) ForKind(gvk schema.GroupVersionKind) (core.Resource, error) {
@@ -205,7 +207,7 @@ func (d *Discovery) ForKind(gvk schema.GroupVersionKind) (core.Resource, error) 
 	return d.served[i].Resource, nil
 }
 
-// fullName returns a name as people write it, without the parts that are empty.
+// fullName returns a name without its empty parts, in the format of kubectl.
 func fullName(name, version, group string) string {
 	for _, part := range []string{version, group} {
 		if part != "" {
@@ -215,8 +217,8 @@ func fullName(name, version, group string) string {
 	return name
 }
 
-// Subresources returns the parts of a resource with their kinds; none for a resource that the server does not have.
-// What their slices hold must not be changed.
+// Subresources returns the subresources of a resource with their kinds, or nil if the server does not have the
+// resource. The caller must not change the contents of their slices.
 func (d *Discovery) Subresources(res core.Resource) []Subresource {
 	i, ok := d.byResource[res.GroupVersionResource()]
 	if !ok {

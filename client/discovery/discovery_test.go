@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// metrics is the group version whose server was not there when the documents were recorded.
+// metrics is the group version whose server was unavailable when the documents were recorded.
 var metrics = schema.GroupVersion{Group: "metrics.example.com", Version: "v1beta1"}
 
 func TestDiscover(t *testing.T) {
@@ -29,12 +29,13 @@ func TestDiscover(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range server.asked {
-		if accept := r.Header.Get("Accept"); !strings.HasPrefix(accept, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,") {
+		if accept := r.Header.Get("Accept"); !strings.HasPrefix(accept,
+			"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,") {
 			t.Errorf("Accept = %s, want the aggregated form first", accept)
 		}
 	}
 	if asked := server.takeAsked(); len(asked) != 2 {
-		t.Errorf("asked for %v, want 2 requests", asked)
+		t.Errorf("requests = %v, want 2", asked)
 	}
 	resources := d.Resources()
 	if len(resources) != 69 {
@@ -60,7 +61,7 @@ func TestDiscover(t *testing.T) {
 	}
 	resources[0].Kind, failed[0] = "Changed", nil
 	if d.Resources()[0].Kind == "Changed" || d.Failed()[0] == nil {
-		t.Error("what was returned is not the caller's own")
+		t.Error("the results are not copies")
 	}
 }
 
@@ -69,15 +70,15 @@ func TestPreferred(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range d.Preferred() {
 		if seen[r.String()] {
-			t.Errorf("%s is there twice", r)
+			t.Errorf("%s occurs twice", r)
 		}
 		seen[r.String()] = true
 		if r.String() == "horizontalpodautoscalers.autoscaling" && r.Version != "v2" {
 			t.Errorf("%s is preferred in %s, want v2", r, r.Version)
 		}
 	}
-	if all := len(d.Resources()); len(seen) != all-1 { // autoscalers are there in two versions
-		t.Errorf("%d preferred resources of %d, want one less", len(seen), all)
+	if all := len(d.Resources()); len(seen) != all-1 { // autoscalers have two versions
+		t.Errorf("%d preferred resources of %d, want one fewer", len(seen), all)
 	}
 }
 
@@ -103,11 +104,11 @@ func TestSubresources(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s have no %s", tc.resource, tc.sub)
+			t.Errorf("%s has no subresource %s", tc.resource, tc.sub)
 		}
 	}
 	if got := d.Subresources(core.Resource{Version: "v1", Plural: "unicorns"}); got != nil {
-		t.Errorf("unicorns have %v", got)
+		t.Errorf("Subresources(unicorns) = %v, want nil", got)
 	}
 }
 
@@ -115,11 +116,17 @@ func TestForKindAndResource(t *testing.T) {
 	d := discover(t)
 	for _, tc := range []struct {
 		gvk  schema.GroupVersionKind
-		want string // empty: unknown
+		want string // empty if unknown
 	}{
 		{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "/v1, Resource=pods"},
-		{schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}, "autoscaling/v1, Resource=horizontalpodautoscalers"},
-		{schema.GroupVersionKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, "autoscaling/v2, Resource=horizontalpodautoscalers"},
+		{
+			schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"},
+			"autoscaling/v1, Resource=horizontalpodautoscalers",
+		},
+		{
+			schema.GroupVersionKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"},
+			"autoscaling/v2, Resource=horizontalpodautoscalers",
+		},
 		{schema.GroupVersionKind{Group: "autoscaling", Version: "v3", Kind: "HorizontalPodAutoscaler"}, ""},
 		{schema.GroupVersionKind{Version: "v1", Kind: "pod"}, ""},
 		{schema.GroupVersionKind{}, ""},
@@ -144,18 +151,22 @@ func TestForKindAndResource(t *testing.T) {
 		}
 	}
 	_, err := d.ForResource(schema.GroupVersionResource{Group: "apps", Version: "v2", Resource: "deployments"})
-	if want := `the server has no resource "deployments.v2.apps"; did you mean deployments.apps?`; err == nil || err.Error() != want {
+	if want := `the server has no resource "deployments.v2.apps"; did you mean deployments.apps?`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }
 
-// TestDiscoverOddities looks at what a document may leave out, and at what it should not say.
+// TestDiscoverOddities checks documents with missing or invalid fields.
 func TestDiscoverOddities(t *testing.T) {
-	server := &fakeServer{answers: map[string]answer{
+	server := &fakeServer{responses: map[string]response{
 		"/api": noGroups(),
-		"/apis": oneGroup("g.test", `{"resource":"parts","scope":"Cluster"},{"resource":"halves","responseKind":null},{"resource":"voids","responseKind":{"kind":""}},`+
-			`{"resource":"things","responseKind":{"kind":"Thing"},"scope":"Cluster"},{"resource":"things","responseKind":{"kind":"Again"}},`+
-			`{"resource":"../etc","responseKind":{"kind":"Escape"}}`),
+		"/apis": oneGroup("g.test",
+			`{"resource":"parts","scope":"Cluster"},{"resource":"halves","responseKind":null},{"resource":"voids",`+
+				`"responseKind":{"kind":""}},`+
+				`{"resource":"things","responseKind":{"kind":"Thing"},"scope":"Cluster"},{"resource":"things",`+
+				`"responseKind":{"kind":"Again"}},`+
+				`{"resource":"../etc","responseKind":{"kind":"Escape"}}`),
 	}}
 	d, err := discovery.Discover(t.Context(), server.client(t), nil)
 	if err != nil {
@@ -168,7 +179,7 @@ func TestDiscoverOddities(t *testing.T) {
 	if got, err := d.Resolve("thing"); err != nil || got.Kind != "Thing" {
 		t.Errorf("Resolve(thing) = %v, %v; want it by its kind", got, err)
 	}
-	for _, name := range []string{"", ".", "x", ".g.test", "parts"} { // none is the empty singular of things
+	for _, name := range []string{"", ".", "x", ".g.test", "parts"} { // "" must not match the empty singular of things
 		if got, err := d.Resolve(name); err == nil {
 			t.Errorf("Resolve(%q) = %v, want an error", name, got)
 		}
@@ -182,73 +193,77 @@ func TestDiscoverOddities(t *testing.T) {
 func TestDiscoverErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		in      map[string]answer
+		in      map[string]response
 		options *discovery.Options
 		want    string
 		is      error
 	}{
 		{
-			name: "a server that says no",
-			in:   map[string]answer{"/api": {code: 403, contentType: "text/plain", body: "no"}, "/apis": noGroups()},
+			name: "a forbidden root",
+			in:   map[string]response{"/api": {code: 403, contentType: "text/plain", body: "no"}, "/apis": noGroups()},
 			want: "discover /api: forbidden: server said: no", is: core.ErrForbidden,
 		},
 		{
-			name: "a server that has neither root",
-			want: "discover /api and /apis: not found: server said: 404 page not found; is this the address of a Kubernetes API server?",
-			is:   core.ErrNotFound,
+			name: "a server without both roots",
+			want: "discover /api and /apis: not found: server said: 404 page not found; is this the address of a Kubernetes " +
+				"API server?",
+			is: core.ErrNotFound,
 		},
 		{
-			name: "the page of a login",
-			in:   map[string]answer{"/api": {code: 200, contentType: "text/html", body: "<html>"}, "/apis": noGroups()},
+			name: "a login page",
+			in:   map[string]response{"/api": {code: 200, contentType: "text/html", body: "<html>"}, "/apis": noGroups()},
 			want: `discover /api: content type "text/html": want application/json`,
 		},
 		{
-			name: "half a document",
-			in:   map[string]answer{"/api": plain(`{"kind":`), "/apis": noGroups()},
+			name: "a truncated document",
+			in:   map[string]response{"/api": plain(`{"kind":`), "/apis": noGroups()},
 			want: "discover /api: ", is: io.ErrUnexpectedEOF,
 		},
 		{
-			name: "a document of something else",
-			in:   map[string]answer{"/api": noGroups(), "/apis": plain(`{"kind":"PodList","items":[]}`)},
-			want: `discover /apis: the server answers with a document of kind "PodList", not APIGroupDiscoveryList or APIVersions or APIGroupList; is this`,
+			name: "a document of another kind",
+			in:   map[string]response{"/api": noGroups(), "/apis": plain(`{"kind":"PodList","items":[]}`)},
+			want: `discover /apis: the response has kind "PodList", want APIGroupDiscoveryList or APIVersions or ` +
+				`APIGroupList; is this`,
 		},
 		{
-			name: "more group versions than can be asked for",
-			in: map[string]answer{
-				"/api":  noGroups(),
-				"/apis": plain(`{"kind":"APIGroupList","groups":[{"name":"g.test","versions":[` + strings.Repeat(`{"version":"v1"},`, 5000) + `{}]}]}`),
+			name: "too many group versions",
+			in: map[string]response{
+				"/api": noGroups(),
+				"/apis": plain(`{"kind":"APIGroupList","groups":[{"name":"g.test","versions":[` +
+					strings.Repeat(`{"version":"v1"},`, 5000) + `{}]}]}`),
 			},
-			want: "discover /apis: the server lists 5001 group versions, and has no aggregated discovery; more than 4096 are not asked for one by one",
+			want: "discover /apis: the server lists 5001 group versions without aggregated discovery; the limit is 4096",
 		},
 		{
-			name:    "a timeout that makes no sense",
+			name:    "a negative timeout",
 			options: &discovery.Options{GroupTimeout: -1},
 			want:    "discovery.Options.GroupTimeout: -1ns is negative; 0 means the default",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d, err := discovery.Discover(t.Context(), (&fakeServer{answers: tc.in}).client(t), tc.options)
+			d, err := discovery.Discover(t.Context(), (&fakeServer{responses: tc.in}).client(t), tc.options)
 			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || d != nil {
 				t.Errorf("Discover = %v, %v; want %s", d, err, tc.want)
 			}
 			if tc.is != nil && !errors.Is(err, tc.is) {
-				t.Errorf("error = %v, want one that matches %v", err, tc.is)
+				t.Errorf("error = %v, want %v", err, tc.is)
 			}
 		})
 	}
 }
 
-// TestNoCoreGroup promises that a server of nothing but groups of its own can be discovered.
+// TestNoCoreGroup checks that a server without the core group can be discovered.
 func TestNoCoreGroup(t *testing.T) {
-	server := &fakeServer{answers: map[string]answer{"/apis": oneGroup("g.test", `{"resource":"things","responseKind":{"kind":"Thing"}}`)}}
+	server := &fakeServer{responses: map[string]response{"/apis": oneGroup("g.test",
+		`{"resource":"things","responseKind":{"kind":"Thing"}}`)}}
 	d, err := discovery.Discover(t.Context(), server.client(t), nil)
 	if err != nil || len(d.Resources()) != 1 {
 		t.Errorf("Discover = %v, %v; want one resource", d, err)
 	}
 }
 
-// TestLegacy promises that a server without aggregated discovery has the same resources, and that a group version which
-// does not answer is reported beside them, soon.
+// TestLegacy checks that a server without aggregated discovery has the same resources, and that a group version that
+// does not respond is reported without a long delay.
 func TestLegacy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := legacy(t)
@@ -269,21 +284,21 @@ func TestLegacy(t *testing.T) {
 				t.Errorf("subresources of %s (-aggregated +legacy):\n%s", r, diff)
 			}
 		}
-		if got := fmt.Sprint(d.Failed()); got != "[metrics.example.com/v1beta1: no answer within 2s]" {
+		if got := fmt.Sprint(d.Failed()); got != "[metrics.example.com/v1beta1: no response within 2s]" {
 			t.Errorf("Failed = %s", got)
 		}
 		if server.most > 32 {
-			t.Errorf("%d requests at one time", server.most)
+			t.Errorf("%d concurrent requests", server.most)
 		}
 	})
 }
 
-// TestHalfLegacy promises that each root is asked in the form that it knows.
+// TestHalfLegacy checks that each root is discovered in the format that it supports.
 func TestHalfLegacy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := legacy(t)
 		server.set("/api", recorded(t, "api.json"))
-		server.set("/apis/metrics.example.com/v1beta1", answer{code: 503, contentType: "text/plain", body: "no"})
+		server.set("/apis/metrics.example.com/v1beta1", response{code: 503, contentType: "text/plain", body: "no"})
 		server.set("/apis/example.com/v1", plain(`{"kind":"Table"}`))
 		d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{GroupTimeout: time.Second})
 		if err != nil {
@@ -293,13 +308,14 @@ func TestHalfLegacy(t *testing.T) {
 			t.Errorf("%d resources, want %d: all but the widgets", got, want)
 		}
 		failed := d.Failed()
-		if len(failed) != 2 || failed[0].GroupVersion.Group != "example.com" || failed[1].GroupVersion != metrics || !errors.Is(failed[1], core.ErrUnavailable) {
-			t.Errorf("Failed = %v, want the one that says something else, and the one that says no", failed)
+		if len(failed) != 2 || failed[0].GroupVersion.Group != "example.com" || failed[1].GroupVersion != metrics ||
+			!errors.Is(failed[1], core.ErrUnavailable) {
+			t.Errorf("Failed = %v, want the group version with another kind and the unavailable one", failed)
 		}
 	})
 }
 
-// TestLegacyGivesUp promises that discovery ends with its context.
+// TestLegacyGivesUp checks that discovery ends with its context.
 func TestLegacyGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := contextOf(t, time.Second)
@@ -311,12 +327,14 @@ func TestLegacyGivesUp(t *testing.T) {
 	})
 }
 
-// TestLegacyNames promises that names which can't be part of a path are not asked for.
+// TestLegacyNames checks that no request is sent for names that cannot be part of a path.
 func TestLegacyNames(t *testing.T) {
-	server := &fakeServer{answers: map[string]answer{
-		"/api":            plain(`{"kind":"APIVersions","versions":["..","v1"]}`),
-		"/api/v1":         plain(`{"kind":"APIResourceList","resources":[{"name":"pods","kind":"Pod"},{"name":"/","kind":"X"},{"name":"nobody/status","kind":"X"}]}`),
-		"/apis":           plain(`{"kind":"APIGroupList","groups":[{"name":"a/b","versions":[{"version":"v1"}]},{"name":"g.test","versions":[{"version":"v1"},{"version":"v2"}],"preferredVersion":{"version":"v2"}}]}`),
+	server := &fakeServer{responses: map[string]response{
+		"/api": plain(`{"kind":"APIVersions","versions":["..","v1"]}`),
+		"/api/v1": plain(`{"kind":"APIResourceList","resources":[{"name":"pods","kind":"Pod"},{"name":"/",` +
+			`"kind":"X"},{"name":"nobody/status","kind":"X"}]}`),
+		"/apis": plain(`{"kind":"APIGroupList","groups":[{"name":"a/b","versions":[{"version":"v1"}]},` +
+			`{"name":"g.test","versions":[{"version":"v1"},{"version":"v2"}],"preferredVersion":{"version":"v2"}}]}`),
 		"/apis/g.test/v1": plain(`{"kind":"APIResourceList","resources":[{"name":"things","kind":"Thing"}]}`),
 		"/apis/g.test/v2": plain(`{"kind":"APIResourceList","resources":[{"name":"things","kind":"Thing"}]}`),
 	}}
@@ -325,27 +343,28 @@ func TestLegacyNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(server.takeAsked()); strings.Contains(got, "..") || strings.Contains(got, "b/v1") {
-		t.Errorf("asked for %s", got)
+		t.Errorf("requests = %s, want none for the invalid names", got)
 	}
 	if got := fmt.Sprint(d.Resources()); got != "[pods things.g.test things.g.test]" || d.Resources()[1].Version != "v2" {
-		t.Errorf("resources %s, want those with proper names, v2 of the things first", got)
+		t.Errorf("resources %s, want those with valid names, v2 of the things first", got)
 	}
 	if failed := d.Failed(); len(failed) != 2 {
 		t.Errorf("Failed = %v, want two", failed)
 	}
 }
 
-// FuzzDiscover holds Discover to this, whatever a server answers: it comes back, with an error or with resources that
-// can be asked for, each of which is found by its names.
+// FuzzDiscover checks that Discover returns an error or valid resources whatever the server's responses, and that each
+// resource is found by its names.
 func FuzzDiscover(f *testing.F) {
 	for _, file := range []string{"api.json", "apis.json", "api_old.json", "apis_old.json"} {
 		f.Add(recorded(f, file).body)
 	}
-	f.Add(`{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":[{"resource":"x","responseKind":{"kind":"X","version":"v2"}}]}]}]}`)
+	f.Add(`{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":[{"resource":"x",` +
+		`"responseKind":{"kind":"X","version":"v2"}}]}]}]}`)
 	f.Add(`{"kind":"APIResourceList","resources":[{"name":"pods/status","kind":"Pod"},{"name":"pods","kind":"Pod"}]}`)
 	f.Add(`{"kind":"APIGroupList","groups":[{"name":"a","versions":null,"preferredVersion":{"version":"v1"}}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		server := &fakeServer{answers: map[string]answer{
+		server := &fakeServer{responses: map[string]response{
 			"/api": plain(`{"kind":"APIVersions","versions":["v1"]}`), "/api/v1": plain(body), "/apis": plain(body),
 		}}
 		d, err := discovery.Discover(t.Context(), server.client(t), nil)
@@ -367,7 +386,7 @@ func FuzzDiscover(f *testing.F) {
 			}
 		}
 		if len(d.Preferred()) > len(d.Resources()) {
-			t.Errorf("more is preferred than there is")
+			t.Errorf("there are more preferred resources than resources")
 		}
 	})
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// aggregated asks for all of a root's groups in one document, in its stable form or else in the one before it. A server
-// that knows neither answers in plain JSON, which tells it apart.
+// aggregated requests all groups of a root in one document, in the stable version of the format or otherwise in the
+// beta version. A server that supports neither responds with plain JSON.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," +
 	wire.MediaTypeJSON
 
-// document is what a server tells of itself, cut down to what is used here. It is one of four kinds, of which each has
-// fields of its own.
+// document is a discovery document, reduced to the fields that are used here. It has one of four kinds, each with its
+// own fields.
 type document struct {
 	Kind string `json:"kind"`
 
@@ -69,7 +69,7 @@ type legacyGroup struct {
 
 type legacyResource struct {
 	kind
-	Name       string   `json:"name"` // with a slash, it is a subresource
+	Name       string   `json:"name"` // a name with a slash is a subresource
 	Singular   string   `json:"singularName"`
 	Namespaced bool     `json:"namespaced"`
 	Verbs      []string `json:"verbs"`
@@ -77,14 +77,14 @@ type legacyResource struct {
 	Categories []string `json:"categories"`
 }
 
-// kind is a kind whose group and version are left out where they are those of the document.
+// kind is a kind. If its group and version are those of the document, they may be omitted.
 type kind struct {
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
 }
 
-// in returns the full name of a kind in a document about a group version.
+// in returns the full name of a kind in a document of a group version.
 func (k kind) in(gv schema.GroupVersion) schema.GroupVersionKind {
 	if k.Version != "" {
 		gv = schema.GroupVersion{Group: k.Group, Version: k.Version}
@@ -92,27 +92,27 @@ func (k kind) in(gv schema.GroupVersion) schema.GroupVersionKind {
 	return gv.WithKind(k.Kind)
 }
 
-// groupVersion is what is known of a group version.
+// groupVersion is the result of discovering a group version.
 type groupVersion struct {
 	schema.GroupVersion
 	resources []served
-	errs      []error // what is wrong with it
+	errs      []error // its failures
 }
 
-// parse reads a document that is of one of the given kinds.
+// parse decodes a document of one of the given kinds.
 func parse(body []byte, kinds ...string) (*document, error) {
 	d := new(document)
 	if err := wire.UnmarshalJSON(body, d); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(kinds, d.Kind) {
-		return nil, fmt.Errorf("the server answers with a document of kind %q, not %s; is this the address of a Kubernetes API server?",
+		return nil, fmt.Errorf("the response has kind %q, want %s; is this the address of a Kubernetes API server?",
 			d.Kind, strings.Join(kinds, " or "))
 	}
 	return d, nil
 }
 
-// aggregated returns the group versions that an APIGroupDiscoveryList is about.
+// aggregated returns the group versions of an APIGroupDiscoveryList.
 func (d *document) aggregated() []groupVersion {
 	var all []groupVersion
 	for _, g := range d.Items {
@@ -122,7 +122,7 @@ func (d *document) aggregated() []groupVersion {
 				gv.errs = append(gv.errs, ErrStale)
 			}
 			for _, r := range v.Resources {
-				if r.ResponseKind.Kind != "" { // else only its subresources have objects
+				if r.ResponseKind.Kind != "" { // without a kind, only its subresources have objects
 					gv.resources = append(gv.resources, r.in(gv.GroupVersion))
 				}
 			}
@@ -148,7 +148,7 @@ func (s *served) addPart(sub Subresource) {
 	s.Subresources = append(s.Subresources, sub.Name)
 }
 
-// groupVersions returns the group versions that an APIVersions or an APIGroupList names, those that are preferred first.
+// groupVersions returns the group versions of an APIVersions or an APIGroupList, preferred ones first.
 func (d *document) groupVersions() []schema.GroupVersion {
 	var all []schema.GroupVersion
 	for _, v := range d.Versions {
@@ -168,7 +168,7 @@ func (d *document) groupVersions() []schema.GroupVersion {
 	return all
 }
 
-// resourcesIn returns what an APIResourceList has, which it is given the group version of.
+// resourcesIn returns the resources of an APIResourceList, which belongs to gv.
 func (d *document) resourcesIn(gv schema.GroupVersion) []served {
 	var all []served
 	at := map[string]int{}
@@ -181,7 +181,7 @@ func (d *document) resourcesIn(gv schema.GroupVersion) []served {
 			}})
 		}
 	}
-	for _, r := range d.Resources { // a part may stand before the whole
+	for _, r := range d.Resources { // a subresource may precede its resource
 		plural, sub, part := strings.Cut(r.Name, "/")
 		if i, ok := at[plural]; ok && part {
 			all[i].addPart(Subresource{sub, r.in(gv), r.Verbs})

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// connect returns a client of a server of which this was recorded. Programs call client.New(ctx, nil) instead.
+// connect returns a client of a server with recorded responses. Programs call client.New(ctx, nil) instead.
 func connect() *client.Client {
 	c, err := client.New(context.Background(), &client.Options{
 		Config: &config.Config{Server: "https://cluster.example"},
@@ -54,12 +54,12 @@ func ExampleDiscover() {
 		return
 	}
 	fmt.Println(len(d.Resources()), "resources")
-	for _, failed := range d.Failed() { // the others are there nevertheless
+	for _, failed := range d.Failed() { // the other group versions are available
 		fmt.Println(failed)
 	}
 	// Output:
 	// 69 resources
-	// metrics.example.com/v1beta1: its server does not answer the API server; what is known of it may be old
+	// metrics.example.com/v1beta1: its server does not respond to the API server: its resources may be outdated
 }
 
 func ExampleDiscovery_Resolve() {
@@ -95,7 +95,7 @@ func ExampleDiscovery_Matches() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(d.Matches("event")) // the first is what Resolve takes
+	fmt.Println(d.Matches("event")) // Resolve returns the first
 	// Output: [events events.events.k8s.io]
 }
 

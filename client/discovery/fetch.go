@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Bounds of what is asked of a server without aggregated discovery.
+// Limits for servers without aggregated discovery.
 const (
 	groupTimeout     = 2 * time.Second // default of Options.GroupTimeout
 	groupsAtOnce     = 16
@@ -31,10 +31,10 @@ type fetcher struct {
 	client *client.Client
 	cache  *Cache // nil: none
 	limits *wire.Limits
-	fresh  bool // to ask for what the cache has, too
+	fresh  bool // send a request even for cached documents
 }
 
-// root returns the group versions below /api or /apis.
+// root returns the group versions of /api or /apis.
 func (f *fetcher) root(ctx context.Context, root string, timeout time.Duration) ([]groupVersion, error) {
 	doc, err := f.document(ctx, root, aggregated, "APIGroupDiscoveryList", "APIVersions", "APIGroupList")
 	if err != nil {
@@ -45,7 +45,7 @@ func (f *fetcher) root(ctx context.Context, root string, timeout time.Duration) 
 	}
 	names := doc.groupVersions()
 	if len(names) > maxGroupVersions {
-		return nil, fmt.Errorf("the server lists %d group versions, and has no aggregated discovery; more than %d are not asked for one by one",
+		return nil, fmt.Errorf("the server lists %d group versions without aggregated discovery; the limit is %d",
 			len(names), maxGroupVersions)
 	}
 	if timeout == 0 {
@@ -68,14 +68,16 @@ func (f *fetcher) root(ctx context.Context, root string, timeout time.Duration) 
 	return all, nil
 }
 
-// groupVersion asks for one group version. That it can't be had is its own affair.
-func (f *fetcher) groupVersion(ctx context.Context, root string, gv schema.GroupVersion, timeout time.Duration) groupVersion {
+// groupVersion requests one group version. The result contains its error.
+func (f *fetcher) groupVersion(
+	ctx context.Context, root string, gv schema.GroupVersion, timeout time.Duration,
+) groupVersion {
 	all := groupVersion{GroupVersion: gv}
 	if err := (core.Resource{Group: gv.Group, Version: gv.Version, Kind: "-", Plural: "-"}).Validate(); err != nil {
-		all.errs = append(all.errs, err) // it can't be part of a path
+		all.errs = append(all.errs, err) // it cannot be part of a path
 		return all
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no response within %v", timeout))
 	defer cancel()
 	path := root + "/" + gv.Version
 	if gv.Group != "" {
@@ -90,7 +92,7 @@ func (f *fetcher) groupVersion(ctx context.Context, root string, gv schema.Group
 	return all
 }
 
-// document gets a document that is of one of the given kinds.
+// document gets a document of one of the given kinds.
 func (f *fetcher) document(ctx context.Context, path, accept string, kinds ...string) (*document, error) {
 	var doc *document
 	err := f.get(ctx, path, accept, func(body []byte) (err error) {
@@ -100,7 +102,7 @@ func (f *fetcher) document(ctx context.Context, path, accept string, kinds ...st
 	return doc, err
 }
 
-// get gets a document, from the cache if it may, and keeps it there when decode likes it.
+// get gets a document, from the cache if possible, and caches it if decode succeeds.
 func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]byte) error) error {
 	kept, ok := f.cache.load(f.client.Server(), path)
 	ok = ok && decode(kept.body) == nil
@@ -126,13 +128,13 @@ func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]by
 	return nil
 }
 
-// unchanged recognises the answer that what the client has is still right.
+// unchanged reports whether err is the response that the cached document is still valid.
 func unchanged(err error) bool {
 	se, ok := errors.AsType[*core.StatusError](err)
 	return ok && se.Status.Code == http.StatusNotModified
 }
 
-// send sends a request and reads the answer, whose type must be JSON if that is what was asked for.
+// send sends a request and reads the response, which must be JSON if the request asks for it.
 func (f *fetcher) send(ctx context.Context, r *request.Request) (entry, error) {
 	resp, err := f.client.Do(ctx, r)
 	if err != nil {

@@ -22,29 +22,29 @@ import (
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// answer is what a server says to one path. The zero value is that it has no such path.
-type answer struct {
+// response is the response to requests for one path. The zero value is the response for a missing path.
+type response struct {
 	code        int
 	contentType string
 	body        string
-	etag        string // with one, the server knows by it who has the body already
-	silent      bool   // it does not answer at all
+	etag        string // if set, conditional requests are supported
+	silent      bool   // never respond
 	delay       time.Duration
 }
 
-// fakeServer gives answers that a test may replace, and remembers what it was asked. It stands where the connection is.
+// fakeServer is a transport with responses that a test may replace. It records the requests.
 type fakeServer struct {
-	mu      sync.Mutex // guards what follows
-	answers map[string]answer
-	asked   []*http.Request
-	busy    int // requests under way
-	most    int // of them at one time
+	mu        sync.Mutex // guards the fields below
+	responses map[string]response
+	asked     []*http.Request
+	busy      int // requests in progress
+	most      int // the maximum of busy
 }
 
 func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r)
-	a := s.answers[r.URL.Path]
+	a := s.responses[r.URL.Path]
 	s.busy++
 	s.most = max(s.most, s.busy)
 	s.mu.Unlock()
@@ -67,9 +67,9 @@ func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case a.code == 0:
-		a = answer{code: 404, contentType: "text/plain", body: "404 page not found"}
+		a = response{code: 404, contentType: "text/plain", body: "404 page not found"}
 	case a.etag != "" && r.Header.Get("If-None-Match") == a.etag:
-		a = answer{code: 304, etag: a.etag}
+		a = response{code: 304, etag: a.etag}
 	}
 	h := http.Header{"Content-Type": {a.contentType}}
 	if a.etag != "" {
@@ -78,11 +78,11 @@ func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.code, Header: h, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-// set replaces an answer.
-func (s *fakeServer) set(path string, a answer) {
+// set replaces a response.
+func (s *fakeServer) set(path string, a response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answers[path] = a
+	s.responses[path] = a
 }
 
 // takeAsked returns the paths of the requests since the last call.
@@ -109,24 +109,24 @@ func (s *fakeServer) client(t testing.TB) *client.Client {
 	return c
 }
 
-// recorded returns what a server of Kubernetes 1.36 has said, with a custom resource, and an API service whose server is
-// not there; the files that end in _old are what it says to whoever does not know aggregated discovery.
-func recorded(t testing.TB, file string) answer {
+// recorded returns a response of a Kubernetes 1.36 server with a custom resource, and with an API service whose server
+// is unavailable. The files that end in _old are the responses to clients without support for aggregated discovery.
+func recorded(t testing.TB, file string) response {
 	t.Helper()
 	body, err := os.ReadFile("testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{code: 200, contentType: aggregatedType, body: string(body), etag: `"` + file + `"`}
+	return response{code: 200, contentType: aggregatedType, body: string(body), etag: `"` + file + `"`}
 }
 
-// modern returns a server that has what was recorded.
+// modern returns a server with the recorded responses.
 func modern(t testing.TB) *fakeServer {
 	t.Helper()
-	return &fakeServer{answers: map[string]answer{"/api": recorded(t, "api.json"), "/apis": recorded(t, "apis.json")}}
+	return &fakeServer{responses: map[string]response{"/api": recorded(t, "api.json"), "/apis": recorded(t, "apis.json")}}
 }
 
-// discover returns what was recorded.
+// discover returns the discovery of the recorded responses.
 func discover(t testing.TB) *discovery.Discovery {
 	t.Helper()
 	d, err := discovery.Discover(t.Context(), modern(t).client(t), nil)
@@ -136,35 +136,37 @@ func discover(t testing.TB) *discovery.Discovery {
 	return d
 }
 
-// errEnough is the cause with which contextOf's contexts end.
+// errEnough is the cause of the contexts of contextOf.
 var errEnough = errors.New("waited long enough")
 
-// contextOf returns a context that ends after a time.
+// contextOf returns a context with a timeout.
 func contextOf(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
 	t.Helper()
 	return context.WithTimeoutCause(t.Context(), d, errEnough)
 }
 
-// plain returns an answer of plain JSON.
-func plain(body string) answer { return answer{code: 200, contentType: "application/json", body: body} }
+// plain returns a plain JSON response.
+func plain(body string) response {
+	return response{code: 200, contentType: "application/json", body: body}
+}
 
-// oneGroup returns an aggregated document of version v1 of a group.
-func oneGroup(group, resources string) answer {
+// oneGroup returns an aggregated document with version v1 of a group.
+func oneGroup(group, resources string) response {
 	return plain(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"` + group + `"},` +
 		`"versions":[{"version":"v1","resources":[` + resources + `]}]}]}`)
 }
 
-// noGroups is an aggregated document of nothing.
-func noGroups() answer { return plain(`{"kind":"APIGroupDiscoveryList","items":[]}`) }
+// noGroups returns an empty aggregated document.
+func noGroups() response { return plain(`{"kind":"APIGroupDiscoveryList","items":[]}`) }
 
-// legacy returns a server that has what was recorded, but no aggregated discovery. The group version that is stale in the
-// recording is the one that does not answer.
+// legacy returns a server with the recorded resources, but without aggregated discovery. The group version that is
+// stale in the recording does not respond.
 func legacy(t testing.TB) *fakeServer {
 	t.Helper()
-	s := &fakeServer{answers: map[string]answer{}}
+	s := &fakeServer{responses: map[string]response{}}
 	for root, file := range map[string]string{"/api": "api", "/apis": "apis"} {
 		old := recorded(t, file+"_old.json")
-		s.answers[root] = plain(old.body)
+		s.responses[root] = plain(old.body)
 		var list struct {
 			Items []struct {
 				Metadata struct{ Name string }
@@ -180,8 +182,8 @@ func legacy(t testing.TB) *fakeServer {
 		for _, g := range list.Items {
 			for _, v := range g.Versions {
 				path := strings.ReplaceAll(root+"/"+g.Metadata.Name+"/"+v.Version, "//", "/")
-				if s.answers[path] = plain(legacyList(t, v.Resources)); v.Freshness == "Stale" {
-					s.answers[path] = answer{silent: true}
+				if s.responses[path] = plain(legacyList(t, v.Resources)); v.Freshness == "Stale" {
+					s.responses[path] = response{silent: true}
 				}
 			}
 		}
@@ -189,7 +191,7 @@ func legacy(t testing.TB) *fakeServer {
 	return s
 }
 
-// legacyList writes resources of an aggregated document as an APIResourceList.
+// legacyList encodes the resources of an aggregated document as an APIResourceList.
 func legacyList(t testing.TB, resources []map[string]any) string {
 	t.Helper()
 	all := []map[string]any{}
@@ -197,13 +199,14 @@ func legacyList(t testing.TB, resources []map[string]any) string {
 		kind, _ := r["responseKind"].(map[string]any)
 		all = append(all, map[string]any{
 			"name": name, "kind": kind["kind"], "group": kind["group"], "version": kind["version"], "verbs": r["verbs"],
-			"singularName": r["singularResource"], "namespaced": namespaced, "shortNames": r["shortNames"], "categories": r["categories"],
+			"singularName": r["singularResource"], "namespaced": namespaced,
+			"shortNames": r["shortNames"], "categories": r["categories"],
 		})
 	}
 	for _, r := range resources {
 		namespaced := r["scope"] == "Namespaced"
 		parts, _ := r["subresources"].([]any)
-		for _, part := range parts { // before the whole, to see that the order does not matter
+		for _, part := range parts { // before the resource, because any order is valid
 			part, _ := part.(map[string]any)
 			name, _ := part["subresource"].(string)
 			add(r["resource"].(string)+"/"+name, part, namespaced)

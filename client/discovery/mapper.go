@@ -20,29 +20,29 @@ import (
 
 // MapperOptions are the options of [NewMapper]. The zero value of a field is its default.
 type MapperOptions struct {
-	// Discover are the options of each discovery. Default: those of [Options], with a [Cache] in memory.
+	// Discover contains the options of each discovery. Default: those of [Options], with a [Cache] in memory.
 	Discover *Options
 
-	// MinInterval is how long after one discovery the next may follow. What is missing until then stays missing,
-	// however often it is asked for. Default 2 s.
+	// MinInterval is the minimum time between two discoveries. In between, unknown names stay unknown without a request.
+	// Default: 2 s.
 	MinInterval time.Duration
 }
 
-// Mapper finds resources by name, by kind or by object, and discovers again when it misses one. It is for programs that
-// run while kinds are installed. It is safe for concurrent use.
+// Mapper finds resources by name, by kind or by object, and discovers again if it does not find one. Use it in programs
+// that run while kinds are installed. It is safe for concurrent use.
 type Mapper struct {
 	client   *client.Client
 	options  Options
 	interval time.Duration
-	turn     chan struct{} // has room for the one that discovers
+	turn     chan struct{} // holds a value during a discovery
 
-	mu      sync.Mutex // guards what follows
-	current *Discovery // nil before the first
-	at      time.Time  // of the last discovery, also of one that did not succeed
-	err     error      // of the last discovery
+	mu      sync.Mutex // guards the fields below
+	current *Discovery // nil before the first discovery
+	at      time.Time  // time of the last discovery, including a failed one
+	err     error      // error of the last discovery
 }
 
-// NewMapper returns a mapper. It does no IO; what is discovered is discovered when it is first asked for.
+// NewMapper returns a mapper. It performs no IO; the first lookup discovers.
 func NewMapper(c *client.Client, o *MapperOptions) *Mapper {
 	m := &Mapper{client: c, interval: 2 * time.Second, turn: make(chan struct{}, 1)}
 	if o != nil && o.Discover != nil {
@@ -92,8 +92,8 @@ func (m *Mapper) ForObject(ctx context.Context, obj core.Object) (core.Resource,
 	return m.ForKind(ctx, gvk)
 }
 
-// Dynamic returns the API of an object's kind in the object's namespace, or when the object has none but needs one, in
-// the client's.
+// Dynamic returns the API of an object's kind in the object's namespace. If the object is namespaced and its namespace
+// is empty, it uses the namespace of the client.
 //
 // Errors: those of [Mapper.ForObject].
 func (m *Mapper) Dynamic(ctx context.Context, obj core.Object) (*client.API[unstructured.Unstructured], error) {
@@ -108,7 +108,7 @@ func (m *Mapper) Dynamic(ctx context.Context, obj core.Object) (*client.API[unst
 	return api, nil
 }
 
-// Discovery returns what was discovered last, or discovers it when nothing was.
+// Discovery returns the last discovery, or discovers if there is none.
 func (m *Mapper) Discovery(ctx context.Context) (*Discovery, error) {
 	if d := m.known(); d != nil {
 		return d, nil
@@ -116,8 +116,8 @@ func (m *Mapper) Discovery(ctx context.Context) (*Discovery, error) {
 	return m.newer(ctx, nil)
 }
 
-// Refresh discovers again, however short a time ago that was done. Call it when the server says that it does not serve
-// what the mapper has found.
+// Refresh discovers again, however recent the last discovery is. Call it if the server reports that it does not serve a
+// resource that the mapper has found.
 func (m *Mapper) Refresh(ctx context.Context) (*Discovery, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (m *Mapper) known() *Discovery {
 	return m.current
 }
 
-// find looks something up, and once more in what is newer when it is not there.
+// find looks up a resource, and looks it up again in a newer discovery if it was not found.
 func (m *Mapper) find(ctx context.Context, look func(*Discovery) (core.Resource, error)) (core.Resource, error) {
 	d := m.known()
 	if d != nil {
@@ -147,7 +147,8 @@ func (m *Mapper) find(ctx context.Context, look func(*Discovery) (core.Resource,
 	return look(d)
 }
 
-// newer returns a newer discovery than the given one, which may be nil, or the same one when it is too early for that.
+// newer returns a newer discovery than the given one, which may be nil. If it is too early for that, it returns the
+// same one.
 func (m *Mapper) newer(ctx context.Context, than *Discovery) (*Discovery, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (m *Mapper) newer(ctx context.Context, than *Discovery) (*Discovery, error)
 	current, err, age := m.current, m.err, time.Since(m.at)
 	m.mu.Unlock()
 	switch {
-	case current != than: // somebody else was faster
+	case current != than: // another goroutine has discovered meanwhile
 		return current, nil
 	case age < m.interval:
 		return current, err
@@ -165,7 +166,7 @@ func (m *Mapper) newer(ctx context.Context, than *Discovery) (*Discovery, error)
 	return m.discover(ctx, than != nil)
 }
 
-// enter waits for one's turn to discover, so that all who wait share what one gets.
+// enter waits until no other goroutine discovers, so that all waiters share the result.
 func (m *Mapper) enter(ctx context.Context) error {
 	select {
 	case m.turn <- struct{}{}:
@@ -177,7 +178,8 @@ func (m *Mapper) enter(ctx context.Context) error {
 
 func (m *Mapper) leave() { <-m.turn }
 
-// discover asks the server, which whoever has entered may do. That its caller gives up says nothing to others.
+// discover runs a discovery. The caller has called enter. If the context of the caller ends, the result is not
+// recorded, so that it does not affect others.
 func (m *Mapper) discover(ctx context.Context, fresh bool) (*Discovery, error) {
 	d, err := discover(ctx, m.client, &m.options, fresh)
 	if err != nil && ctx.Err() != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// gadgetKind is a kind that is installed after the start.
+// gadgetKind is a kind that is installed after the first discovery.
 var gadgetKind = schema.GroupVersionKind{Group: "late.test", Version: "v1", Kind: "Gadget"}
 
 // installGadgets makes the server serve gadgetKind.
@@ -30,23 +30,23 @@ func isUnknown(err error) bool {
 	return ok
 }
 
-// TestMapperRefreshesOnMiss promises that a kind which is installed later is found, and that what is found costs nothing.
+// TestMapperRefreshesOnMiss checks that a kind that is installed later is found, and that known kinds need no requests.
 func TestMapperRefreshesOnMiss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := modern(t)
 		m := discovery.NewMapper(server.client(t), nil)
 		if asked := server.takeAsked(); len(asked) != 0 {
-			t.Errorf("NewMapper asked for %v", asked)
+			t.Errorf("NewMapper sent requests: %v", asked)
 		}
 		if _, err := m.ForKind(t.Context(), gadgetKind); !isUnknown(err) {
 			t.Errorf("error = %v, want an UnknownResourceError", err)
 		}
 		if asked := server.takeAsked(); len(asked) != 2 {
-			t.Errorf("asked for %v, want 2 requests", asked)
+			t.Errorf("requests = %v, want 2", asked)
 		}
 		installGadgets(server)
 		if _, err := m.ForKind(t.Context(), gadgetKind); !isUnknown(err) {
-			t.Errorf("error = %v, want it to be too early", err)
+			t.Errorf("error = %v, want no second discovery yet", err)
 		}
 		time.Sleep(2 * time.Second)
 		for range 10 {
@@ -56,20 +56,21 @@ func TestMapperRefreshesOnMiss(t *testing.T) {
 			}
 		}
 		if asked := server.takeAsked(); len(asked) != 2 {
-			t.Errorf("asked for %v, want 2 requests", asked)
+			t.Errorf("requests = %v, want 2", asked)
 		}
 		if _, err := m.Resolve(t.Context(), "pods"); err != nil {
 			t.Error(err)
 		}
-		if _, err := m.ForResource(t.Context(), schema.GroupVersionResource{Group: "late.test", Resource: "gadgets"}); err != nil {
+		if _, err := m.ForResource(t.Context(),
+			schema.GroupVersionResource{Group: "late.test", Resource: "gadgets"}); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// TestMapperIsNoHammer promises that a loop which misses does not reach the server more than once in the interval, and
-// that a crowd which misses together shares what one gets.
-func TestMapperIsNoHammer(t *testing.T) {
+// TestMapperLimitsDiscoveries checks that failed lookups in a loop discover at most once per interval, and that
+// concurrent ones share a discovery.
+func TestMapperLimitsDiscoveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := modern(t)
 		m := discovery.NewMapper(server.client(t), &discovery.MapperOptions{MinInterval: time.Second})
@@ -91,8 +92,8 @@ func TestMapperIsNoHammer(t *testing.T) {
 	})
 }
 
-// TestMapperWithoutServer promises that the error of a discovery is not taken for the absence of a kind, is not asked for
-// again and again, and is forgotten when the server is back.
+// TestMapperWithoutServer checks that a failed discovery is not reported as an unknown kind, is not repeated within the
+// interval, and is forgotten once the server is available again.
 func TestMapperWithoutServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := modern(t)
@@ -100,8 +101,8 @@ func TestMapperWithoutServer(t *testing.T) {
 		if _, err := m.Discovery(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		api := server.answers["/api"]
-		server.set("/api", answer{code: 403, contentType: "text/plain"})
+		api := server.responses["/api"]
+		server.set("/api", response{code: 403, contentType: "text/plain"})
 		time.Sleep(time.Minute)
 		server.takeAsked()
 		for range 3 {
@@ -109,11 +110,11 @@ func TestMapperWithoutServer(t *testing.T) {
 				t.Errorf("error = %v, want the server's", err)
 			}
 			if _, err := m.Resolve(t.Context(), "pods"); err != nil {
-				t.Errorf("what is known is lost: %v", err)
+				t.Errorf("a known resource was lost: %v", err)
 			}
 		}
 		if asked := server.takeAsked(); len(asked) != 2 {
-			t.Errorf("asked for %v, want 2 requests", asked)
+			t.Errorf("requests = %v, want 2", asked)
 		}
 		server.set("/api", api)
 		if _, err := m.Refresh(t.Context()); err != nil {
@@ -125,11 +126,11 @@ func TestMapperWithoutServer(t *testing.T) {
 	})
 }
 
-// TestMapperCancelled promises that a caller who gives up takes nobody else along.
-func TestMapperCancelled(t *testing.T) {
+// TestMapperIsolatesCanceledCallers checks that the end of one caller's context does not affect other callers.
+func TestMapperIsolatesCanceledCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := modern(t)
-		apis := server.answers["/apis"]
+		apis := server.responses["/apis"]
 		apis.delay = time.Minute
 		server.set("/apis", apis)
 		m := discovery.NewMapper(server.client(t), nil)
@@ -146,7 +147,7 @@ func TestMapperCancelled(t *testing.T) {
 			waiting, stop := contextOf(t, time.Millisecond)
 			defer stop()
 			if _, err := m.Refresh(waiting); !errors.Is(err, errEnough) {
-				t.Errorf("error = %v, want the cause of one who waits for another", err)
+				t.Errorf("error = %v, want the cause of the waiting caller's context", err)
 			}
 		})
 		both.Go(func() {
@@ -166,13 +167,14 @@ func TestMapperForObject(t *testing.T) {
 		want                              string // "plural in namespace", or an error
 	}{
 		{"an object with a namespace", "apps/v1", "Deployment", "prod", "deployments.apps in prod"},
-		{"an object without, which takes the client's", "v1", "Pod", "", "pods in mine"},
-		{"an object of the cluster", "v1", "Node", "", "nodes in "},
-		{"an object of nothing", "", "", "", "the object's kind is empty; set it"},
+		{"an object without a namespace uses the client's", "v1", "Pod", "", "pods in mine"},
+		{"a cluster-scoped object", "v1", "Node", "", "nodes in "},
+		{"an object without a kind", "", "", "", "the object's kind is empty; set it"},
 		{"an object without apiVersion", "", "Pod", "", "the Pod's apiVersion is empty; set it"},
 		{
 			"an object of an unknown kind", "v1", "Unicorn", "",
-			`the server has no resource "Unicorn.v1", as far as is known: metrics.example.com/v1beta1 can't be discovered; a resource that a CustomResourceDefinition defines must be installed first`,
+			`the server has no resource "Unicorn.v1", but metrics.example.com/v1beta1 could not be discovered; a resource ` +
+				`that a CustomResourceDefinition defines must be installed first`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -19,24 +19,24 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// OpenAPI is the index of a server's OpenAPI v3 documents, of which there is one for each group version, and a few more.
-// It is immutable: what it leads to is what the server had at the time.
-// See https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3.
+// OpenAPI is the index of a server's OpenAPI v3 documents. There is one document per group version, and a few others.
+// It is immutable: it refers to the documents that the server had at the time. See
+// https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3.
 type OpenAPI struct {
 	fetcher *fetcher
 	urls    map[string]string // by name
 }
 
-// openAPIRoot is where the index is.
+// openAPIRoot is the path of the index.
 const openAPIRoot = "/openapi/v3"
 
-// maxDocuments bounds the index: there is one for each group version.
+// maxDocuments limits the index, which has one document per group version.
 const maxDocuments = 16384
 
-// FetchOpenAPI fetches the index, and no document yet. Of the options, GroupTimeout does not matter. With a cache, a
-// document is fetched again only when it has changed.
+// FetchOpenAPI fetches the index, but no document yet. It ignores GroupTimeout. With a cache, a document is fetched
+// again only if it has changed.
 //
-// Errors: [core.ErrNotFound] when the server has no OpenAPI v3, which came with Kubernetes 1.24.
+// Errors: [core.ErrNotFound] if the server has no OpenAPI v3, which was added in Kubernetes 1.24.
 func FetchOpenAPI(ctx context.Context, c *client.Client, o *Options) (*OpenAPI, error) {
 	if o == nil {
 		o = &Options{}
@@ -47,12 +47,12 @@ func FetchOpenAPI(ctx context.Context, c *client.Client, o *Options) (*OpenAPI, 
 			ServerRelativeURL string `json:"serverRelativeURL"`
 		} `json:"paths"`
 	}
-	err := f.get(ctx, openAPIRoot, "", func(body []byte) error { // it says that it is plain text, whatever one asks for
+	err := f.get(ctx, openAPIRoot, "", func(body []byte) error { // its content type is always plain text
 		index.Paths = nil
 		return wire.UnmarshalJSON(body, &index)
 	})
 	if err == nil && len(index.Paths) > maxDocuments {
-		err = fmt.Errorf("%d documents, more than %d are not taken for true", len(index.Paths), maxDocuments)
+		err = fmt.Errorf("%d documents, the limit is %d", len(index.Paths), maxDocuments)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("index of OpenAPI documents: %w", err)
@@ -69,11 +69,11 @@ func (a *OpenAPI) Documents() []string { return slices.Sorted(maps.Keys(a.urls))
 
 // Document fetches a document by its name.
 //
-// Errors: [core.ErrNotFound] also when the document was replaced since the index was fetched.
+// Errors: [core.ErrNotFound], also if the document was replaced after the index was fetched.
 func (a *OpenAPI) Document(ctx context.Context, name string) (*Document, error) {
 	ref, ok := a.urls[name]
 	if !ok {
-		return nil, fmt.Errorf("the server has no OpenAPI document %q; Documents lists those it has", name)
+		return nil, fmt.Errorf("the server has no OpenAPI document %q; see OpenAPI.Documents", name)
 	}
 	doc, err := a.fetch(ctx, ref)
 	if err != nil {
@@ -92,7 +92,7 @@ func (a *OpenAPI) GroupVersion(ctx context.Context, gv schema.GroupVersion) (*Do
 	return a.Document(ctx, "apis/"+gv.String())
 }
 
-// Schema fetches the document that a resource is in, and returns the schema of its kind.
+// Schema fetches the document of a resource, and returns the schema of its kind.
 //
 // Errors: those of [OpenAPI.Document] and of [Document.Schema].
 func (a *OpenAPI) Schema(ctx context.Context, res core.Resource) (*Schema, error) {
@@ -104,11 +104,12 @@ func (a *OpenAPI) Schema(ctx context.Context, res core.Resource) (*Schema, error
 	return doc.Schema(gvk)
 }
 
-// fetch fetches a document by its URL, whose hash says what it holds: a document with that hash is never asked for twice.
+// fetch fetches a document by its URL. The URL contains the hash of the document, so a document with that hash is never
+// fetched twice.
 func (a *OpenAPI) fetch(ctx context.Context, ref string) (*Document, error) {
 	u, err := url.Parse(ref)
 	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, openAPIRoot+"/") {
-		return nil, fmt.Errorf("the index says it is at %q, which is not below %s", ref, openAPIRoot)
+		return nil, fmt.Errorf("the index refers to %q, which is not below %s", ref, openAPIRoot)
 	}
 	f, server, hash := a.fetcher, a.fetcher.client.Server(), u.Query().Get("hash")
 	if kept, ok := f.cache.load(server, u.Path); ok && hash != "" && kept.tag == hash {

@@ -20,26 +20,27 @@ import (
 
 var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
-// withOpenAPI returns a server with the document of apps/v1, which was recorded and cut down.
+// withOpenAPI returns a server with a reduced recording of the document of apps/v1.
 func withOpenAPI(t testing.TB) *fakeServer {
 	t.Helper()
 	body, err := os.ReadFile("testdata/openapi_apps_v1.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fakeServer{answers: map[string]answer{
+	return &fakeServer{responses: map[string]response{
 		"/openapi/v3":              indexOf("/openapi/v3/apis/apps/v1?hash=A"),
 		"/openapi/v3/apis/apps/v1": plain(string(body)),
 	}}
 }
 
-// indexOf returns an index that says where the document of apps/v1 is. Servers give it as plain text.
-func indexOf(url string) answer {
-	return text(`{"paths":{"apis/apps/v1":{"serverRelativeURL":"` + url + `"},"version":{"serverRelativeURL":"/openapi/v3/version"}}}`)
+// indexOf returns an index with the URL of the document of apps/v1. Servers send it as plain text.
+func indexOf(url string) response {
+	return text(`{"paths":{"apis/apps/v1":{"serverRelativeURL":"` + url +
+		`"},"version":{"serverRelativeURL":"/openapi/v3/version"}}}`)
 }
 
-func text(body string) answer {
-	return answer{code: 200, contentType: "text/plain; charset=utf-8", body: body}
+func text(body string) response {
+	return response{code: 200, contentType: "text/plain; charset=utf-8", body: body}
 }
 
 // apps fetches the document of apps/v1.
@@ -66,20 +67,21 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"/openapi/v3", "/openapi/v3/apis/apps/v1?hash=A"}; !slices.Equal(server.takeAsked(), want) {
-		t.Errorf("asked for other than %v", want)
+		t.Errorf("requests differ from %v", want)
 	}
-	if string(doc.Raw()) != server.answers["/openapi/v3/apis/apps/v1"].body {
-		t.Error("Raw is not what the server sent")
+	if string(doc.Raw()) != server.responses["/openapi/v3/apis/apps/v1"].body {
+		t.Error("Raw differs from the body that the server sent")
 	}
 	if !slices.Contains(doc.Kinds(), deploymentKind) {
 		t.Errorf("Kinds = %v, which lacks deployments", doc.Kinds())
 	}
-	s, err := index.Schema(t.Context(), core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments"})
+	s, err := index.Schema(t.Context(),
+		core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments"})
 	if err != nil || s.Type != "object" || !strings.HasPrefix(s.Description, "Deployment enables declarative updates") {
 		t.Errorf("schema = %+v, %v", s, err)
 	}
 	_, err = index.GroupVersion(t.Context(), schema.GroupVersion{Version: "v1"})
-	if want := `the server has no OpenAPI document "api/v1"; Documents lists those it has`; err == nil || err.Error() != want {
+	if want := `the server has no OpenAPI document "api/v1"; see OpenAPI.Documents`; err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 	if _, err := index.Document(t.Context(), "version"); !errors.Is(err, core.ErrNotFound) {
@@ -95,14 +97,20 @@ func TestField(t *testing.T) {
 	for _, tc := range []struct{ name, path, want string }{
 		{"a field", "kind", "string Kind is a string value"},
 		{"a reference", "spec", "object Specification of the desired behavior"},
-		{"a field of what a list holds", "spec.template.spec.containers.image", "string Container image name"},
+		{"a field of the items of a list", "spec.template.spec.containers.image", "string Container image name"},
 		{"a list", "spec.template.spec.containers", "array List of containers"},
 		{"a map", "metadata.labels", "object Map of string keys"},
-		{"a map of something", "spec.template.spec.containers.resources.limits", "object Limits describes"},
-		{"a name that is not there", "spec.template.spec.contaners", "Deployment.spec.template.spec has no field \"contaners\"; it has containers, nodeSelector, restartPolicy"},
+		{"a map of references", "spec.template.spec.containers.resources.limits", "object Limits describes"},
+		{
+			"an unknown field", "spec.template.spec.contaners",
+			"Deployment.spec.template.spec has no field \"contaners\"; it has containers, nodeSelector, restartPolicy",
+		},
 		{"a field of a string", "kind.x", "Deployment.kind has no fields"},
 		{"a field of the values of a map", "metadata.labels.app", "Deployment.metadata.labels has no fields"},
-		{"a field of what a list of references holds", "spec.template.metadata.ownerReferences.uid", "string UID of the referent"},
+		{
+			"a field of the items of a list of references", "spec.template.metadata.ownerReferences.uid",
+			"string UID of the referent",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
@@ -122,11 +130,11 @@ func TestField(t *testing.T) {
 		t.Errorf("containers = %+v, %v; want a map by name", containers, err)
 	}
 	if _, err := doc.Field(schema.GroupVersionKind{Kind: "X"}); err == nil {
-		t.Error("there is a schema of X")
+		t.Error("Field of the unknown kind X succeeds")
 	}
 }
 
-// TestOpenAPIOddities looks at references that lead nowhere or in a circle, and at schemas that are true.
+// TestOpenAPIOddities checks unresolvable and circular references, and schemas that are true.
 func TestOpenAPIOddities(t *testing.T) {
 	server := withOpenAPI(t)
 	ref := func(name string) string { return `{"$ref":"#/components/schemas/` + name + `"}` }
@@ -136,7 +144,8 @@ func TestOpenAPIOddities(t *testing.T) {
 			"any":{"description":"anything","additionalProperties":true},"bad":`+ref("bad")+`,
 			"lists":{"items":{"items":`+ref("D")+`}},
 			"said":{"description":"here","default":{},"nullable":true,"allOf":[`+ref("S")+`]}}},
-		"D1":`+ref("D2")+`,"D2":`+ref("D1")+`,"bad":{"type":7},"S":{"type":"string","description":"there","default":"x","enum":["x"]}}}}`))
+		"D1":`+ref("D2")+`,"D2":`+ref("D1")+`,"bad":{"type":7},
+		"S":{"type":"string","description":"there","default":"x","enum":["x"]}}}}`))
 	doc, err := apps(t, server, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +157,8 @@ func TestOpenAPIOddities(t *testing.T) {
 			t.Errorf("Field(%s): %v, want %s", path, err, want)
 		}
 	}
-	if s, err := doc.Field(deploymentKind, "self", "lists", "self", "any"); err != nil || s.AdditionalProperties == nil || s.Description != "anything" {
+	if s, err := doc.Field(deploymentKind, "self", "lists", "self", "any"); err != nil || s.AdditionalProperties == nil ||
+		s.Description != "anything" {
 		t.Errorf("self.lists.self.any = %+v, %v", s, err)
 	}
 	s, err := doc.Field(deploymentKind, "said")
@@ -162,18 +172,34 @@ func TestOpenAPIOddities(t *testing.T) {
 
 func TestOpenAPIErrors(t *testing.T) {
 	for _, tc := range []struct{ name, path, body, want string }{
-		{"no OpenAPI", "/openapi/v3", "", "index of OpenAPI documents: not found"},
-		{"half an index", "/openapi/v3", `{"paths":`, "index of OpenAPI documents: "},
-		{"an index that leads away", "/openapi/v3", indexOf("https://evil.test/openapi/v3/apis/apps/v1").body, `OpenAPI document apis/apps/v1: the index says it is at "https://evil.test/openapi/v3/apis/apps/v1", which is not below /openapi/v3`},
-		{"an index that leads elsewhere", "/openapi/v3", indexOf("/api/v1/secrets").body, `OpenAPI document apis/apps/v1: the index says it is at "/api/v1/secrets"`},
-		{"another version of OpenAPI", "/openapi/v3/apis/apps/v1", `{"swagger":"2.0"}`, `OpenAPI document apis/apps/v1: it says that it is OpenAPI "", not 3`},
-		{"half a document", "/openapi/v3/apis/apps/v1", `{"openapi":"3.0.0","components":{`, "OpenAPI document apis/apps/v1: "},
-		{"a component that is none", "/openapi/v3/apis/apps/v1", `{"openapi":"3.0.0","components":{"schemas":{"X":7}}}`, "OpenAPI document apis/apps/v1: component X: "},
+		{"a server without OpenAPI", "/openapi/v3", "", "index of OpenAPI documents: not found"},
+		{"a truncated index", "/openapi/v3", `{"paths":`, "index of OpenAPI documents: "},
+		{
+			"an index that refers to another host", "/openapi/v3", indexOf("https://evil.test/openapi/v3/apis/apps/v1").body,
+			`OpenAPI document apis/apps/v1: the index refers to "https://evil.test/openapi/v3/apis/apps/v1", which is not ` +
+				`below /openapi/v3`,
+		},
+		{
+			"an index that refers to another path", "/openapi/v3", indexOf("/api/v1/secrets").body,
+			`OpenAPI document apis/apps/v1: the index refers to "/api/v1/secrets"`,
+		},
+		{
+			"another version of OpenAPI", "/openapi/v3/apis/apps/v1", `{"swagger":"2.0"}`,
+			`OpenAPI document apis/apps/v1: its OpenAPI version is "", want 3`,
+		},
+		{
+			"a truncated document", "/openapi/v3/apis/apps/v1", `{"openapi":"3.0.0","components":{`,
+			"OpenAPI document apis/apps/v1: ",
+		},
+		{
+			"an invalid component", "/openapi/v3/apis/apps/v1", `{"openapi":"3.0.0","components":{"schemas":{"X":7}}}`,
+			"OpenAPI document apis/apps/v1: component X: ",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			server := withOpenAPI(t)
 			if server.set(tc.path, plain(tc.body)); tc.body == "" {
-				server.set(tc.path, answer{})
+				server.set(tc.path, response{})
 			}
 			index, err := discovery.FetchOpenAPI(t.Context(), server.client(t), nil)
 			if err == nil {
@@ -186,7 +212,7 @@ func TestOpenAPIErrors(t *testing.T) {
 	}
 }
 
-// TestOpenAPICache promises that a document is fetched again only when its hash is another.
+// TestOpenAPICache checks that a document is fetched again only if its hash has changed.
 func TestOpenAPICache(t *testing.T) {
 	eachCache(t, 0, func(t *testing.T, open func() *discovery.Cache) {
 		server := withOpenAPI(t)
@@ -200,17 +226,18 @@ func TestOpenAPICache(t *testing.T) {
 				t.Fatalf("document = %v, %v", doc, err)
 			}
 			if asked := server.takeAsked(); len(asked) != tc.requests {
-				t.Errorf("hash %q: asked for %v, want %d requests", tc.hash, asked, tc.requests)
+				t.Errorf("hash %q: requests = %v, want %d", tc.hash, asked, tc.requests)
 			}
 		}
 	})
 }
 
-// FuzzDocument holds a document to this, whatever it says: each of its kinds has a schema or an error, and so has each of
-// a schema's fields.
+// FuzzDocument checks that each kind of a document has a schema or an error, and so has each field of a schema,
+// whatever the document contains.
 func FuzzDocument(f *testing.F) {
-	f.Add(withOpenAPI(f).answers["/openapi/v3/apis/apps/v1"].body)
-	f.Add(`{"openapi":"3.0.0","components":{"schemas":{"X":{"x-kubernetes-group-version-kind":[{"kind":"X"}],"properties":{"x":{"allOf":[{"$ref":"#/components/schemas/X"}]}}}}}}`)
+	f.Add(withOpenAPI(f).responses["/openapi/v3/apis/apps/v1"].body)
+	f.Add(`{"openapi":"3.0.0","components":{"schemas":{"X":{"x-kubernetes-group-version-kind":[{"kind":"X"}],` +
+		`"properties":{"x":{"allOf":[{"$ref":"#/components/schemas/X"}]}}}}}}`)
 	f.Add(`{"openapi":"3.0.0","components":{"schemas":{"X":null,"Y":{"properties":{"y":null,"z":true},"items":null}}}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		server := withOpenAPI(t)

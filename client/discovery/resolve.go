@@ -16,18 +16,19 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// UnknownResourceError says that a name fits nothing the server has.
+// UnknownResourceError is the error for a name that matches no resource of the server.
 type UnknownResourceError struct {
 	Name       string
-	IsCategory bool          // it is a category, of which there is more than one resource
-	Nearby     []string      // names that come near
-	Failed     []*GroupError // group versions that could not be discovered, one of which may have it
+	IsCategory bool          // the name is a category of resources
+	Nearby     []string      // similar names
+	Failed     []*GroupError // group versions that could not be discovered, which may contain the resource
 }
 
-// Error names the name, and where else to look.
+// Error returns the name, with similar names and the group versions that could not be discovered.
 func (e *UnknownResourceError) Error() string {
 	if e.IsCategory {
-		return fmt.Sprintf("%q is a category of resources, not a resource: name one of them, or resolve it as a category", e.Name)
+		return fmt.Sprintf("%q is a category of resources, not a resource: name one of them, or resolve it as a category",
+			e.Name)
 	}
 	msg := fmt.Sprintf("the server has no resource %q%s", e.Name, asFarAsKnown(e.Failed))
 	if len(e.Nearby) > 0 {
@@ -36,7 +37,7 @@ func (e *UnknownResourceError) Error() string {
 	return msg + "; a resource that a CustomResourceDefinition defines must be installed first"
 }
 
-// asFarAsKnown limits a statement about everything to what was discovered.
+// asFarAsKnown returns the part of an error that names the group versions that could not be discovered.
 func asFarAsKnown(failed []*GroupError) string {
 	if len(failed) == 0 {
 		return ""
@@ -45,28 +46,28 @@ func asFarAsKnown(failed []*GroupError) string {
 	for _, f := range failed {
 		names = append(names, f.GroupVersion.String())
 	}
-	return ", as far as is known: " + strings.Join(slices.Compact(names), ", ") + " can't be discovered"
+	return ", but " + strings.Join(slices.Compact(names), ", ") + " could not be discovered"
 }
 
-// UnknownCategoryError says that no resource is of a category.
+// UnknownCategoryError is the error for a category without resources.
 type UnknownCategoryError struct {
 	Name   string
 	Known  []string      // all categories
 	Failed []*GroupError // group versions that could not be discovered
 }
 
-// Error names the category, and those that there are.
+// Error returns the category, with the categories that exist.
 func (e *UnknownCategoryError) Error() string {
 	msg := fmt.Sprintf("the server has no category %q%s", e.Name, asFarAsKnown(e.Failed))
 	if len(e.Known) == 0 {
-		return msg + "; it has none at all"
+		return msg + "; it has no categories"
 	}
 	return msg + "; it has " + strings.Join(e.Known, ", ")
 }
 
 // Resolve finds a resource by its plural, singular or short name or its kind, in any case, alone or followed by a group
-// or by a version with a group: deploy, Deployment, deployments.apps, deployments.v1.apps. Of several it is the first of
-// [Discovery.Matches].
+// or by a version and a group: deploy, Deployment, deployments.apps, deployments.v1.apps. If several resources match,
+// it returns the first of [Discovery.Matches].
 //
 // Errors: [*UnknownResourceError].
 func (d *Discovery) Resolve(name string) (core.Resource, error) {
@@ -78,10 +79,10 @@ func (d *Discovery) Resolve(name string) (core.Resource, error) {
 	return core.Resource{}, err
 }
 
-// Matches returns all resources that a name given to [Discovery.Resolve] can mean, the best first: those whose plural
-// it is, then those whose singular or kind, then those whose short name, each in the server's order of preference. Each
-// is there once, in the version that the server prefers among those that fit. More than one means that the name is
-// ambiguous; with its group it is not.
+// Matches returns all resources that match a name, see [Discovery.Resolve], in this order: matches of the plural, of
+// the singular or kind, of a short name, and for each of these in the server's order of preference. Each resource is
+// returned once, in the version that the server prefers among those that match. If there are several, the name is
+// ambiguous; adding the group makes it unique.
 func (d *Discovery) Matches(name string) []core.Resource {
 	name = strings.ToLower(name)
 	var found []core.Resource
@@ -97,8 +98,8 @@ func (d *Discovery) Matches(name string) []core.Resource {
 	return found
 }
 
-// ResolveCategory returns the resources of a category, such as all, each in the version that the server prefers. What
-// their slices hold must not be changed.
+// ResolveCategory returns the resources of a category, such as all, each in the version that the server prefers. The
+// caller must not change the contents of their slices.
 //
 // Errors: [*UnknownCategoryError].
 func (d *Discovery) ResolveCategory(name string) ([]core.Resource, error) {
@@ -110,7 +111,7 @@ func (d *Discovery) ResolveCategory(name string) ([]core.Resource, error) {
 	return all, nil
 }
 
-// Categories returns the categories that there are, in alphabetical order.
+// Categories returns all categories in alphabetical order.
 func (d *Discovery) Categories() []string {
 	all := map[string]bool{}
 	for _, r := range d.served {
@@ -121,9 +122,9 @@ func (d *Discovery) Categories() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// fits tries the name as a whole, then as name.group, then as name.version.group.
+// fits matches the whole name, then name.group, then name.version.group.
 func fits(r core.Resource, name string, match func(core.Resource, string) bool) bool {
-	if name == "" { // as some resources' singular is
+	if name == "" { // the singular of some resources is empty
 		return false
 	}
 	if match(r, name) {
@@ -142,8 +143,8 @@ func hasSingular(r core.Resource, name string) bool {
 
 func hasShort(r core.Resource, name string) bool { return slices.Contains(r.ShortNames, name) }
 
-// unknown returns the error about a name that fits nothing. When the name says its group, only that group's failures
-// matter.
+// unknown returns the error for a name that matches no resource. If the name contains its group, the error names only
+// the failures of that group.
 func (d *Discovery) unknown(name string) *UnknownResourceError {
 	lower := strings.ToLower(name)
 	failed := slices.DeleteFunc(d.Failed(), func(f *GroupError) bool {
@@ -152,7 +153,7 @@ func (d *Discovery) unknown(name string) *UnknownResourceError {
 	return &UnknownResourceError{Name: name, Nearby: d.nearby(lower), Failed: failed}
 }
 
-// hasGroupOf reports whether a name ends in a group that the server has, or that failed.
+// hasGroupOf reports whether a name ends with a group that the server has or that could not be discovered.
 func (d *Discovery) hasGroupOf(name string) bool {
 	return slices.ContainsFunc(d.served, func(r served) bool { return inGroup(name, r.Group) }) ||
 		slices.ContainsFunc(d.failed, func(f *GroupError) bool { return inGroup(name, f.GroupVersion.Group) })
@@ -192,5 +193,5 @@ func (d *Discovery) nearby(name string) []string {
 	return names[:min(len(names), 3)]
 }
 
-// maxNameBytes is how long a resource's name can be, which is a DNS label.
+// maxNameBytes is the maximum length of a resource's name, which is a DNS label.
 const maxNameBytes = 63

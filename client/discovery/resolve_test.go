@@ -31,12 +31,12 @@ func TestResolve(t *testing.T) {
 		{"a kind with its group", "Deployment.apps", "deployments.apps/v1"},
 		{"a kind with version and group", "Deployment.v1.apps", "deployments.apps/v1"},
 		{"a plural of the core group with its version", "pods.v1", "pods/v1"},
-		{"a plural of the core group with its version, as kubectl writes it", "pods.v1.", "pods/v1"},
-		{"what two groups have, the preferred first", "events", "events/v1"},
-		{"what two groups have, of the second", "events.events.k8s.io", "events.events.k8s.io/v1"},
-		{"what two versions have, the preferred first", "hpa", "horizontalpodautoscalers.autoscaling/v2"},
-		{"what two versions have, of the second", "hpa.v1.autoscaling", "horizontalpodautoscalers.autoscaling/v1"},
-		{"a plural that is its own singular", "endpoints", "endpoints/v1"},
+		{"a plural of the core group with its version and a dot", "pods.v1.", "pods/v1"},
+		{"a name in two groups, of which the first is preferred", "events", "events/v1"},
+		{"a name in two groups, with the second group", "events.events.k8s.io", "events.events.k8s.io/v1"},
+		{"a name in two versions, of which the first is preferred", "hpa", "horizontalpodautoscalers.autoscaling/v2"},
+		{"a name in two versions, with the second version", "hpa.v1.autoscaling", "horizontalpodautoscalers.autoscaling/v1"},
+		{"a plural that equals its singular", "endpoints", "endpoints/v1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := d.Resolve(tc.in)
@@ -53,23 +53,32 @@ func TestResolve(t *testing.T) {
 func TestResolveUnknown(t *testing.T) {
 	d := discover(t)
 	const (
-		known = `", as far as is known: metrics.example.com/v1beta1 can't be discovered; `
+		known = `", but metrics.example.com/v1beta1 could not be discovered; `
 		sure  = `"; ` // a group that was discovered has no such resource
 	)
 	for _, tc := range []struct {
 		name, in, how, want string
 	}{
-		{"a slip of the pen", "deploymets", known, "did you mean deployments.apps?"},
-		{"a slip in a kind", "DeamonSet", known, "did you mean daemonsets.apps?"},
-		{"two letters that have changed places", "pdos", known, "did you mean pods?"},
-		{"a slip in a custom resource", "gadgets", known, "did you mean widgets.example.com?"},
+		{"a misspelled plural", "deploymets", known, "did you mean deployments.apps?"},
+		{"a misspelled kind", "DeamonSet", known, "did you mean daemonsets.apps?"},
+		{"two swapped letters", "pdos", known, "did you mean pods?"},
+		{"a misspelled custom resource", "gadgets", known, "did you mean widgets.example.com?"},
 		{"the wrong group", "deployments.extensions", known, "did you mean deployments.apps?"},
 		{"the wrong version", "deployments.v2.apps", sure, "did you mean deployments.apps?"},
-		{"a slip in what two groups have", "evnts", known, "did you mean events or events.events.k8s.io?"},
-		{"nothing that comes near", "unicorns", known, "a resource that a CustomResourceDefinition defines must be installed first"},
-		{"nothing", "", known, "a resource that a CustomResourceDefinition defines must be installed first"},
-		{"a resource of the group that failed", "loads.metrics.example.com", known, "a resource that a CustomResourceDefinition defines must be installed first"},
-		{"a name of a thousand letters", strings.Repeat("long", 250), known, "a resource that a CustomResourceDefinition defines must be installed first"},
+		{"a misspelled name in two groups", "evnts", known, "did you mean events or events.events.k8s.io?"},
+		{
+			"a name without similar names", "unicorns", known,
+			"a resource that a CustomResourceDefinition defines must be installed first",
+		},
+		{"an empty name", "", known, "a resource that a CustomResourceDefinition defines must be installed first"},
+		{
+			"a resource of the failed group", "loads.metrics.example.com", known,
+			"a resource that a CustomResourceDefinition defines must be installed first",
+		},
+		{
+			"a name with a thousand letters", strings.Repeat("long", 250), known,
+			"a resource that a CustomResourceDefinition defines must be installed first",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := d.Resolve(tc.in)
@@ -83,12 +92,13 @@ func TestResolveUnknown(t *testing.T) {
 		})
 	}
 	fresh := &discovery.UnknownResourceError{Name: "x"}
-	if got := fresh.Error(); got != `the server has no resource "x"; a resource that a CustomResourceDefinition defines must be installed first` {
+	if got := fresh.Error(); got != `the server has no resource "x"; a resource that a CustomResourceDefinition `+
+		`defines must be installed first` {
 		t.Errorf("Error() = %s", got)
 	}
 }
 
-// FuzzResolve holds Resolve to this: what it finds has the name that was asked for, and never is it found by nothing.
+// FuzzResolve checks that a resolved resource has the requested name, and that the empty name matches nothing.
 func FuzzResolve(f *testing.F) {
 	d := discover(f)
 	for _, seed := range []string{"pods", "Deployment.v1.apps", "hpa.v1.autoscaling", "", ".", "..", "pods.v1.", "é"} {
@@ -105,7 +115,7 @@ func FuzzResolve(f *testing.F) {
 		first, rest, _ := strings.Cut(strings.ToLower(name), ".")
 		names := append([]string{res.Plural, res.Singular, strings.ToLower(res.Kind)}, res.ShortNames...)
 		if first == "" || !strings.Contains(" "+strings.Join(names, " ")+" ", " "+first+" ") {
-			t.Errorf("Resolve(%q) = %s, which has no such name", name, res)
+			t.Errorf("Resolve(%q) = %s, which does not have that name", name, res)
 		}
 		group := res.Group
 		if rest != "" && rest != group && rest != res.Version+"."+group && (group != "" || rest != res.Version) {
@@ -125,12 +135,12 @@ func TestMatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ name, in, want string }{
-		{"a plural goes before a singular", "pods", "[pods boxes.a.test]"},
-		{"a singular goes before a short name", "pod", "[pods hats.a.test]"},
-		{"of two short names the one of the first group counts", "po", "[pods hats.a.test]"},
-		{"of two plurals the one of the first group counts", "events", "[events events.a.test]"},
-		{"a group tells them apart", "events.a.test", "[events.a.test]"},
-		{"nothing", "unicorns", "[]"},
+		{"a plural precedes a singular", "pods", "[pods boxes.a.test]"},
+		{"a singular precedes a short name", "pod", "[pods hats.a.test]"},
+		{"of two short names, that of the first group comes first", "po", "[pods hats.a.test]"},
+		{"of two plurals, that of the first group comes first", "events", "[events events.a.test]"},
+		{"a group makes the name unique", "events.a.test", "[events.a.test]"},
+		{"an unknown name", "unicorns", "[]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := fmt.Sprint(d.Matches(tc.in)); got != tc.want {
@@ -161,15 +171,17 @@ func TestResolveCategory(t *testing.T) {
 		t.Errorf("category all (-want +got):\n%s", diff)
 	}
 	_, err = d.ResolveCategory("pods")
-	if want := `the server has no category "pods", as far as is known: metrics.example.com/v1beta1 can't be discovered; it has all, api-extensions`; err == nil || err.Error() != want {
+	if want := `the server has no category "pods", but metrics.example.com/v1beta1 could not be discovered; it has ` +
+		`all, api-extensions`; err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 	_, err = d.Resolve("all")
-	if want := `"all" is a category of resources, not a resource: name one of them, or resolve it as a category`; err == nil || err.Error() != want {
-		t.Errorf("error = %v, want %s", err, want)
+	wantErr := `"all" is a category of resources, not a resource: name one of them, or resolve it as a category`
+	if err == nil || err.Error() != wantErr {
+		t.Errorf("error = %v, want %s", err, wantErr)
 	}
 	none := &discovery.UnknownCategoryError{Name: "all"}
-	if want := `the server has no category "all"; it has none at all`; none.Error() != want {
+	if want := `the server has no category "all"; it has no categories`; none.Error() != want {
 		t.Errorf("error = %v, want %s", none, want)
 	}
 }

@@ -23,7 +23,7 @@ type Document struct {
 	byKind     map[schema.GroupVersionKind]string // the component of a kind
 }
 
-// parseDocument finds the components of a document, and decodes none of them.
+// parseDocument finds the components of a document without decoding them.
 func parseDocument(body []byte) (*Document, error) {
 	var doc struct {
 		OpenAPI    string `json:"openapi"`
@@ -35,7 +35,7 @@ func parseDocument(body []byte) (*Document, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(doc.OpenAPI, "3.") {
-		return nil, fmt.Errorf("it says that it is OpenAPI %q, not 3", doc.OpenAPI)
+		return nil, fmt.Errorf("its OpenAPI version is %q, want 3", doc.OpenAPI)
 	}
 	d := &Document{raw: body, components: doc.Components.Schemas, byKind: map[schema.GroupVersionKind]string{}}
 	for _, name := range slices.Sorted(maps.Keys(d.components)) {
@@ -52,11 +52,11 @@ func parseDocument(body []byte) (*Document, error) {
 	return d, nil
 }
 
-// Raw returns the document as the server sent it, in JSON. It must not be changed.
+// Raw returns the JSON that the server sent. The caller must not change it.
 func (d *Document) Raw() []byte { return d.raw }
 
-// Kinds returns the kinds that the document has schemas of, in alphabetical order. Options such as DeleteOptions are
-// among them, once for each group version that takes them.
+// Kinds returns the kinds that the document contains schemas of, in alphabetical order. They include options such as
+// DeleteOptions, once for each group version that uses them.
 func (d *Document) Kinds() []schema.GroupVersionKind {
 	return slices.SortedFunc(maps.Keys(d.byKind), func(a, b schema.GroupVersionKind) int {
 		return strings.Compare(a.String(), b.String())
@@ -72,7 +72,7 @@ func (d *Document) Schema(gvk schema.GroupVersionKind) (*Schema, error) {
 	return d.Component(name)
 }
 
-// Component returns a schema by its name, such as io.k8s.api.core.v1.PodSpec.
+// Component returns the schema with a name such as io.k8s.api.core.v1.PodSpec.
 func (d *Document) Component(name string) (*Schema, error) {
 	raw, ok := d.components[name]
 	if !ok {
@@ -85,8 +85,8 @@ func (d *Document) Component(name string) (*Schema, error) {
 	return s, nil
 }
 
-// Field returns the schema of a field of a kind by the names that lead to it, such as spec, containers, image. Lists and
-// maps on the way are passed through to what they hold. It is resolved, see [Document.Resolve].
+// Field returns the schema of a field of a kind. The path contains the names of the fields, such as spec, containers,
+// image; lists and maps are skipped. The schema is resolved, see [Document.Resolve].
 func (d *Document) Field(gvk schema.GroupVersionKind, path ...string) (*Schema, error) {
 	s, err := d.Schema(gvk)
 	if err == nil {
@@ -100,7 +100,7 @@ func (d *Document) Field(gvk schema.GroupVersionKind, path ...string) (*Schema, 
 	return s, err
 }
 
-// field returns one field of a schema that is called what.
+// field returns one field of the schema at the path what.
 func (d *Document) field(s *Schema, what, name string) (*Schema, error) {
 	for range maxHops {
 		inner := s.Items
@@ -125,11 +125,11 @@ func (d *Document) field(s *Schema, what, name string) (*Schema, error) {
 	return nil, fmt.Errorf("%s has no field %q; it has %s", what, name, strings.Join(names, ", "))
 }
 
-// maxHops bounds how far references are followed that may lead in a circle.
+// maxHops limits the number of references that are followed, because they may be circular.
 const maxHops = 32
 
-// Resolve follows a schema's reference, if it is one, and returns the schema that it means. What the reference itself
-// says, such as a description for where it stands, goes first. A schema that is nil says nothing.
+// Resolve follows the reference of a schema, if any, and returns the target. Fields of the reference itself, such as a
+// description, take precedence. A nil schema is an empty one.
 func (d *Document) Resolve(s *Schema) (*Schema, error) {
 	var said Schema
 	if s != nil {
@@ -142,7 +142,7 @@ func (d *Document) Resolve(s *Schema) (*Schema, error) {
 			return &said, nil
 		case s.Ref != "":
 			s, err = d.Component(strings.TrimPrefix(s.Ref, "#/components/schemas/"))
-		case len(s.AllOf) == 1: // how a reference is written that has more to say
+		case len(s.AllOf) == 1: // a reference with further fields is written like this
 			s = s.AllOf[0]
 		default:
 			found := *s
@@ -160,7 +160,7 @@ func (d *Document) Resolve(s *Schema) (*Schema, error) {
 	return nil, fmt.Errorf("OpenAPI schema %s: more than %d references in a row", said.Ref, maxHops)
 }
 
-// Schema is what a value may be, as far as it takes to explain it; [Document.Raw] has the rest.
+// Schema is the schema of a value, reduced to the fields that describe it. [Document.Raw] has all fields.
 type Schema struct {
 	Type        string   `json:"type"` // object, array, string, integer, number or boolean; empty: any
 	Format      string   `json:"format"`
@@ -172,16 +172,17 @@ type Schema struct {
 	Enum    []json.RawMessage `json:"enum"`
 	Default json.RawMessage   `json:"default"`
 
-	// Properties are an object's fields, Items what an array holds, AdditionalProperties what a map's values are.
+	// Properties are the fields of an object, Items is the schema of the items of an array, and AdditionalProperties is
+	// the schema of the values of a map.
 	Properties           map[string]*Schema `json:"properties"`
 	Items                *Schema            `json:"items"`
 	AdditionalProperties *Schema            `json:"additionalProperties"`
 
-	// Ref leads to a component, and so does the Ref of the one schema in AllOf: see [Document.Resolve].
+	// Ref refers to a component, and so does the Ref of the only schema in AllOf: see [Document.Resolve].
 	Ref   string    `json:"$ref"`
 	AllOf []*Schema `json:"allOf"`
 
-	// What Kubernetes adds, see
+	// Extensions of Kubernetes, see
 	// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema.
 	IntOrString           bool     `json:"x-kubernetes-int-or-string"`
 	PreserveUnknownFields bool     `json:"x-kubernetes-preserve-unknown-fields"`
@@ -190,7 +191,7 @@ type Schema struct {
 	MapType               string   `json:"x-kubernetes-map-type"`      // atomic or granular
 }
 
-// UnmarshalJSON decodes a schema. The schema true, which any value fits, is one that says nothing.
+// UnmarshalJSON decodes a schema. The schema true, which every value matches, is decoded as an empty schema.
 func (s *Schema) UnmarshalJSON(data []byte) error {
 	*s = Schema{}
 	if string(data) == "true" || string(data) == "false" {

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// VersionOptions are the options of [Version]. There are none yet.
+// VersionOptions are the options of [Version]. It has no fields yet.
 type VersionOptions struct{}
 
 // Version asks the server for its version.
@@ -30,7 +30,7 @@ func Version(ctx context.Context, c *client.Client, _ *VersionOptions) (*version
 		return wire.UnmarshalJSON(body, info)
 	})
 	if err == nil && info.GitVersion == "" {
-		err = errors.New("the answer has no gitVersion; is this the address of a Kubernetes API server?")
+		err = errors.New("the response has no gitVersion; is this the address of a Kubernetes API server?")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("server version: %w", err)
@@ -38,36 +38,36 @@ func Version(ctx context.Context, c *client.Client, _ *VersionOptions) (*version
 	return info, nil
 }
 
-// Probe is what a server can be asked about its health.
+// Probe selects a health check of a server.
 type Probe string
 
 // The probes, see https://kubernetes.io/docs/reference/using-api/health-checks/.
 const (
-	Ready Probe = "readyz" // whether it should get requests
-	Live  Probe = "livez"  // whether it should not be restarted
+	Ready Probe = "readyz" // whether the server is ready for requests
+	Live  Probe = "livez"  // whether the server is alive; otherwise it should be restarted
 )
 
 // HealthOptions are the options of [Health]. The zero value of a field is its default.
 type HealthOptions struct {
-	// Exclude names checks that are not to be made. Default: none.
+	// Exclude lists checks to skip. Default: none.
 	Exclude []string
 }
 
-// HealthReport is what a server says about its health.
+// HealthReport is the result of the health checks of a server.
 type HealthReport struct {
 	Healthy bool
 	Checks  []HealthCheck
-	Text    string // what the server wrote; of more than 64 KiB by an unhealthy server, the start
+	Text    string // the body of the response; an unhealthy server's is truncated to 64 KiB
 }
 
-// HealthCheck is one of the things that a server looks at.
+// HealthCheck is one check of a server.
 type HealthCheck struct {
 	Name   string
 	Passed bool
 	Detail string // such as "ok", or "excluded: ok"
 }
 
-// Health asks the server how it is. That it is not well is not an error; that it can't be asked is one.
+// Health asks the server for the result of its health checks. An unhealthy server is not an error; a failed request is.
 //
 // Errors: [*client.ConnectError], [core.ErrForbidden], [core.ErrNotFound].
 func Health(ctx context.Context, c *client.Client, p Probe, o *HealthOptions) (*HealthReport, error) {
@@ -79,7 +79,8 @@ func Health(ctx context.Context, c *client.Client, p Probe, o *HealthOptions) (*
 		q["exclude"] = o.Exclude
 	}
 	resp, err := c.Do(ctx, &request.Request{Verb: "get", Method: "GET", Path: "/" + string(p), Query: q})
-	if se, ok := errors.AsType[*core.StatusError](err); ok && se.Status.Code == 500 && bytes.Contains(se.Body, []byte("[-]")) {
+	if se, ok := errors.AsType[*core.StatusError](err); ok && se.Status.Code == 500 &&
+		bytes.Contains(se.Body, []byte("[-]")) {
 		return &HealthReport{Checks: parseChecks(string(se.Body)), Text: string(se.Body)}, nil
 	}
 	if err != nil {
@@ -93,7 +94,7 @@ func Health(ctx context.Context, c *client.Client, p Probe, o *HealthOptions) (*
 	return &HealthReport{Healthy: true, Checks: parseChecks(string(body)), Text: string(body)}, nil
 }
 
-// parseChecks reads the lines that are about a check, such as "[+]etcd ok".
+// parseChecks parses the lines that describe a check, such as "[+]etcd ok".
 func parseChecks(text string) []HealthCheck {
 	var checks []HealthCheck
 	for line := range strings.Lines(text) {

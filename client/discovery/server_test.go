@@ -15,24 +15,28 @@ import (
 )
 
 func TestVersion(t *testing.T) {
-	server := &fakeServer{answers: map[string]answer{"/version": plain(`{"major":"1","minor":"36","gitVersion":"v1.36.3","platform":"linux/amd64"}`)}}
+	server := &fakeServer{responses: map[string]response{"/version": plain(`{"major":"1","minor":"36",` +
+		`"gitVersion":"v1.36.3","platform":"linux/amd64"}`)}}
 	v, err := discovery.Version(t.Context(), server.client(t), nil)
 	if err != nil || v.Major != "1" || v.Minor != "36" || v.GitVersion != "v1.36.3" || v.Platform != "linux/amd64" {
 		t.Errorf("Version = %+v, %v", v, err)
 	}
 	for name, tc := range map[string]struct {
-		in   answer
+		in   response
 		want string
 	}{
-		"no such path":    {answer{}, "server version: not found"},
-		"not a version":   {plain(`{}`), "server version: the answer has no gitVersion; is this the address of a Kubernetes API server?"},
-		"a page":          {answer{code: 200, contentType: "text/html"}, "server version: content type"},
-		"half an answer":  {plain(`{"major":`), "server version: "},
-		"another's types": {plain(`{"major":1}`), "server version: "},
+		"no such path": {response{}, "server version: not found"},
+		"not a version": {
+			plain(`{}`), "server version: the response has no gitVersion; is this the address of a Kubernetes API server?",
+		},
+		"an HTML page":            {response{code: 200, contentType: "text/html"}, "server version: content type"},
+		"a truncated response":    {plain(`{"major":`), "server version: "},
+		"a field of another type": {plain(`{"major":1}`), "server version: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.set("/version", tc.in)
-			if _, err := discovery.Version(t.Context(), server.client(t), nil); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			if _, err := discovery.Version(t.Context(), server.client(t), nil); err == nil ||
+				!strings.HasPrefix(err.Error(), tc.want) {
 				t.Errorf("error = %v, want %s", err, tc.want)
 			}
 		})
@@ -42,36 +46,42 @@ func TestVersion(t *testing.T) {
 func TestHealth(t *testing.T) {
 	const well, ill = "[+]ping ok\n[+]etcd excluded: ok\n[+]shutdown ok\nreadyz check passed\n",
 		"[+]ping ok\n[-]etcd failed: reason withheld\n[+]shutdown ok\nreadyz check failed\n"
-	server := &fakeServer{answers: map[string]answer{
+	server := &fakeServer{responses: map[string]response{
 		"/readyz": {code: 200, contentType: "text/plain; charset=utf-8", body: well},
 		"/livez":  {code: 500, contentType: "text/plain; charset=utf-8", body: ill},
 	}}
-	got, err := discovery.Health(t.Context(), server.client(t), discovery.Ready, &discovery.HealthOptions{Exclude: []string{"etcd"}})
+	got, err := discovery.Health(t.Context(), server.client(t), discovery.Ready,
+		&discovery.HealthOptions{Exclude: []string{"etcd"}})
 	want := &discovery.HealthReport{Healthy: true, Text: well, Checks: []discovery.HealthCheck{
-		{Name: "ping", Passed: true, Detail: "ok"}, {Name: "etcd", Passed: true, Detail: "excluded: ok"}, {Name: "shutdown", Passed: true, Detail: "ok"},
+		{Name: "ping", Passed: true, Detail: "ok"}, {Name: "etcd", Passed: true, Detail: "excluded: ok"}, {
+			Name:   "shutdown",
+			Passed: true, Detail: "ok",
+		},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("well: %v (-want +got):\n%s", err, diff)
+		t.Errorf("healthy: %v (-want +got):\n%s", err, diff)
 	}
 	if asked := server.takeAsked(); len(asked) != 1 || asked[0] != "/readyz?exclude=etcd&verbose=true" {
-		t.Errorf("asked for %v", asked)
+		t.Errorf("requests = %v", asked)
 	}
 	got, err = discovery.Health(t.Context(), server.client(t), discovery.Live, nil)
 	if err != nil || got.Healthy || len(got.Checks) != 3 {
-		t.Fatalf("ill: %+v, %v", got, err)
+		t.Fatalf("unhealthy: %+v, %v", got, err)
 	}
-	if diff := cmp.Diff(discovery.HealthCheck{Name: "etcd", Detail: "failed: reason withheld"}, got.Checks[1]); diff != "" {
-		t.Errorf("ill (-want +got):\n%s", diff)
+	if diff := cmp.Diff(discovery.HealthCheck{Name: "etcd", Detail: "failed: reason withheld"},
+		got.Checks[1]); diff != "" {
+		t.Errorf("unhealthy (-want +got):\n%s", diff)
 	}
 	if got.Text != ill {
-		t.Errorf("Text = %q, want what the server wrote", got.Text)
+		t.Errorf("Text = %q, want the body of the response", got.Text)
 	}
 	many := strings.Repeat("[+]poststarthook/one-of-many-that-have-to-run ok\n", 1000) + ill
-	server.set("/livez", answer{code: 500, contentType: "text/plain; charset=utf-8", body: many})
-	if got, err = discovery.Health(t.Context(), server.client(t), discovery.Live, nil); err != nil || len(got.Checks) != 1003 {
-		t.Errorf("ill, with 1003 checks: %d of them, %v", len(got.Checks), err)
+	server.set("/livez", response{code: 500, contentType: "text/plain; charset=utf-8", body: many})
+	if got, err = discovery.Health(t.Context(), server.client(t), discovery.Live, nil); err != nil ||
+		len(got.Checks) != 1003 {
+		t.Errorf("1003 failed checks: Checks has %d, %v", len(got.Checks), err)
 	}
-	server.set("/livez", answer{code: 403, contentType: "text/plain", body: "no"})
+	server.set("/livez", response{code: 403, contentType: "text/plain", body: "no"})
 	if _, err := discovery.Health(t.Context(), server.client(t), discovery.Live, nil); !errors.Is(err, core.ErrForbidden) {
 		t.Errorf("error = %v, want the server's", err)
 	}
@@ -81,12 +91,12 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// FuzzHealth holds the reading of a report to this: each line about a check has an entry, and nothing else has.
+// FuzzHealth checks that each line of a report that describes a check has an entry, and that no other line has one.
 func FuzzHealth(f *testing.F) {
 	f.Add("[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n")
 	f.Add("[+][-][+]")
 	f.Fuzz(func(t *testing.T, text string) {
-		server := &fakeServer{answers: map[string]answer{"/readyz": {code: 200, contentType: "text/plain", body: text}}}
+		server := &fakeServer{responses: map[string]response{"/readyz": {code: 200, contentType: "text/plain", body: text}}}
 		got, err := discovery.Health(t.Context(), server.client(t), discovery.Ready, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -99,7 +99,7 @@ func TestSilentAPIService(t *testing.T) {
 					failed = f.Err.Error()
 				}
 			}
-			if t.Logf("%s discovery in %v: %s", name, took, failed); name == "legacy" && failed != "no answer within 2s" {
+			if t.Logf("%s discovery in %v: %s", name, took, failed); name == "legacy" && failed != "no response within 2s" {
 				return fmt.Errorf("the error of the silent group is %q", failed)
 			}
 			return nil

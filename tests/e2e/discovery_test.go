@@ -241,7 +241,7 @@ func TestDeadAPIService(t *testing.T) {
 				if failed.GroupVersion.Group == group {
 					t.Logf("%s discovery in %v: %v", name, time.Since(began), failed)
 					_, err := disc.Resolve("things." + group)
-					if !strings.Contains(fmt.Sprint(err), failed.GroupVersion.String()+" can't be discovered") {
+					if !strings.Contains(fmt.Sprint(err), failed.GroupVersion.String()+" could not be discovered") {
 						t.Errorf("error = %v, want it to name the dead group", err)
 					}
 					return nil
