@@ -1,27 +1,28 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podfiles copies files and folders into containers and out of them.
+// Package podfiles copies files and directories into containers and out of them.
 //
 //	files := podfiles.In(pods, "web-0", nil)
 //	_, err := files.Upload(ctx, "./site", "/var/www/site")
 //	_, err = files.Download(ctx, "/var/log/app", "./logs")
 //
-// Both paths are those of the thing that is copied: a folder's content comes to be in a folder of the name that is given,
-// in a parent that must be there. What has the name of a file that is copied is replaced; files besides it stay.
+// Both paths are those of the copied file or directory itself: the content of a directory is copied to the directory at
+// the given path, whose parent must exist. A file with the name of a copied file is replaced; other files are kept.
 //
-// The work is done by the program tar, which the container must have. Permissions and times of modification are kept;
-// owners are not, nor are bits such as setuid. Symbolic links are copied as links.
+// The copy is made by the program tar, which the container must have. Permissions and modification times are kept;
+// owners and bits such as setuid are not. Symbolic links are copied as links.
 //
 // # Trust
 //
-// What a container sends may be meant to do harm. A download writes nothing outside of the path that it was given, also
-// not through symbolic links that are there or come along; a link that leads out is refused. [Options] bounds it.
+// The data that a container sends may be malicious. A download writes nothing outside of the given path, not even
+// through symbolic links that exist or are part of the download; a link to a target outside is rejected. [Options]
+// limits the size of a download.
 //
 // # Errors
 //
-// Files that could not be copied are named in a [*PartialError]; the others have been copied. When the container has no
-// tar, the error matches [ErrNoTar].
+// A [*PartialError] lists the files that could not be copied; the others have been copied. If the container has no tar,
+// the error matches [ErrNoTar].
 //
 // # Concurrency
 //

@@ -9,9 +9,9 @@ import (
 	"io"
 )
 
-// Download copies a file or folder of the container to this machine, where it gets the path local.
+// Download copies a file or directory of the container to the local path.
 //
-// Errors: [ErrNoTar], [*PartialError], [*LimitError]; what tar says when there is nothing at remote.
+// Errors: [ErrNoTar], [*PartialError], [*LimitError]; an error with the message of tar if remote does not exist.
 func (f *Files) Download(ctx context.Context, remote, local string) (Stats, error) {
 	dir, name, err := remotePath(remote)
 	if err != nil {
@@ -33,7 +33,7 @@ func (f *Files) Download(ctx context.Context, remote, local string) (Stats, erro
 	unpacked := make(chan error, 1)
 	go func() {
 		err := out.unpack(archive)
-		archive.CloseWithError(err) // the process need not go on then
+		archive.CloseWithError(err) // stops the process
 		unpacked <- err
 	}()
 	said := &complaints{}
@@ -45,13 +45,13 @@ func (f *Files) Download(ctx context.Context, remote, local string) (Stats, erro
 		return out.counter.Stats, out.partial.orNil()
 	case unpackErr != nil && (err == nil || !errors.As(unpackErr, &broken)):
 		err = unpackErr
-	default: // an archive that breaks off says less than the reason why
+	default: // the error of tar is more precise than that of a truncated archive
 		err = explain(err, said)
 	}
 	return out.counter.Stats, errors.Join(err, out.partial.orNil())
 }
 
-// cut returns what the reader of the archive is told: an archive after which tar has failed is all that there is of it.
+// cut returns the error for the reader of the archive. After a failure of tar, the end of the archive is unexpected.
 func cut(err error) error {
 	if err == nil {
 		return io.EOF

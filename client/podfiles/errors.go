@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// FileError is one file that could not be copied.
+// FileError is the error of one file that could not be copied.
 type FileError struct {
-	Path string // relative to what is copied; "." is that itself
+	Path string // relative to the copied directory; "." is the copied file or directory itself
 	Err  error
 }
 
-// Error names the file, quoted when that is not plain text.
+// Error returns the path, quoted unless it is printable, and the cause.
 func (e *FileError) Error() string { return plain(e.Path) + ": " + plain(e.Err.Error()) }
 
-// plain returns text as it may be shown: what comes from a container could change a terminal otherwise.
+// plain quotes text that is not printable: text from a container may contain escape sequences for the terminal.
 func plain(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
 		return strconv.Quote(text)
@@ -31,16 +31,16 @@ func plain(text string) string {
 // Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// PartialError says that some files were not copied, while the others were.
+// PartialError reports that some files were not copied. The others were.
 type PartialError struct {
 	Failed []*FileError // the first hundred
-	Count  int          // how many there are
+	Count  int          // the number of all
 }
 
-// failedFiles is how many a [PartialError] names.
+// failedFiles is the maximum number of files in a [PartialError].
 const failedFiles = 100
 
-// Error names the first files.
+// Error returns the number of files and the first errors.
 func (e *PartialError) Error() string {
 	const named = 5
 	var b strings.Builder
@@ -70,14 +70,14 @@ func (e *PartialError) Unwrap() []error {
 	return errs
 }
 
-// add notes a file.
+// add adds a file.
 func (e *PartialError) add(path string, err error) {
 	if e.Count++; len(e.Failed) < failedFiles {
 		e.Failed = append(e.Failed, &FileError{path, err})
 	}
 }
 
-// orNil returns the error, nil when no file is in it.
+// orNil returns the error, or nil if it contains no file.
 func (e *PartialError) orNil() error {
 	if e.Count == 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 )
 
 func Example() {
-	// A server whose pod is a folder of this machine. Programs call client.New(ctx, nil), which finds the kubeconfig.
+	// The server runs commands in a local directory. Programs call client.New(ctx, nil), which finds the kubeconfig.
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {
 		panic(err)

@@ -19,34 +19,33 @@ import (
 	"time"
 )
 
-// LimitError says that a download is larger than [Options] allow.
+// LimitError reports that a download is larger than [Options] allow.
 type LimitError struct {
 	What  string // "MaxBytes" or "MaxFiles"
 	Limit int64
 }
 
-// Error names the bound.
+// Error returns the name and the value of the limit.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("there is more than Options.%s allows, %d; raise it if that should be", e.What, e.Limit)
+	return fmt.Sprintf("the download exceeds Options.%s, which is %d; increase it to allow more", e.What, e.Limit)
 }
 
-// brokenArchive is an archive that can't be read any further.
+// brokenArchive is the error of an archive that cannot be read further.
 type brokenArchive struct{ error }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *brokenArchive) Unwrap() error { return e.error }
 
-// extraction unpacks an archive that nobody vouches for. Whatever it writes, it writes through an os.Root, which no name
-// and no link leads out of.
+// extraction unpacks an untrusted archive. It writes through an os.Root, which neither names nor links can escape.
 type extraction struct {
-	local    string // the path of what is written
-	name     string // what the archive calls it
+	local    string // the path to write to
+	name     string // the name in the archive
 	maxBytes int64
 	maxFiles int
 	counter  *counter
 	partial  PartialError
 
-	root    *os.Root // the folder itself, or the parent of a file; nil before the first entry
+	root    *os.Root // the directory itself, or the parent of a file; nil before the first entry
 	single  bool     // root is the parent
 	folders []*tar.Header
 }
@@ -59,7 +58,10 @@ func newExtraction(local, name string, o Options) (*extraction, error) {
 	if _, err := os.Stat(filepath.Dir(local)); err != nil {
 		return nil, err
 	}
-	x := &extraction{local: local, name: name, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles, counter: &counter{tell: func(Progress) {}}}
+	x := &extraction{
+		local: local, name: name, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles,
+		counter: &counter{tell: func(Progress) {}},
+	}
 	if x.maxBytes <= 0 {
 		x.maxBytes = 64 << 30
 	}
@@ -71,11 +73,11 @@ func newExtraction(local, name string, o Options) (*extraction, error) {
 
 func (x *extraction) close() {
 	if x.root != nil {
-		_ = x.root.Close() // nothing is written through it any more
+		_ = x.root.Close() // it is no longer used
 	}
 }
 
-// unpack reads an archive to its end. What can't be written is noted, and passed over.
+// unpack reads an archive to its end. It records the files that cannot be written, and continues.
 func (x *extraction) unpack(r io.Reader) error {
 	end := &endMark{Reader: r}
 	archive := tar.NewReader(end)
@@ -83,11 +85,11 @@ func (x *extraction) unpack(r io.Reader) error {
 		header, err := archive.Next()
 		if err == io.EOF {
 			x.finishFolders()
-			if _, err := io.Copy(io.Discard, end); err != nil { // what fills the last block
+			if _, err := io.Copy(io.Discard, end); err != nil { // the padding of the last block
 				return &brokenArchive{err}
 			}
-			if end.zeros < endBytes { // between two files, where the tar package takes it for the end
-				return &brokenArchive{fmt.Errorf("the archive has no end, so something is missing: %w", io.ErrUnexpectedEOF)}
+			if end.zeros < endBytes { // package tar accepts a missing end marker
+				return &brokenArchive{fmt.Errorf("the archive is incomplete: %w", io.ErrUnexpectedEOF)}
 			}
 			return nil
 		}
@@ -101,11 +103,11 @@ func (x *extraction) unpack(r io.Reader) error {
 	}
 }
 
-// endBytes is how many zeros mark the end of an archive, see
+// endBytes is the number of zero bytes that mark the end of an archive, see
 // https://www.gnu.org/software/tar/manual/html_node/Standard.html.
 const endBytes = 1024
 
-// endMark reads an archive, and counts the zeros that stand last in what was read.
+// endMark reads an archive, and counts the zero bytes at the end of the data read so far.
 type endMark struct {
 	io.Reader
 	zeros int
@@ -122,7 +124,7 @@ func (m *endMark) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// entry unpacks one entry. The errors that it returns end the whole.
+// entry unpacks one entry. An error that it returns ends the extraction.
 func (x *extraction) entry(header *tar.Header, content io.Reader) error {
 	name, err := x.nameOf(header.Name)
 	switch {
@@ -140,7 +142,7 @@ func (x *extraction) entry(header *tar.Header, content io.Reader) error {
 	}
 	if x.single {
 		if name != "." {
-			x.partial.add(name, errors.New("it is said to be in a folder that is none"))
+			x.partial.add(name, errors.New("its parent is not a directory"))
 			return nil
 		}
 		name = filepath.Base(x.local)
@@ -156,22 +158,22 @@ func (x *extraction) entry(header *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// nameOf returns the name of an entry relative to what is copied.
+// nameOf returns the name of an entry relative to the copied directory.
 func (x *extraction) nameOf(name string) (string, error) {
 	clean := path.Clean(name)
 	rel, below := strings.CutPrefix(clean, x.name+"/")
 	switch {
 	case strings.ContainsRune(name, 0) || strings.HasPrefix(name, "/") || slices.Contains(strings.Split(name, "/"), ".."):
-		return "", errors.New("its name leads out of the folder")
+		return "", errors.New("its name leads outside of the directory")
 	case clean == x.name:
 		return ".", nil
 	case !below:
-		return "", fmt.Errorf("it is not in %s, which was asked for", x.name)
+		return "", fmt.Errorf("it is not in %s", x.name)
 	}
 	return rel, nil
 }
 
-// open opens the root when the first entry says whether it is a folder.
+// open opens the root. The first entry determines whether it is a directory.
 func (x *extraction) open(name string, kind byte) (err error) {
 	if x.root != nil {
 		return nil
@@ -180,7 +182,7 @@ func (x *extraction) open(name string, kind byte) (err error) {
 		x.root, err = os.OpenRoot(filepath.Dir(x.local))
 		return err
 	}
-	if err := os.Mkdir(x.local, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // its mode comes at the end
+	if err := os.Mkdir(x.local, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // the mode is set at the end
 		return err
 	}
 	x.root, err = os.OpenRoot(x.local)
@@ -201,15 +203,15 @@ func (x *extraction) write(name string, header *tar.Header, content io.Reader) e
 	case tar.TypeLink:
 		target, err := x.nameOf(header.Linkname)
 		if err != nil || x.single {
-			return fmt.Errorf("it is a link to %s, which is outside", header.Linkname)
+			return fmt.Errorf("it is a link to %s, which is outside of the directory", header.Linkname)
 		}
 		return x.writeHardLink(name, target)
 	}
-	return fmt.Errorf("it is neither a file nor a folder nor a link, but of type %q", header.Typeflag)
+	return fmt.Errorf("it is not a file, directory or link, but of type %q", header.Typeflag)
 }
 
-// makeParents makes the folders that an archive need not mention. None may be a link: behind one, names mean something
-// else than what they say.
+// makeParents creates parent directories, which an archive may omit. None of them may be a link, because the path of a
+// file below a link would be misleading.
 func (x *extraction) makeParents(dir string) error {
 	if dir == "." {
 		return nil
@@ -226,7 +228,7 @@ func (x *extraction) makeParents(dir string) error {
 	return nil
 }
 
-// makeFolder makes a folder unless it is there.
+// makeFolder creates a directory unless it exists.
 func (x *extraction) makeFolder(name string, mode fs.FileMode) error {
 	err := x.root.Mkdir(name, mode)
 	if !errors.Is(err, fs.ErrExist) {
@@ -234,12 +236,12 @@ func (x *extraction) makeFolder(name string, mode fs.FileMode) error {
 	}
 	info, err := x.root.Lstat(name)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", name)
+		err = fmt.Errorf("%s is not a directory", name)
 	}
 	return err
 }
 
-// writeFolder makes a folder that can be written into; what it shall be in the end comes last.
+// writeFolder creates a writable directory. finishFolders sets its permissions and times.
 func (x *extraction) writeFolder(name string, header *tar.Header) error {
 	if name != "." {
 		if err := x.makeFolder(name, 0o700); err != nil {
@@ -252,7 +254,7 @@ func (x *extraction) writeFolder(name string, header *tar.Header) error {
 	return nil
 }
 
-// finishFolders gives folders their permissions and times, the inner ones first.
+// finishFolders sets the permissions and times of directories, innermost first.
 func (x *extraction) finishFolders() {
 	for _, folder := range slices.Backward(x.folders) {
 		if err := x.finish(folder.Name, folder); err != nil {
@@ -269,7 +271,7 @@ func (x *extraction) finish(name string, header *tar.Header) error {
 	return x.root.Chtimes(name, time.Time{}, header.ModTime)
 }
 
-// writeFile writes a file under another name first, so that under its own there is never half of it.
+// writeFile writes a file under a temporary name first, so that its own name never refers to an incomplete file.
 func (x *extraction) writeFile(name string, header *tar.Header, content io.Reader) error {
 	temporary := path.Join(path.Dir(name), "."+rand.Text()+".part")
 	file, err := x.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -291,12 +293,12 @@ func (x *extraction) writeFile(name string, header *tar.Header, content io.Reade
 		err = x.root.Rename(temporary, name)
 	}
 	if err != nil {
-		_ = x.root.Remove(temporary) // it is of no use
+		_ = x.root.Remove(temporary) // it is incomplete
 	}
 	return err
 }
 
-// archiveReader remembers that it was the archive that failed.
+// archiveReader records the errors of the archive.
 type archiveReader struct {
 	io.Reader
 	err error
@@ -311,8 +313,9 @@ func (r *archiveReader) Read(p []byte) (int, error) {
 }
 
 func (x *extraction) writeLink(name, target string) error {
-	if x.single || !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target))) || path.IsAbs(target) || turnsBack(target) {
-		return fmt.Errorf("it is a link to %s, which is outside", target)
+	if x.single || !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target))) || path.IsAbs(target) ||
+		turnsBack(target) {
+		return fmt.Errorf("it is a link to %s, which is outside of the directory", target)
 	}
 	if err := x.remove(name); err != nil {
 		return err
@@ -320,8 +323,8 @@ func (x *extraction) writeLink(name, target string) error {
 	return x.root.Symlink(target, name)
 }
 
-// turnsBack reports whether a path goes up again after it went down. What it went down through may be a link, behind which up
-// is somewhere else than the path says.
+// turnsBack reports whether a path contains ".." after another name. That name may be a link, and the path would then
+// lead somewhere else.
 func turnsBack(target string) bool {
 	down := false
 	for part := range strings.SplitSeq(target, "/") {
@@ -338,7 +341,8 @@ func turnsBack(target string) bool {
 	return false
 }
 
-// writeHardLink gives a file another name. A link that gets one could lead out from there, so it is made anew.
+// writeHardLink creates a hard link. A hard link to a symbolic link could lead outside from its new place, so a new
+// symbolic link is checked and created instead.
 func (x *extraction) writeHardLink(name, target string) error {
 	info, err := x.root.Lstat(target)
 	if err != nil {
@@ -357,7 +361,7 @@ func (x *extraction) writeHardLink(name, target string) error {
 	return x.root.Link(target, name)
 }
 
-// remove makes room for a link. A folder stays: links take no folder's place.
+// remove removes a file to make room for a link. It does not remove a directory.
 func (x *extraction) remove(name string) error {
 	info, err := x.root.Lstat(name)
 	switch {
@@ -366,7 +370,7 @@ func (x *extraction) remove(name string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return errors.New("there is a folder in its place")
+		return errors.New("a directory with its name exists")
 	}
 	return x.root.Remove(name)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pack returns an archive.
+// pack returns an archive with the given entries.
 func pack(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -61,7 +61,8 @@ func hard(name, target string) tar.Header {
 	return tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: target}
 }
 
-// tree returns what is below a folder: contents of files, targets of links after an arrow, "/" for folders.
+// tree returns the files below a directory: the contents of files, the targets of links after an arrow, and "/" for
+// directories.
 func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -92,72 +93,100 @@ func tree(t testing.TB, root string) map[string]string {
 	return all
 }
 
-// TestUnpack promises that an archive is unpacked below the path that was given, and nowhere else.
+// TestUnpack checks that an archive is unpacked below the given path, and nowhere else.
 func TestUnpack(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		there  func(t *testing.T, parent string) // before
+		there  func(t *testing.T, parent string) // prepares the parent
 		in     []tar.Header
 		want   map[string]string // below the parent
 		failed []string          // paths of the PartialError
 	}{
 		{
-			name: "a folder", in: []tar.Header{dir("./x/"), file("./x/f", "1"), dir("x/d"), file("x/d/f", "2"), link("x/l", "d/f"), hard("x/h", "./x/f")},
+			name: "a directory", in: []tar.Header{
+				dir("./x/"), file("./x/f", "1"), dir("x/d"), file("x/d/f", "2"),
+				link("x/l", "d/f"), hard("x/h", "./x/f"),
+			},
 			want: map[string]string{"out": "/", "out/f": "1", "out/d": "/", "out/d/f": "2", "out/l": "-> d/f", "out/h": "1"},
 		},
 		{name: "a file", in: []tar.Header{file("./x", "1")}, want: map[string]string{"out": "1"}},
-		{name: "folders that are not mentioned", in: []tar.Header{file("x/a/b/f", "1")}, want: map[string]string{"out": "/", "out/a": "/", "out/a/b": "/", "out/a/b/f": "1"}},
 		{
-			name: "names that lead out", in: []tar.Header{dir("x"), file("x/../../evil", "1"), file("/x/f", "2"), file("../evil", "3"), file("y/f", "4"), file("x/ok", "5")},
+			name: "omitted parent directories", in: []tar.Header{file("x/a/b/f", "1")},
+			want: map[string]string{"out": "/", "out/a": "/", "out/a/b": "/", "out/a/b/f": "1"},
+		},
+		{
+			name: "names that lead outside", in: []tar.Header{
+				dir("x"), file("x/../../evil", "1"), file("/x/f", "2"),
+				file("../evil", "3"), file("y/f", "4"), file("x/ok", "5"),
+			},
 			want: map[string]string{"out": "/", "out/ok": "5"}, failed: []string{"x/../../evil", "/x/f", "../evil", "y/f"},
 		},
 		{
-			name: "links that lead out", in: []tar.Header{
-				dir("x"), dir("x/d"), link("x/abs", "/etc"), link("x/up", ".."), link("x/d/up", "../.."), link("x/d/ok", "../f"), hard("x/hard", "../evil"), hard("x/hard2", "/etc/passwd"),
+			name: "links that lead outside", in: []tar.Header{
+				dir("x"), dir("x/d"), link("x/abs", "/etc"), link("x/up", ".."), link("x/d/up", "../.."), link("x/d/ok",
+					"../f"), hard("x/hard", "../evil"), hard("x/hard2", "/etc/passwd"),
 			},
-			want: map[string]string{"out": "/", "out/d": "/", "out/d/ok": "-> ../f"}, failed: []string{"abs", "up", "d/up", "hard", "hard2"},
+			want: map[string]string{"out": "/", "out/d": "/", "out/d/ok": "-> ../f"}, failed: []string{
+				"abs", "up", "d/up",
+				"hard", "hard2",
+			},
 		},
 		{
-			name: "links that lead out by way of others", in: []tar.Header{
-				dir("x"), dir("x/d"), link("x/d/root", ".."), link("x/out", "d/root/../evil"), hard("x/out2", "x/d/root"), hard("x/d/root2", "x/d/root"),
+			name: "links that lead outside through other links", in: []tar.Header{
+				dir("x"), dir("x/d"), link("x/d/root", ".."), link("x/out", "d/root/../evil"), hard("x/out2",
+					"x/d/root"), hard("x/d/root2", "x/d/root"),
 				link("x/in", "./d//root"),
 			},
-			want: map[string]string{"out": "/", "out/d": "/", "out/d/root": "-> ..", "out/d/root2": "-> ..", "out/in": "-> ./d//root"}, failed: []string{"out", "out2"},
+			want: map[string]string{
+				"out": "/", "out/d": "/", "out/d/root": "-> ..", "out/d/root2": "-> ..",
+				"out/in": "-> ./d//root",
+			}, failed: []string{"out", "out2"},
 		},
 		{
-			name: "a hard link to what is not there", in: []tar.Header{dir("x"), hard("x/f", "x/none")},
+			name: "a hard link to a missing file", in: []tar.Header{dir("x"), hard("x/f", "x/none")},
 			want: map[string]string{"out": "/"}, failed: []string{"f"},
 		},
 		{
-			name: "a file behind a link", in: []tar.Header{dir("x"), dir("x/d"), link("x/l", "d"), file("x/l/f", "1"), link("x/l/m", "..")},
+			name: "a file below a link", in: []tar.Header{
+				dir("x"), dir("x/d"), link("x/l", "d"), file("x/l/f", "1"),
+				link("x/l/m", ".."),
+			},
 			want: map[string]string{"out": "/", "out/d": "/", "out/l": "-> d"}, failed: []string{"l/f", "l/m"},
 		},
 		{
-			name: "a link in the place of a folder", in: []tar.Header{dir("x"), dir("x/d"), link("x/d", "f"), file("x/d/f", "1")},
+			name: "a link in place of a directory", in: []tar.Header{dir("x"), dir("x/d"), link("x/d", "f"), file("x/d/f", "1")},
 			want: map[string]string{"out": "/", "out/d": "/", "out/d/f": "1"}, failed: []string{"d"},
 		},
 		{
-			name: "what is there already", there: func(t *testing.T, parent string) {
+			name: "existing files", there: func(t *testing.T, parent string) {
 				out := filepath.Join(parent, "out")
 				err := errors.Join(os.Mkdir(out, 0o700), os.WriteFile(filepath.Join(parent, "mine"), []byte("mine"), 0o600),
-					os.Symlink("../mine", filepath.Join(out, "f")), os.Symlink("..", filepath.Join(out, "d")), os.WriteFile(filepath.Join(out, "old"), nil, 0o600))
+					os.Symlink("../mine", filepath.Join(out, "f")), os.Symlink("..",
+						filepath.Join(out, "d")), os.WriteFile(filepath.Join(out, "old"), nil, 0o600))
 				if err != nil {
 					t.Fatal(err)
 				}
 			},
-			in:   []tar.Header{dir("x"), file("x/f", "new"), file("x/d/evil", "1"), dir("x/d")},
-			want: map[string]string{"mine": "mine", "out": "/", "out/f": "new", "out/d": "-> ..", "out/old": ""}, failed: []string{"d/evil", "d"},
+			in: []tar.Header{dir("x"), file("x/f", "new"), file("x/d/evil", "1"), dir("x/d")},
+			want: map[string]string{
+				"mine": "mine", "out": "/", "out/f": "new", "out/d": "-> ..",
+				"out/old": "",
+			}, failed: []string{"d/evil", "d"},
 		},
 		{
-			name: "a file, and more", in: []tar.Header{file("x", "1"), file("x/f", "2"), file("y", "3")},
+			name: "a file and other entries", in: []tar.Header{file("x", "1"), file("x/f", "2"), file("y", "3")},
 			want: map[string]string{"out": "1"}, failed: []string{"f", "y"},
 		},
-		{name: "a link alone", in: []tar.Header{link("x", "y")}, want: map[string]string{}, failed: []string{"."}},
+		{name: "a link", in: []tar.Header{link("x", "y")}, want: map[string]string{}, failed: []string{"."}},
 		{
-			name: "what is no file", in: []tar.Header{dir("x"), {Name: "x/pipe", Typeflag: tar.TypeFifo}, {Name: "x/disk", Typeflag: tar.TypeBlock}},
+			name: "special files", in: []tar.Header{
+				dir("x"),
+				{Name: "x/pipe", Typeflag: tar.TypeFifo},
+				{Name: "x/disk", Typeflag: tar.TypeBlock},
+			},
 			want: map[string]string{"out": "/"}, failed: []string{"pipe", "disk"},
 		},
-		{name: "nothing", want: map[string]string{}},
+		{name: "an empty archive", want: map[string]string{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			parent := t.TempDir()
@@ -186,7 +215,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-func TestUnpackIsBounded(t *testing.T) {
+func TestUnpackIsLimited(t *testing.T) {
 	archive := pack(t, dir("x"), file("x/a", "12345"), file("x/b", "12345"))
 	for _, tc := range []struct {
 		name string
@@ -208,8 +237,8 @@ func TestUnpackIsBounded(t *testing.T) {
 	}
 }
 
-// TestUnpackWhatBreaksOff promises that of an archive that is cut anywhere there is no half file.
-func TestUnpackWhatBreaksOff(t *testing.T) {
+// TestUnpackOfTruncatedArchives checks that a truncated archive leaves no incomplete file.
+func TestUnpackOfTruncatedArchives(t *testing.T) {
 	archive := pack(t, dir("x"), file("x/a", strings.Repeat("a", 1000)), file("x/b", strings.Repeat("b", 1000)))
 	for n := 0; n < len(archive)-1024; n += 64 {
 		parent := t.TempDir()
@@ -218,7 +247,7 @@ func TestUnpackWhatBreaksOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		cut := io.MultiReader(bytes.NewReader(archive[:n]), brokenReader{})
-		if n%512 == 0 { // the stream may also end there in good order
+		if n%512 == 0 { // the stream may also end there without an error
 			cut = bytes.NewReader(archive[:n])
 		}
 		if err := x.unpack(cut); !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -237,12 +266,13 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestNamesAreShownPlain promises that what a container calls its files does nothing to the terminal that shows an error.
-func TestNamesAreShownPlain(t *testing.T) {
+// TestNamesAreQuotedInErrors checks that file names of a container cannot send escape sequences to the terminal.
+func TestNamesAreQuotedInErrors(t *testing.T) {
 	err := &PartialError{}
 	err.add("a\x1b[2Jb\nc", errors.New("it is a link to \x1b]0;x\a"))
 	err.add("日本/plain name", fs.ErrPermission)
-	if want := `2 files were not copied: "a\x1b[2Jb\nc": "it is a link to \x1b]0;x\a"; 日本/plain name: permission denied`; err.Error() != want {
+	want := `2 files were not copied: "a\x1b[2Jb\nc": "it is a link to \x1b]0;x\a"; 日本/plain name: permission denied`
+	if err.Error() != want {
 		t.Errorf("Error() = %s, want %s", err, want)
 	}
 	said := &complaints{}
@@ -252,7 +282,7 @@ func TestNamesAreShownPlain(t *testing.T) {
 	}
 }
 
-// FuzzUnpack promises that no archive writes anything outside of the path that was given.
+// FuzzUnpack checks that no archive writes outside of the given path.
 func FuzzUnpack(f *testing.F) {
 	f.Add(pack(f, dir("x"), file("x/../../evil", "1"), link("x/l", ".."), file("x/l/evil", "2")))
 	f.Add(pack(f, file("x", "1")))
@@ -262,7 +292,7 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = x.unpack(bytes.NewReader(archive)) // whatever it is
+		_ = x.unpack(bytes.NewReader(archive)) // any result is valid
 		x.close()
 		entries, err := os.ReadDir(parent)
 		if err != nil {
@@ -272,7 +302,7 @@ func FuzzUnpack(f *testing.F) {
 			if entry.Name() != "out" {
 				t.Errorf("%s was written", entry.Name())
 			}
-			// So that it can be removed, whatever its mode.
+			// Make it removable, whatever its mode.
 			_ = filepath.WalkDir(filepath.Join(parent, entry.Name()), func(path string, d fs.DirEntry, _ error) error {
 				if d != nil && d.IsDir() {
 					return os.Chmod(path, 0o700)

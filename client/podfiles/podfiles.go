@@ -22,39 +22,39 @@ import (
 
 // Options are the options of [In].
 type Options struct {
-	// Container is whose files they are. Default: the pod's container, if it has just one.
+	// Container is the container of the files. Default: the only container of the pod.
 	Container string
 
-	// Progress is told how far a copy is: after each file, and while large ones are copied. It is called by one goroutine
-	// at a time, which waits for it. Default: nobody.
+	// Progress is called after each file, and several times for a large file. It is called by one goroutine at a time, and
+	// blocks the copy. Default: none.
 	Progress func(Progress)
 
-	// MaxBytes and MaxFiles bound a download. Default 64 GiB and 1,000,000 files.
+	// MaxBytes and MaxFiles limit a download. Default: 64 GiB and 1,000,000 files.
 	MaxBytes int64
 	MaxFiles int
 }
 
-// Progress is how far a copy is.
+// Progress is the progress of a copy.
 type Progress struct {
-	Path string // the file that is being copied, relative to what is copied; "." is that itself
+	Path string // the current file, relative to the copied directory; "." is the copied file or directory itself
 	Stats
 }
 
-// Stats is how much was copied. Beside an error other than a [*PartialError] it is how far the copy came.
+// Stats is the amount of copied data. If the error is not a [*PartialError], it is the amount before the error.
 type Stats struct {
-	Files int   // also folders and links
-	Bytes int64 // of content
+	Files int   // including directories and links
+	Bytes int64 // content of the files
 }
 
-// Files is the files of one container.
+// Files are the files of one container.
 type Files struct {
 	exec func(ctx context.Context, command []string, stdin bool) (*pod.Process, error)
 	opts Options
 }
 
-// ErrNoTar says that a container has no program tar.
-var ErrNoTar = errors.New("the container has no program tar, by which files are copied: " +
-	"put one into its image, or add an ephemeral container that has one")
+// ErrNoTar is the error for a container without the program tar.
+var ErrNoTar = errors.New("the container has no tar program, which is needed to copy files: " +
+	"add it to the image, or add an ephemeral container that has it")
 
 // In returns the files of a container of a pod.
 func In(pods *pod.API, name string, o *Options) *Files {
@@ -63,7 +63,9 @@ func In(pods *pod.API, name string, o *Options) *Files {
 		f.opts = *o
 	}
 	f.exec = func(ctx context.Context, command []string, stdin bool) (*pod.Process, error) {
-		return pods.Exec(ctx, name, &pod.ExecOptions{Command: command, Container: f.opts.Container, Stdin: stdin, StallTimeout: -1})
+		return pods.Exec(ctx, name, &pod.ExecOptions{
+			Command: command, Container: f.opts.Container, Stdin: stdin, StallTimeout: -1,
+		})
 	}
 	return f
 }
@@ -83,14 +85,14 @@ func remotePath(p string) (dir, name string, err error) {
 	return dir, name, nil
 }
 
-// complaintBytes bounds what is kept of what tar complains of.
+// complaintBytes limits how much of tar's error messages is kept.
 const complaintBytes = 4 << 10
 
-// complaints is the start of what tar writes to its second output. It is safe for concurrent use.
+// complaints is the start of tar's standard error. It is safe for concurrent use.
 type complaints struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	text []byte
-	last time.Time // when something was written last
+	last time.Time // time of the last write
 }
 
 func (c *complaints) Write(p []byte) (int, error) {
@@ -101,7 +103,7 @@ func (c *complaints) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns one line, without what could change a terminal.
+// String returns the text as one line without control characters.
 func (c *complaints) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,14 +116,14 @@ func (c *complaints) String() string {
 	}, text)
 }
 
-// quietSince returns since when nothing was said, zero when nothing was said at all.
+// quietSince returns the time of the last write, or zero if there was none.
 func (c *complaints) quietSince() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last
 }
 
-// explain says what the outcome of tar means.
+// explain returns the error for the outcome of tar.
 func explain(err error, said *complaints) error {
 	text := said.String()
 	exit, exited := errors.AsType[*pod.ExitError](err)
@@ -129,19 +131,22 @@ func explain(err error, said *complaints) error {
 	switch {
 	case refused && isMissing(status.Status.Message), exited && (exit.Code == 126 || exit.Code == 127) && isMissing(text):
 		if op, ok := errors.AsType[*client.OpError](err); ok {
-			return &client.OpError{Verb: op.Verb, Resource: op.Resource, Ref: op.Ref, Err: ErrNoTar} // which says it better
+			return &client.OpError{Verb: op.Verb, Resource: op.Resource, Ref: op.Ref, Err: ErrNoTar} // it is more precise
 		}
 		return ErrNoTar
-	case text != "" && (exited || errors.Is(err, io.ErrUnexpectedEOF)): // servers may break off when input is left unread
+	case text != "" && (exited || errors.Is(err, io.ErrUnexpectedEOF)):
+		// Servers may break the connection if input is left unread.
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return err
 }
 
-// isMissing recognises what container runtimes and shells say of a program that is not there.
+// isMissing recognizes the messages of container runtimes and shells for a missing program.
 func isMissing(text string) bool {
 	text = strings.ToLower(text)
-	for _, words := range []string{"executable file not found", "no such file or directory", "not found in $path", "command not found"} {
+	for _, words := range []string{
+		"executable file not found", "no such file or directory", "not found in $path", "command not found",
+	} {
 		if strings.Contains(text, words) {
 			return true
 		}
@@ -149,7 +154,7 @@ func isMissing(text string) bool {
 	return false
 }
 
-// counter counts what is copied, and tells of it.
+// counter counts the copied data and reports the progress.
 type counter struct {
 	Progress
 	tell func(Progress)
@@ -163,7 +168,7 @@ func (f *Files) newCounter() *counter {
 	return &counter{tell: tell}
 }
 
-// through returns a reader that counts what is read.
+// through returns a reader that counts the data that is read.
 func (c *counter) through(r io.Reader) io.Reader { return &countingReader{r, c} }
 
 func (c *counter) done() {
@@ -176,7 +181,7 @@ type countingReader struct {
 	counter *counter
 }
 
-// tellBytes is how often the progress within a file is told.
+// tellBytes is the amount of data of a file between two reports of the progress.
 const tellBytes = 1 << 20
 
 func (r *countingReader) Read(p []byte) (int, error) {

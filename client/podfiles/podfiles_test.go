@@ -27,17 +27,17 @@ import (
 	"github.com/kube-go/sdk/client/podfiles"
 )
 
-// podOn returns the files of a pod whose container is a folder of this machine, in which it runs this machine's tar.
+// podOn returns the files of a pod whose container is a local directory, in which it runs the local tar.
 func podOn(t *testing.T, root string, o *podfiles.Options) *podfiles.Files {
 	t.Helper()
 	return podBehind(t, kubelet(root), o)
 }
 
-// podBehind returns the files of a pod to which a handler connects.
+// podBehind returns the files of a pod that h serves.
 func podBehind(t *testing.T, h http.Handler, o *podfiles.Options) *podfiles.Files {
 	t.Helper()
 	if _, err := exec.LookPath("tar"); err != nil {
-		t.Skip("needs a program tar: ", err)
+		t.Skip("needs the program tar: ", err)
 	}
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -48,12 +48,13 @@ func podBehind(t *testing.T, h http.Handler, o *podfiles.Options) *podfiles.File
 	return podfiles.In(pod.In(c, "prod"), "web", o)
 }
 
-// kubelet runs commands in a folder of this machine.
+// kubelet runs commands in a local directory.
 func kubelet(root string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}})
+		ws, err := websocket.Accept(w, r,
+			&websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}})
 		if err != nil {
-			return // it has answered
+			return // Accept has responded
 		}
 		ws.SetReadLimit(1 << 20)
 		defer func() { _ = ws.CloseNow() }() // it may be closed
@@ -61,7 +62,7 @@ func kubelet(root string) http.HandlerFunc {
 	}
 }
 
-// channel is an output of a process.
+// channel is an output channel of a process.
 type channel struct {
 	ws *websocket.Conn
 	id byte
@@ -71,7 +72,7 @@ func (c channel) Write(p []byte) (int, error) {
 	return len(p), c.ws.Write(context.Background(), websocket.MessageBinary, append([]byte{c.id}, p...))
 }
 
-// runTar runs a command as a kubelet does.
+// runTar runs a command like a kubelet.
 func runTar(ws *websocket.Conn, root string, command []string) {
 	in, feed := io.Pipe()
 	go func() {
@@ -134,7 +135,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-func TestAFolderGoesInAndComesBack(t *testing.T) {
+func TestDirectoriesAreUploadedAndDownloaded(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(here, "from", "-f"), "one")
 	write(t, filepath.Join(here, "from", "sub", "two"), strings.Repeat("two", 1<<20))
@@ -148,75 +149,78 @@ func TestAFolderGoesInAndComesBack(t *testing.T) {
 		t.Errorf("the file in the container = %q", got)
 	}
 	if n := len(told); n < 6 || told[n-1].Stats != up || told[0].Path != "." {
-		t.Errorf("the progress was %+v", told)
+		t.Errorf("the reported progress is %+v", told)
 	}
 	down, err := files.Download(t.Context(), "-rf", filepath.Join(here, "to"))
 	if err != nil || down != up {
 		t.Errorf("Download() = %+v, %v, want %+v", down, err, up)
 	}
 	if got := read(t, filepath.Join(here, "to", "sub", "two")); len(got) != 3<<20 {
-		t.Errorf("the file that came back has %d bytes", len(got))
+		t.Errorf("the downloaded file has %d bytes", len(got))
 	}
 	if _, err := files.Download(t.Context(), filepath.Join(there, "-rf", "-f"), filepath.Join(here, "alone")); err != nil {
 		t.Error(err)
 	}
 	if got := read(t, filepath.Join(here, "alone")); got != "one" {
-		t.Errorf("the file alone = %q", got)
+		t.Errorf("the single file = %q", got)
 	}
 }
 
-func TestFilesThatCannotBeCopiedAreNamed(t *testing.T) {
+func TestFilesThatCannotBeCopiedAreListed(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(here, "from", "ok"), "fine")
-	if out, err := exec.Command("mkfifo", filepath.Join(here, "from", "pipe")).CombinedOutput(); err != nil { //nolint:noctx // it ends
+	mkfifo := exec.Command("mkfifo", filepath.Join(here, "from", "pipe")) //nolint:noctx // it ends
+	if out, err := mkfifo.CombinedOutput(); err != nil {
 		t.Skipf("needs a fifo: %v %s", err, out)
 	}
 	up, err := podOn(t, there, nil).Upload(t.Context(), filepath.Join(here, "from"), "to")
 	partial, ok := errors.AsType[*podfiles.PartialError](err)
 	if !ok || partial.Count != 1 || partial.Failed[0].Path != "pipe" || up.Files != 2 {
-		t.Errorf("Upload() = %+v, %v, want that pipe is missing", up, err)
+		t.Errorf("Upload() = %+v, %v, want a PartialError for pipe", up, err)
 	}
 	if got := read(t, filepath.Join(there, "to", "ok")); got != "fine" {
 		t.Errorf("the other file = %q", got)
 	}
 }
 
-func TestWhatTarComplainsOfIsTold(t *testing.T) {
+func TestErrorsOfTarAreReported(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(here, "from"), "one")
 	files := podOn(t, there, nil)
-	if _, err := files.Upload(t.Context(), filepath.Join(here, "from"), "/none/to"); err == nil || !strings.Contains(err.Error(), "/none") {
-		t.Errorf("Upload() into no folder = %v", err)
+	if _, err := files.Upload(t.Context(), filepath.Join(here, "from"), "/none/to"); err == nil ||
+		!strings.Contains(err.Error(), "/none") {
+		t.Errorf("Upload() into a missing directory = %v", err)
 	}
 	_, err := files.Download(t.Context(), "none", filepath.Join(here, "to"))
 	if exit, ok := errors.AsType[*pod.ExitError](err); !ok || exit.Code == 0 || !strings.Contains(err.Error(), "none") {
-		t.Errorf("Download() of nothing = %v", err)
+		t.Errorf("Download() of a missing file = %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(here, "to")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a failed download leaves %v", err)
+		t.Errorf("after a failed download: %v", err)
 	}
 	if _, err := files.Upload(t.Context(), filepath.Join(here, "none"), "to"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Upload() of nothing = %v", err)
+		t.Errorf("Upload() of a missing file = %v", err)
 	}
 	if _, err := files.Download(t.Context(), "from", filepath.Join(here, "none", "to")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Download() into no folder = %v", err)
+		t.Errorf("Download() into a missing directory = %v", err)
 	}
 	for _, path := range []string{"", "/", ".", "..", "a/..", "a\x00b"} {
-		if _, err := files.Download(t.Context(), path, filepath.Join(here, "to")); err == nil || !strings.Contains(err.Error(), "remote") {
+		if _, err := files.Download(t.Context(), path, filepath.Join(here, "to")); err == nil ||
+			!strings.Contains(err.Error(), "remote") {
 			t.Errorf("Download() of %q = %v", path, err)
 		}
 	}
 }
 
-// TestABrokenUploadIsExplained promises that it is found out what tar has against an upload when the connection breaks before
-// that was said, as servers do it with a process that ends while much is still sent to it.
+// TestABrokenUploadIsExplained checks that the error of tar is found out if the connection breaks before it was
+// received. Servers break it if a process ends while much of its input is unread.
 func TestABrokenUploadIsExplained(t *testing.T) {
 	for _, tc := range []struct {
 		name, said, remote, want string
 	}{
-		{"nothing was said", "", "none/to", "none"},
-		{"tar has complained", "no room", "to", "no room"},
-		{"tar has nothing against it", "", "to", "without a word"},
+		{"no message of tar", "", "none/to", "none"},
+		{"a message of tar", "no room", "to", "no room"},
+		{"no error of tar", "", "to", "closed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			here, there := t.TempDir(), t.TempDir()
@@ -235,7 +239,7 @@ func TestABrokenUploadIsExplained(t *testing.T) {
 				if tc.said != "" {
 					_, _ = channel{ws, 2}.Write([]byte(tc.said))
 				}
-				_ = ws.CloseNow() // without a farewell
+				_ = ws.CloseNow() // without a close frame
 			}), nil)
 			_, err := files.Upload(t.Context(), filepath.Join(here, "from"), tc.remote)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -257,6 +261,6 @@ func TestTheContextEndsACopy(t *testing.T) {
 	}
 	entries, err := os.ReadDir(here)
 	if len(entries) > 0 || err != nil {
-		t.Errorf("it leaves %v, %v", entries, err)
+		t.Errorf("files after a canceled download: %v, %v", entries, err)
 	}
 }

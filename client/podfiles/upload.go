@@ -16,9 +16,9 @@ import (
 	"path/filepath"
 )
 
-// Upload copies a local file or folder into the container, where it gets the path remote.
+// Upload copies a local file or directory to the path remote in the container.
 //
-// Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist when there is nothing at local.
+// Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist if local does not exist.
 func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error) {
 	dir, name, err := remotePath(remote)
 	if err != nil {
@@ -46,7 +46,7 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	said := &complaints{}
 	dog := watch(archive, said, cancel)
 	err = p.Run(dog, nil, said)
-	_ = archive.Close() // which ends the packing, if the process has ended early
+	_ = archive.Close() // ends pack if the process has ended early
 	packErr := <-packed
 	dog.stop()
 	switch {
@@ -66,12 +66,12 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	return up.counter.Stats, errors.Join(err, up.partial.orNil())
 }
 
-// unpackIn is the command that unpacks in a folder. -o: the owner is whoever runs tar; -p: the permissions are those of the
-// archive, whatever the umask.
+// unpackIn returns the command that unpacks in a directory. -o: the owner is the user who runs tar; -p: the permissions
+// are those of the archive, whatever the umask.
 func unpackIn(dir string) []string { return []string{"tar", "-x", "-o", "-p", "-f", "-", "-C", dir} }
 
-// probe returns [ErrNoTar] if the container has no tar: servers lose the reason when a command that can't be run is given
-// an input.
+// probe returns [ErrNoTar] if the container has no tar: servers lose the reason if a command that cannot be run has an
+// input.
 func (f *Files) probe(ctx context.Context) error {
 	p, err := f.exec(ctx, []string{"tar", "--version"}, false)
 	if err != nil {
@@ -85,8 +85,8 @@ func (f *Files) probe(ctx context.Context) error {
 	return nil
 }
 
-// tryFolder uploads the folder of an upload without its content, and returns what tar says against that: servers may also
-// lose the reason when a process ends that has left much of its input unread.
+// tryFolder uploads the directory of an upload without its content, and returns the error of tar: servers may also lose
+// the reason if a process ends with much unread input.
 func (f *Files) tryFolder(ctx context.Context, up *upload, dir string) error {
 	info, err := os.Lstat(up.local)
 	if err != nil || !info.IsDir() {
@@ -111,14 +111,15 @@ func (f *Files) tryFolder(ctx context.Context, up *upload, dir string) error {
 	return nil
 }
 
-// upload is one upload under way.
+// upload is an upload in progress.
 type upload struct {
-	local, name string // the name is that in the archive
+	local, name string // name is the name in the archive
 	counter     *counter
 	partial     PartialError
 }
 
-// pack writes the archive. What can't be packed is noted, unless the archive itself can't be written.
+// pack writes the archive. It records the files that cannot be packed, and fails if the archive itself cannot be
+// written.
 func (u *upload) pack(ctx context.Context, w io.Writer) error {
 	archive := tar.NewWriter(w)
 	err := filepath.WalkDir(u.local, func(file string, entry fs.DirEntry, err error) error {
@@ -149,7 +150,7 @@ func (u *upload) pack(ctx context.Context, w io.Writer) error {
 	return archive.Close()
 }
 
-// archiveError is an archive that can't be written any more.
+// archiveError is the error of an archive that can no longer be written.
 type archiveError struct{ error }
 
 // add packs one file.
@@ -166,7 +167,7 @@ func (u *upload) add(archive *tar.Writer, file string, entry fs.DirEntry) error 
 			return err
 		}
 	default:
-		return fmt.Errorf("is neither a file nor a folder nor a link, but a %v", info.Mode().Type())
+		return fmt.Errorf("is not a file, directory or link, but a %v", info.Mode().Type())
 	}
 	var content *os.File
 	if info.Mode().IsRegular() {
@@ -174,7 +175,7 @@ func (u *upload) add(archive *tar.Writer, file string, entry fs.DirEntry) error 
 			return err
 		}
 		defer content.Close()
-		if info, err = content.Stat(); err != nil { // of what was opened
+		if info, err = content.Stat(); err != nil { // of the opened file
 			return err
 		}
 	}
@@ -195,15 +196,15 @@ func (u *upload) add(archive *tar.Writer, file string, entry fs.DirEntry) error 
 	}
 	n, err := io.Copy(archive, u.counter.through(io.LimitReader(content, header.Size)))
 	if n < header.Size && err == nil {
-		err = errors.New("it has become shorter meanwhile")
+		err = errors.New("the file became shorter while it was copied")
 	}
-	if err != nil { // the archive wants what was announced
+	if err != nil { // the archive requires the announced size
 		return &archiveError{fmt.Errorf("copy %s: %w", file, err)}
 	}
 	return nil
 }
 
-// nameOf returns the name in the archive of a file.
+// nameOf returns the name of a file in the archive.
 func (u *upload) nameOf(rel string, folder bool) string {
 	name := u.name
 	if rel != "." {
@@ -215,7 +216,7 @@ func (u *upload) nameOf(rel string, folder bool) string {
 	return "./" + name
 }
 
-// reason returns what is wrong with a file, without its path, which is named besides.
+// reason returns an error without the path of its file, which is reported separately.
 func reason(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", p.Op, p.Err)

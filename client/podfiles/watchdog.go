@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// stuckAfter is how long a tar that has complained may take nothing.
+// stuckAfter is how long a tar that has reported an error may read nothing.
 const stuckAfter = 5 * time.Second
 
-// watchdog is the input of a tar that unpacks. Some container runtimes do not notice that a process has ended before its
-// input was read, and then wait for ever. So a tar that has complained, and takes nothing any more, is taken for ended.
+// watchdog is the input of an unpacking tar. Some container runtimes do not notice that a process has ended before its
+// input was read, and then wait forever. So a tar that has reported an error and no longer reads is treated as ended.
 type watchdog struct {
 	io.Reader
 	said *complaints
-	last atomic.Pointer[time.Time] // when tar took something
+	last atomic.Pointer[time.Time] // time of the last read
 
 	running sync.WaitGroup
 	done    chan struct{}
 }
 
-// watch returns a watchdog, which cancels the process when that is stuck.
+// watch returns a watchdog, which cancels the process if it is stuck.
 func watch(input io.Reader, said *complaints, cancel context.CancelCauseFunc) *watchdog {
 	w := &watchdog{Reader: input, said: said, done: make(chan struct{})}
 	w.last.Store(new(time.Now()))
@@ -51,7 +51,7 @@ func (w *watchdog) run(cancel context.CancelCauseFunc) {
 		}
 		quiet := w.said.quietSince()
 		if !quiet.IsZero() && time.Since(quiet) >= stuckAfter && time.Since(*w.last.Load()) >= stuckAfter {
-			cancel(fmt.Errorf("tar has complained, and does not go on: %s", w.said))
+			cancel(fmt.Errorf("tar has reported an error and stopped reading: %s", w.said))
 			return
 		}
 	}
