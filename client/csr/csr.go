@@ -17,11 +17,11 @@ import (
 // Options are the options of [API.Approve] and [API.Deny].
 type Options struct {
 	Reason  string // one word in CamelCase. Default: "Approved" or "Denied"
-	Message string // for people. Default: none
+	Message string // human-readable. Default: none
 	DryRun  bool   // the server validates the change but does not store it
 }
 
-// API has the verbs of certificate signing requests.
+// API provides the verbs of certificate signing requests.
 type API struct {
 	client *client.Client
 }
@@ -32,7 +32,7 @@ func New(c *client.Client) *API { return &API{client: c} }
 // Approve approves a request, so that its signer issues the certificate, and returns the request as stored. A request
 // that is already approved is left unchanged.
 //
-// Errors: [core.ErrNotFound]; [core.ErrInvalid] when the request was denied before.
+// Errors: [core.ErrNotFound]; [core.ErrInvalid] if the request was denied before.
 func (a *API) Approve(ctx context.Context, name string, o *Options) (*certificatesv1.CertificateSigningRequest, error) {
 	return a.decide(ctx, name, certificatesv1.CertificateApproved, o)
 }
@@ -40,12 +40,12 @@ func (a *API) Approve(ctx context.Context, name string, o *Options) (*certificat
 // Deny denies a request permanently, and returns the request as stored. A request that is already denied is left
 // unchanged.
 //
-// Errors: [core.ErrNotFound]; [core.ErrInvalid] when the request was approved before.
+// Errors: [core.ErrNotFound]; [core.ErrInvalid] if the request was approved before.
 func (a *API) Deny(ctx context.Context, name string, o *Options) (*certificatesv1.CertificateSigningRequest, error) {
 	return a.decide(ctx, name, certificatesv1.CertificateDenied, o)
 }
 
-// decide adds the condition that is the decision.
+// decide adds the condition for the decision.
 func (a *API) decide(
 	ctx context.Context, name string, decision certificatesv1.RequestConditionType, o *Options,
 ) (*certificatesv1.CertificateSigningRequest, error) {

@@ -11,10 +11,12 @@ import (
 	"github.com/kube-go/sdk/client/internal/testserver"
 )
 
-const signing = `{"kind":"CertificateSigningRequest","apiVersion":"certificates.k8s.io/v1","metadata":{"name":"web","resourceVersion":"7"}}`
+const signing = `{"kind":"CertificateSigningRequest","apiVersion":"certificates.k8s.io/v1","metadata":{"name":"web",` +
+	`"resourceVersion":"7"}}`
 
 func ExampleAPI_Approve() {
-	_, err := csr.New(testserver.Answering(signing)).Approve(context.Background(), "web", &csr.Options{Message: "it is ours"})
+	_, err := csr.New(testserver.Answering(signing)).Approve(context.Background(), "web",
+		&csr.Options{Message: "it is ours"})
 	fmt.Println(err)
 	// Output:
 	// GET /apis/certificates.k8s.io/v1/certificatesigningrequests/web/approval

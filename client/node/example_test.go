@@ -12,7 +12,8 @@ import (
 )
 
 func ExampleAPI_Cordon() {
-	_, err := node.New(testserver.Answering(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`)).Cordon(context.Background(), "n1", nil)
+	nodes := node.New(testserver.Answering(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`))
+	_, err := nodes.Cordon(context.Background(), "n1", nil)
 	fmt.Println(err)
 	// Output:
 	// PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":true}}
@@ -20,7 +21,8 @@ func ExampleAPI_Cordon() {
 }
 
 func ExampleAPI_Uncordon() {
-	_, err := node.New(testserver.Answering(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`)).Uncordon(context.Background(), "n1", nil)
+	nodes := node.New(testserver.Answering(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`))
+	_, err := nodes.Uncordon(context.Background(), "n1", nil)
 	fmt.Println(err)
 	// Output:
 	// PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":null}}

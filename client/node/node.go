@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// API has the verbs of nodes.
+// API provides the verbs of nodes.
 type API struct {
 	client *client.Client
 }
@@ -38,8 +38,10 @@ func (a *API) Uncordon(ctx context.Context, name string, o *request.PatchOptions
 	return a.setUnschedulable(ctx, name, nil, o)
 }
 
-// setUnschedulable sets the mark, or removes it if it is nil.
-func (a *API) setUnschedulable(ctx context.Context, name string, mark any, o *request.PatchOptions) (*corev1.Node, error) {
+// setUnschedulable sets spec.unschedulable, or removes it if mark is nil.
+func (a *API) setUnschedulable(
+	ctx context.Context, name string, mark any, o *request.PatchOptions,
+) (*corev1.Node, error) {
 	patch := request.MergePatch(map[string]any{"spec": map[string]any{"unschedulable": mark}})
 	return client.ClusterWide[corev1.Node](a.client).Patch(ctx, name, patch, o)
 }
@@ -48,7 +50,7 @@ func (a *API) setUnschedulable(ctx context.Context, name string, mark any, o *re
 // if it is a success; the caller closes its body. The request is sent once, because only the caller knows what a
 // failure means.
 //
-// Errors: [*core.StatusError] with the Body for any other response; [core.ErrUnavailable] when nothing listens on the
+// Errors: [*core.StatusError] with the Body for any other response; [core.ErrUnavailable] if nothing listens on the
 // port.
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
 	t := request.Target{Resource: core.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}, Name: name}

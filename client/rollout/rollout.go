@@ -22,8 +22,8 @@ type Workload interface {
 // restartedAt is the annotation that kubectl rollout restart writes.
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// Restart replaces the pods of a workload one after the other, as its update strategy says. It returns the object as
-// stored; the replacement has begun.
+// Restart replaces the pods of a workload according to its update strategy. It returns the object as stored; the
+// replacement continues after it returns.
 //
 // Errors: [core.ErrNotFound]; a [*request.InvalidError] for a Deployment that is paused.
 func Restart[K Workload](ctx context.Context, api *client.API[K], name string, o *client.ModifyOptions) (*K, error) {
@@ -32,7 +32,9 @@ func Restart[K Workload](ctx context.Context, api *client.API[K], name string, o
 		switch w := any(obj).(type) {
 		case *appsv1.Deployment:
 			if w.Spec.Paused {
-				return &request.InvalidError{Field: "spec.paused", Detail: "is true, so no pod would be replaced; resume the rollout first"}
+				return &request.InvalidError{
+					Field: "spec.paused", Detail: "is true, so no pod would be replaced; resume the rollout first",
+				}
 			}
 			template = &w.Spec.Template
 		case *appsv1.StatefulSet:

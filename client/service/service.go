@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// API has the verbs of the services in one namespace.
+// API provides the verbs of the services in one namespace.
 type API struct {
 	client    *client.Client
 	namespace string
@@ -27,7 +27,7 @@ func In(c *client.Client, namespace string) *API { return &API{client: c, namesp
 // because only the caller knows what a failure means.
 //
 // Errors: [*core.StatusError] with the Body for any other response, whether it comes from the service or from the API
-// server; [core.ErrUnavailable] when the service has no ready pod.
+// server; [core.ErrUnavailable] if the service has no ready pod.
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
 	res := core.Resource{Version: "v1", Kind: "Service", Plural: "services", Namespaced: true}
 	t := request.Target{Resource: res, Namespace: a.namespace, Name: name}

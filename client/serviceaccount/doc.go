@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serviceaccount holds the verb that only service accounts have: requesting a token.
+// Package serviceaccount provides the verb that only service accounts have: requesting a token.
 //
 //	token, err := serviceaccount.In(c, "prod").Token(ctx, "robot", nil)
 package serviceaccount

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// API has the verbs of the service accounts in one namespace.
+// API provides the verbs of the service accounts in one namespace.
 type API struct {
 	client    *client.Client
 	namespace string
@@ -28,10 +28,10 @@ func In(c *client.Client, namespace string) *API { return &API{client: c, namesp
 // Token is a token of a service account.
 type Token struct {
 	Token   config.Secret
-	Expires time.Time // may be earlier or later than requested
+	Expires time.Time // the server may choose an earlier or later time than requested
 }
 
-// Format prints when the token expires, but not the token, for every verb.
+// Format prints the expiration of the token, but not the token, whatever the verb.
 func (t Token) Format(f fmt.State, verb rune) {
 	text := fmt.Sprintf("service account token %s, expires %s", t.Token, t.Expires.Format(time.RFC3339))
 	fmt.Fprintf(f, fmt.FormatString(f, verb), text)
@@ -62,17 +62,17 @@ func (a *API) token(ctx context.Context, t request.Target, o *request.TokenOptio
 	if err != nil {
 		return nil, err
 	}
-	var answer struct {
+	var review struct {
 		Status struct {
 			Token   config.Secret `json:"token"`
 			Expires time.Time     `json:"expirationTimestamp"`
 		} `json:"status"`
 	}
-	if err := wire.UnmarshalJSON(body, &answer); err != nil {
+	if err := wire.UnmarshalJSON(body, &review); err != nil {
 		return nil, fmt.Errorf("decode token: %w", err)
 	}
-	if answer.Status.Token == "" {
-		return nil, errors.New("the server's response holds no token")
+	if review.Status.Token == "" {
+		return nil, errors.New("the server's response contains no token")
 	}
-	return &Token{Token: answer.Status.Token, Expires: answer.Status.Expires}, nil
+	return &Token{Token: review.Status.Token, Expires: review.Status.Expires}, nil
 }

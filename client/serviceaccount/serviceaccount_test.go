@@ -17,12 +17,13 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// TestToken promises that a token is read, and does not show itself.
+// TestToken checks that a token is decoded, and that printing it does not show it.
 func TestToken(t *testing.T) {
 	const secret = "e30.hush"
-	answer := `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","status":{"token":"` + secret + `","expirationTimestamp":"2026-01-01T00:00:00Z"}}`
+	response := `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","status":{"token":"` + secret +
+		`","expirationTimestamp":"2026-01-01T00:00:00Z"}}`
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
-		testserver.Reply(w, 201, wire.MediaTypeJSON, []byte(answer))
+		testserver.Reply(w, 201, wire.MediaTypeJSON, []byte(response))
 	})
 	get := func(ctx context.Context, name string) (*serviceaccount.Token, error) {
 		return serviceaccount.In(s.Client(t), "prod").Token(ctx, name, &request.TokenOptions{Audiences: []string{"me"}})
@@ -35,19 +36,30 @@ func TestToken(t *testing.T) {
 		t.Errorf("token until %v", got.Expires)
 	}
 	if shown := fmt.Sprintf("%v %+v %#v", got, *got, got); strings.Contains(shown, secret) {
-		t.Errorf("the token shows itself: %s", shown)
+		t.Errorf("the printed token shows the secret: %s", shown)
 	}
-	if ask := s.Asked()[0]; ask.Method != http.MethodPost || ask.URI != "/api/v1/namespaces/prod/serviceaccounts/robot/token" ||
+	if ask := s.Asked()[0]; ask.Method != http.MethodPost ||
+		ask.URI != "/api/v1/namespaces/prod/serviceaccounts/robot/token" ||
 		!strings.Contains(ask.Body, `"audiences":["me"]`) {
 		t.Errorf("request = %+v", ask)
 	}
-	for _, tt := range []struct{ answer, want string }{
-		{`{"kind":"TokenRequest","status":{}}`, "create serviceaccounts/token prod/robot: the server's response holds no token"},
-		{`{"kind":"TokenRequest","status":{"token":"` + secret + `"`, "create serviceaccounts/token prod/robot: decode token: "},
-		{`{"kind":"TokenRequest","status":{"token":"` + secret + `","expirationTimestamp":"soon"}}`, "create serviceaccounts/token prod/robot: decode token: "},
+	for _, tt := range []struct{ response, want string }{
+		{
+			`{"kind":"TokenRequest","status":{}}`,
+			"create serviceaccounts/token prod/robot: the server's response contains no token",
+		},
+		{
+			`{"kind":"TokenRequest","status":{"token":"` + secret + `"`,
+			"create serviceaccounts/token prod/robot: decode token: ",
+		},
+		{
+			`{"kind":"TokenRequest","status":{"token":"` + secret + `","expirationTimestamp":"soon"}}`,
+			"create serviceaccounts/token prod/robot: decode token: ",
+		},
 	} {
-		answer = tt.answer
-		if _, err := get(t.Context(), "robot"); !strings.HasPrefix(fmt.Sprint(err), tt.want) || strings.Contains(fmt.Sprint(err), secret) {
+		response = tt.response
+		if _, err := get(t.Context(), "robot"); !strings.HasPrefix(fmt.Sprint(err), tt.want) ||
+			strings.Contains(fmt.Sprint(err), secret) {
 			t.Errorf("error = %v, want %s", err, tt.want)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Send sends a request once, because only the caller knows what a failure means.
+// Send sends a request once, because only the caller knows what a failure means. It returns the response if it is a
+// success.
 func Send(ctx context.Context, c *client.Client, t request.Target, o *request.ProxyOptions) (*http.Response, error) {
 	r, err := request.Proxy(t, o)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"sync"
 )
 
-// Mark stands in text in place of a secret.
+// Mark replaces a secret in text.
 const Mark = "[redacted]"
 
-// shortest is the length of the shortest secret that is searched for. Anything shorter is found in ordinary words.
+// shortest is the length of the shortest secret that is replaced. Shorter ones occur in ordinary words.
 const shortest = 4
 
 // Secrets is a set of secrets. The zero value is empty. It is safe for concurrent use.
 type Secrets struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	secrets  []string
-	replacer *strings.Replacer // of all forms of the secrets; nil until it is needed
+	replacer *strings.Replacer // replaces all forms of the secrets; nil until it is needed
 }
 
 // Add adds secrets. Those of fewer than four bytes are ignored.
@@ -59,7 +59,7 @@ func (s *Secrets) AddPassword(user, password string) {
 	}
 }
 
-// Text returns text without the secrets in it, in whichever of the usual forms they are.
+// Text returns text with each secret replaced by [Mark], in any of its usual encodings.
 func (s *Secrets) Text(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Secrets) Text(text string) string {
 				all = append(all, forms(part)...)
 			}
 		}
-		slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // the longest that fits is replaced
+		slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // the longest match is replaced
 		var pairs []string
 		for _, form := range all {
 			if len(form) >= shortest {
@@ -85,7 +85,8 @@ func (s *Secrets) Text(text string) string {
 	return s.replacer.Replace(text)
 }
 
-// Error returns an error whose text holds no secret. It is err itself if that is true of it, and wraps it otherwise.
+// Error returns an error whose text contains no secret. It returns err itself if its text contains none, and wraps it
+// otherwise.
 func (s *Secrets) Error(err error) error {
 	if err == nil {
 		return nil
@@ -97,7 +98,7 @@ func (s *Secrets) Error(err error) error {
 	return err
 }
 
-// Strings removes the secrets from all strings in the value that v points to. Its maps and interfaces are not searched.
+// Strings removes the secrets from all strings in the value that v points to. It does not search maps and interfaces.
 func (s *Secrets) Strings(v any) { s.strings(reflect.ValueOf(v)) }
 
 func (s *Secrets) strings(v reflect.Value) {
@@ -118,11 +119,11 @@ func (s *Secrets) strings(v reflect.Value) {
 		if v.CanSet() {
 			v.SetString(s.Text(v.String()))
 		}
-	default: // holds no text
+	default: // contains no strings
 	}
 }
 
-// redacted is an error with another text.
+// redacted is an error with a different text.
 type redacted struct {
 	text string
 	err  error
@@ -131,11 +132,11 @@ type redacted struct {
 // Error returns the text without secrets.
 func (e *redacted) Error() string { return e.text }
 
-// Unwrap returns the error whose text it is.
+// Unwrap returns the original error.
 func (e *redacted) Unwrap() error { return e.err }
 
-// parts returns a secret and what a server may make of it: without the scheme of an Authorization header, decoded, and the
-// payload and the signature of a JWT.
+// parts returns a secret and its parts that a server may repeat: an Authorization value without the scheme, the decoded
+// value, and the payload and the signature of a JWT.
 func parts(secret string) []string {
 	all := []string{secret}
 	scheme, rest, ok := strings.Cut(secret, " ")
@@ -146,7 +147,8 @@ func parts(secret string) []string {
 		if pair, err := base64.StdEncoding.DecodeString(rest); err == nil {
 			_, password, _ := strings.Cut(string(pair), ":")
 			all = append(all, string(pair), password,
-				base64.RawStdEncoding.EncodeToString(pair), base64.URLEncoding.EncodeToString(pair), base64.RawURLEncoding.EncodeToString(pair))
+				base64.RawStdEncoding.EncodeToString(pair), base64.URLEncoding.EncodeToString(pair),
+				base64.RawURLEncoding.EncodeToString(pair))
 		}
 	}
 	if jwt := strings.Split(all[len(all)-1], "."); len(jwt) == 3 {
@@ -155,7 +157,7 @@ func parts(secret string) []string {
 	return all
 }
 
-// forms returns text as it stands in JSON, HTML and URLs.
+// forms returns text as encoded in JSON, HTML and URLs.
 func forms(text string) []string {
 	all := []string{text, url.QueryEscape(text), url.PathEscape(text), html.EscapeString(text)}
 	if quoted, err := json.Marshal(text); err == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/kube-go/sdk/client/internal/redact"
 )
 
-// TestTextHoldsNoCredentialInAnyForm promises that credentials are found in the forms in which servers write them.
-func TestTextHoldsNoCredentialInAnyForm(t *testing.T) {
+// TestTextContainsNoCredentialInAnyForm checks that credentials are found in the encodings that servers use.
+func TestTextContainsNoCredentialInAnyForm(t *testing.T) {
 	pair := []byte("ann:p@ss/wörd<\"1+2>")
 	basic := base64.StdEncoding.EncodeToString(pair)
 	for _, tc := range []struct {
@@ -28,19 +28,46 @@ func TestTextHoldsNoCredentialInAnyForm(t *testing.T) {
 		want   string
 	}{
 		{"no credentials", nil, "user ann", "user ann"},
-		{"a header", http.Header{"Authorization": {"Bearer abc.d+e/f="}}, "got Bearer abc.d+e/f= from", "got [redacted] from"},
-		{"a token", http.Header{"Authorization": {"Bearer abc.d+e/f="}}, `token "abc.d+e/f=" is bad`, `token "[redacted]" is bad`},
-		{"a token in a URL", http.Header{"Authorization": {"Bearer abc.d+e/f="}}, "go to /?t=abc.d%2Be%2Ff%3D", "go to /?t=[redacted]"},
-		{"a token in JSON of PHP", http.Header{"Authorization": {"Bearer abc.d+e/f="}}, `{"t":"abc.d+e\/f="}`, `{"t":"[redacted]"}`},
-		{"a token in HTML", http.Header{"Authorization": {"Bearer abc'def"}}, "abc&#39;def", "[redacted]"},
-		{"the signature of a JWT", http.Header{"Authorization": {"Bearer aaaa.bbbbbb.cccccc"}}, "signature cccccc of aaaa", "signature [redacted] of aaaa"},
-		{"a pair in base64", http.Header{"Authorization": {"Basic " + basic}}, "credentials " + basic, "credentials [redacted]"},
 		{
-			"a pair in base64 for URLs",
+			"a header", http.Header{"Authorization": {"Bearer abc.d+e/f="}}, "got Bearer abc.d+e/f= from", "got [redacted] from",
+		},
+		{
+			"a token",
+			http.Header{"Authorization": {"Bearer abc.d+e/f="}},
+			`token "abc.d+e/f=" is bad`,
+			`token "[redacted]" is bad`,
+		},
+		{
+			"a token in a URL",
+			http.Header{"Authorization": {"Bearer abc.d+e/f="}},
+			"go to /?t=abc.d%2Be%2Ff%3D",
+			"go to /?t=[redacted]",
+		},
+		{
+			"a token in JSON with escaped slashes",
+			http.Header{"Authorization": {"Bearer abc.d+e/f="}},
+			`{"t":"abc.d+e\/f="}`,
+			`{"t":"[redacted]"}`,
+		},
+		{"a token in HTML", http.Header{"Authorization": {"Bearer abc'def"}}, "abc&#39;def", "[redacted]"},
+		{
+			"the signature of a JWT",
+			http.Header{"Authorization": {"Bearer aaaa.bbbbbb.cccccc"}},
+			"signature cccccc of aaaa",
+			"signature [redacted] of aaaa",
+		},
+		{
+			"a user name and password in base64",
+			http.Header{"Authorization": {"Basic " + basic}},
+			"credentials " + basic,
+			"credentials [redacted]",
+		},
+		{
+			"a user name and password in URL-safe base64",
 			http.Header{"Authorization": {"Basic " + basic}},
 			base64.RawURLEncoding.EncodeToString(pair), "[redacted]",
 		},
-		{"a pair", http.Header{"Authorization": {"Basic " + basic}}, string(pair), "[redacted]"},
+		{"a user name and password", http.Header{"Authorization": {"Basic " + basic}}, string(pair), "[redacted]"},
 		{"a password in JSON", http.Header{"Authorization": {"Basic " + basic}}, `p@ss/wörd\u003c\"1+2\u003e`, "[redacted]"},
 		{"a cookie", http.Header{"Cookie": {"a=secret-1; b=secret-2"}}, "secret-2 and secret-1", "[redacted] and [redacted]"},
 		{"the password of a proxy", http.Header{"Proxy-Authorization": {"Basic " + basic}}, basic, "[redacted]"},
@@ -56,7 +83,7 @@ func TestTextHoldsNoCredentialInAnyForm(t *testing.T) {
 	}
 }
 
-func TestErrorKeepsWhatItWraps(t *testing.T) {
+func TestErrorWrapsTheOriginalError(t *testing.T) {
 	var s redact.Secrets
 	s.AddPassword("ann", "hunter2")
 	err := s.Error(errors.Join(errors.New("password hunter2"), io.EOF))
@@ -71,7 +98,7 @@ func TestErrorKeepsWhatItWraps(t *testing.T) {
 	}
 }
 
-func TestStringsSearchesAWholeStatus(t *testing.T) {
+func TestStringsSearchesAllFieldsOfAStatus(t *testing.T) {
 	var s redact.Secrets
 	s.Add("s3cret")
 	status := func(text string) *metav1.Status {

@@ -1,5 +1,5 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spelling tells how far apart two words are, to say what a misspelt one was meant to be.
+// Package spelling measures the difference between two words, to suggest a correction for a misspelled one.
 package spelling

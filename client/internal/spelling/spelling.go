@@ -3,13 +3,14 @@
 
 package spelling
 
-// Distance is how many bytes must be inserted, removed, replaced, or swapped with the next one to make a of b.
+// Distance returns the number of bytes that must be inserted, removed, replaced, or swapped with the next one to turn a
+// into b.
 func Distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}
-	for i := 1; i <= len(a); i++ { // row[j] becomes the distance of a[:i] and b[:j]; last and before are the rows above
+	for i := 1; i <= len(a); i++ { // row[j] is the distance of a[:i] and b[:j]; last and before are the previous rows
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
 			replaced := last[j-1]

@@ -26,14 +26,14 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Request is a request as it arrived.
+// Request is a received request.
 type Request struct {
 	Method, URI string
 	Header      http.Header
 	Body        string
 }
 
-// Server answers requests by a function that a test may replace, and remembers them.
+// Server responds to requests with a handler that a test provides, and records them.
 type Server struct {
 	*httptest.Server
 
@@ -41,7 +41,7 @@ type Server struct {
 	asks []Request
 }
 
-// New starts a TLS server that speaks HTTP/2 and HTTP/1.1. The test fails when goroutines outlive it.
+// New starts a TLS server that supports HTTP/2 and HTTP/1.1. The test fails if goroutines outlive it.
 func New(t testing.TB, answer http.HandlerFunc) *Server {
 	t.Helper()
 	CheckGoroutines(t)
@@ -82,10 +82,10 @@ func (s *Server) Client(t testing.TB) *client.Client {
 	return NewClient(t, &client.Options{Config: s.Config(), Retry: Once()})
 }
 
-// Once returns the options for tests that look at one answer; those of retries stand in retry_test.go.
+// Once returns the options for tests that check a single response. The tests of retries are in retry_test.go.
 func Once() *middleware.RetryOptions { return &middleware.RetryOptions{Attempts: 1} }
 
-// NewClient returns a client.
+// NewClient returns a client with the given options.
 func NewClient(t testing.TB, o *client.Options) *client.Client {
 	t.Helper()
 	c, err := client.New(t.Context(), o)
@@ -95,7 +95,7 @@ func NewClient(t testing.TB, o *client.Options) *client.Client {
 	return c
 }
 
-// CheckGoroutines makes the test fail when more goroutines run at its end than do now.
+// CheckGoroutines makes the test fail if more goroutines run at its end than now.
 func CheckGoroutines(t testing.TB) {
 	t.Helper()
 	before := runtime.NumGoroutine()
@@ -105,7 +105,7 @@ func CheckGoroutines(t testing.TB) {
 			select {
 			case <-deadline:
 				stacks := make([]byte, 1<<20)
-				t.Errorf("%d goroutines run after the test, %d did before:\n%s",
+				t.Errorf("%d goroutines run after the test, %d ran before:\n%s",
 					runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 				return
 			case <-time.After(time.Millisecond):
@@ -124,14 +124,14 @@ func JSON(t testing.TB, v any) []byte {
 	return data
 }
 
-// Reply answers with a body of a content type.
+// Reply sends a response with a body of the given content type.
 func Reply(w http.ResponseWriter, code int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(code)
 	_, _ = w.Write(body)
 }
 
-// Fail answers with a Status as API servers do.
+// Fail sends a Status, like an API server.
 func Fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	body, _ := json.Marshal(&metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
@@ -140,8 +140,8 @@ func Fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message s
 	Reply(w, code, wire.MediaTypeJSON, body)
 }
 
-// Answering returns a client whose server prints each request with its body and sends the given responses in turn. It is for
-// examples.
+// Answering returns a client whose server prints each request with its body and sends the given responses in turn. It
+// is for examples.
 func Answering(answers ...string) *client.Client {
 	next := 0
 	c, err := client.New(context.Background(), &client.Options{
