@@ -13,47 +13,50 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Action is what one would like to do: a verb with a resource, or with a path that is none of a resource's.
+// Action is an action to check: a verb on a resource, or on a path that is not a resource.
 type Action struct {
 	Verb string // the RBAC verb, such as "list"; "*" for all verbs
 
-	Resource    core.Resource // its Group, Version and Plural count; a Plural of "*" is all resources
-	Subresource string        // such as "log"; empty for the object itself
+	Resource    core.Resource // only Group, Version and Plural are used; a Plural of "*" means all resources
+	Subresource string        // such as "log"; empty for the resource itself
 	Namespace   string        // empty for cluster-scoped kinds, and for all namespaces
 	Name        string        // empty for all objects
 
-	Path string // such as "/metrics", instead of a resource
+	Path string // such as "/metrics"; excludes a resource
 }
 
-// check returns what is wrong with an action.
+// check returns an error if the action is invalid.
 func (a Action) check() error {
-	resource := a.Resource.Plural != "" || a.Resource.Group != "" || a.Subresource != "" || a.Namespace != "" || a.Name != ""
+	resource := a.Resource.Plural != "" || a.Resource.Group != "" || a.Subresource != "" || a.Namespace != "" ||
+		a.Name != ""
 	switch {
 	case a.Verb == "":
 		return &request.InvalidError{Field: "Action.Verb", Detail: "is empty; name a verb such as get, or * for all"}
 	case a.Path != "" && resource:
-		return &request.InvalidError{Field: "Action.Path", Detail: "goes with no resource; leave one of them empty"}
+		return &request.InvalidError{
+			Field: "Action.Path", Detail: "conflicts with the fields of a resource; leave one of them empty",
+		}
 	case a.Path == "" && a.Resource.Plural == "":
-		return &request.InvalidError{Field: "Action.Resource", Detail: "has no Plural; name a resource, or a Path"}
+		return &request.InvalidError{Field: "Action.Resource", Detail: "has an empty Plural; name a resource, or set Path"}
 	}
 	return nil
 }
 
-// Decision is a server's answer to whether one may do something.
+// Decision is the server's decision whether an action is allowed.
 type Decision struct {
 	Allowed bool
 
-	// Denied is that the answer is final: no other authorizer was asked. It is rarely true.
+	// Denied reports that the decision is final: no other authorizer was asked. It is rarely true.
 	Denied bool
 
-	Reason          string // why, often empty
-	EvaluationError string // what has kept the server from asking all its authorizers
+	Reason          string // the reason, often empty
+	EvaluationError string // the error that kept the server from asking all its authorizers
 }
 
-// Options are the options of [Can]. There are none yet.
+// Options are the options of [Can]. It has no fields yet.
 type Options struct{}
 
-// reviews is the resource of questions about what the asker may do.
+// reviews is the resource of access reviews for the requesting user.
 func reviews() core.Resource {
 	return core.Resource{
 		Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview", Plural: "selfsubjectaccessreviews",
@@ -93,9 +96,9 @@ type pathAttributes struct {
 	Verb string `json:"verb"`
 }
 
-// Can asks the server whether the client may do something.
+// Can asks the server whether the client is allowed to perform an action.
 //
-// Errors: [*request.InvalidError] for an action that makes no sense.
+// Errors: [*request.InvalidError] for an invalid action.
 func Can(ctx context.Context, c *client.Client, a Action, _ *Options) (*Decision, error) {
 	if err := a.check(); err != nil {
 		return nil, err

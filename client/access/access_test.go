@@ -22,7 +22,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// connect returns a client of a server that gives one answer to whatever it is asked, and where it notes that.
+// connect returns a client of a server that responds to every request with body, and a record of the requests.
 func connect(code int, body string) (c *client.Client, asked *strings.Builder) {
 	asked = new(strings.Builder)
 	c, err := client.New(context.Background(), &client.Options{
@@ -61,11 +61,12 @@ func TestCan(t *testing.T) {
 			name:   "one object's subresource",
 			in:     access.Action{Verb: "update", Resource: deployments, Subresource: "scale", Namespace: "prod", Name: "web"},
 			status: `{"allowed":true,"reason":"RBAC: allowed by RoleBinding"}`,
-			sent:   `{"resourceAttributes":{"namespace":"prod","verb":"update","group":"apps","version":"v1","resource":"deployments","subresource":"scale","name":"web"}}}`,
-			want:   access.Decision{Allowed: true, Reason: "RBAC: allowed by RoleBinding"},
+			sent: `{"resourceAttributes":{"namespace":"prod","verb":"update","group":"apps","version":"v1",` +
+				`"resource":"deployments","subresource":"scale","name":"web"}}}`,
+			want: access.Decision{Allowed: true, Reason: "RBAC: allowed by RoleBinding"},
 		},
 		{
-			name:   "everything",
+			name:   "all verbs and resources",
 			in:     access.Action{Verb: "*", Resource: core.Resource{Group: "*", Plural: "*"}},
 			status: `{"allowed":false,"denied":true,"evaluationError":"webhook is down"}`,
 			sent:   `{"resourceAttributes":{"verb":"*","group":"*","resource":"*"}}}`,
@@ -94,17 +95,33 @@ func TestCan(t *testing.T) {
 	}
 }
 
-func TestCanRefuses(t *testing.T) {
+func TestCanRejectsInvalidActions(t *testing.T) {
 	pods := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}
 	for _, tc := range []struct {
 		name string
 		in   access.Action
 		want string
 	}{
-		{"no verb", access.Action{Resource: pods}, "request not sent: Action.Verb: is empty; name a verb such as get, or * for all"},
-		{"nothing to do it with", access.Action{Verb: "get"}, "request not sent: Action.Resource: has no Plural; name a resource, or a Path"},
-		{"a path and a resource", access.Action{Verb: "get", Path: "/x", Resource: pods}, "request not sent: Action.Path: goes with no resource; leave one of them empty"},
-		{"a path and a namespace", access.Action{Verb: "get", Path: "/x", Namespace: "prod"}, "request not sent: Action.Path: goes with no resource; leave one of them empty"},
+		{
+			"no verb",
+			access.Action{Resource: pods},
+			"request not sent: Action.Verb: is empty; name a verb such as get, or * for all",
+		},
+		{
+			"no resource and no path",
+			access.Action{Verb: "get"},
+			"request not sent: Action.Resource: has an empty Plural; name a resource, or set Path",
+		},
+		{
+			"a path and a resource",
+			access.Action{Verb: "get", Path: "/x", Resource: pods},
+			"request not sent: Action.Path: conflicts with the fields of a resource; leave one of them empty",
+		},
+		{
+			"a path and a namespace",
+			access.Action{Verb: "get", Path: "/x", Namespace: "prod"},
+			"request not sent: Action.Path: conflicts with the fields of a resource; leave one of them empty",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, asked := connect(500, "")
@@ -113,20 +130,23 @@ func TestCanRefuses(t *testing.T) {
 				t.Errorf("error = %v, want %s", err, tc.want)
 			}
 			if asked.Len() > 0 {
-				t.Errorf("the server was asked: %s", asked)
+				t.Errorf("a request was sent: %s", asked)
 			}
 		})
 	}
 }
 
-func TestErrors(t *testing.T) {
-	c, _ := connect(403, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Forbidden","code":403}`)
+func TestErrorsOfReviews(t *testing.T) {
+	c, _ := connect(403,
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Forbidden","code":403}`)
 	_, err := access.Can(t.Context(), c, access.Action{Verb: "get", Path: "/"}, nil)
-	if want := "create selfsubjectaccessreviews.authorization.k8s.io: forbidden: server said: no"; !errors.Is(err, core.ErrForbidden) || err.Error() != want {
+	if want := "create selfsubjectaccessreviews.authorization.k8s.io: forbidden: server said: no"; err == nil ||
+		!errors.Is(err, core.ErrForbidden) || err.Error() != want {
 		t.Errorf("Can: %v, want %s", err, want)
 	}
 	_, err = access.WhoAmI(t.Context(), c, nil)
-	if want := "create selfsubjectreviews.authentication.k8s.io: forbidden: server said: no"; !errors.Is(err, core.ErrForbidden) || err.Error() != want {
+	if want := "create selfsubjectreviews.authentication.k8s.io: forbidden: server said: no"; err == nil ||
+		!errors.Is(err, core.ErrForbidden) || err.Error() != want {
 		t.Errorf("WhoAmI: %v, want %s", err, want)
 	}
 	c, _ = connect(404, "")
@@ -149,7 +169,7 @@ func TestWhoAmI(t *testing.T) {
 	const sent = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews " +
 		`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1"}`
 	if asked.String() != sent {
-		t.Errorf("asked %s, want %s", asked, sent)
+		t.Errorf("request = %s, want %s", asked, sent)
 	}
 }
 
@@ -166,7 +186,8 @@ func ExampleCan() {
 }
 
 func ExampleWhoAmI() {
-	c, _ := connect(201, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"eve"}}}`)
+	c, _ := connect(201,
+		`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"eve"}}}`)
 	me, err := access.WhoAmI(context.Background(), c, nil)
 	if err != nil {
 		fmt.Println(err)

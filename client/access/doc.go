@@ -1,10 +1,10 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access asks a server who one is, or what one may do.
+// Package access asks a server which user a client is, and what it is allowed to do.
 //
-// Use it to say before a long piece of work what will be forbidden in the middle of it, or to leave out of a list of
-// commands those that can't succeed. It does not replace the check that the server makes of each request.
+// Use it to check permissions before a long task instead of failing in the middle of it, or to leave out commands that
+// cannot succeed. It does not replace the checks that the server makes for each request.
 //
 //	d, err := access.Can(ctx, c, access.Action{Verb: "delete", Resource: pods, Namespace: "prod"}, nil)
 //	if err == nil && !d.Allowed {
@@ -13,5 +13,5 @@
 //
 // # Errors
 //
-// A no is an answer, not an error. That the question could not be asked is a [*client.OpError].
+// A denied action is a decision, not an error. If the review fails, the error is a [*client.OpError].
 package access

@@ -12,18 +12,18 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Identity is who a server takes somebody for.
+// Identity is a user as the server authenticated it.
 type Identity struct {
 	Username string              `json:"username"`
 	UID      string              `json:"uid"`
 	Groups   []string            `json:"groups"`
-	Extra    map[string][]string `json:"extra"` // what authenticators add
+	Extra    map[string][]string `json:"extra"` // attributes that authenticators add
 }
 
-// WhoAmIOptions are the options of [WhoAmI]. There are none yet.
+// WhoAmIOptions are the options of [WhoAmI]. It has no fields yet.
 type WhoAmIOptions struct{}
 
-// selfReviews is the resource of the question who the asker is.
+// selfReviews is the resource of identity reviews of the requesting user.
 func selfReviews() core.Resource {
 	return core.Resource{
 		Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview", Plural: "selfsubjectreviews",
@@ -41,9 +41,9 @@ type selfReview struct {
 	} `json:"status,omitzero"`
 }
 
-// WhoAmI asks the server whom it takes the client for, impersonation included.
+// WhoAmI asks the server which user it takes the client for. It takes impersonation into account.
 //
-// Errors: [*client.NotServedError] by a server older than Kubernetes 1.28.
+// Errors: [*client.NotServedError] if the server is older than Kubernetes 1.28.
 func WhoAmI(ctx context.Context, c *client.Client, _ *WhoAmIOptions) (*Identity, error) {
 	r, err := client.Of[selfReview](c, selfReviews()).Create(ctx, new(selfReview), nil)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook serves what an API server asks a program: to admit objects, and to convert them.
+// Package webhook implements HTTP handlers for the webhooks of an API server: admission and conversion.
 //
-// The handlers go into any HTTP server. An API server calls them by TLS alone, and trusts the certificate authority that
-// the webhook's configuration names.
+// The handlers work with any HTTP server. An API server calls them only over TLS, and trusts the certificate authority
+// that the webhook's configuration names.
 //
 //	mux := http.NewServeMux()
 //	mux.Handle("/convert", webhook.Conversion(converter.Convert, nil))
@@ -12,16 +12,16 @@
 //	server := &http.Server{Addr: ":9443", Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 //	err := server.ListenAndServeTLS("tls.crt", "tls.key")
 //
-// What a review says, and what an answer may say, is in [github.com/kube-go/sdk/core/admission] and
-// [github.com/kube-go/sdk/core/conversion]. A program that converts has to answer before it reads objects of its kind: the
-// server may have to ask it for them.
+// [github.com/kube-go/sdk/core/admission] and [github.com/kube-go/sdk/core/conversion] define reviews and responses. A
+// program that converts must serve conversions before it reads objects of its kind: the API server may call it for that
+// read.
 //
 // # Errors
 //
-// What is no review is answered with the status 400, 405, 413 or 415. A function that panics is answered with 500, and its
-// stack goes to the logger; other requests are served on.
+// An invalid review gets a response with status 400, 405, 413 or 415. If a callback panics, the response has status 500
+// and the stack is logged; other requests are not affected.
 //
 // # Concurrency
 //
-// Handlers call their functions from many goroutines at once.
+// Handlers call their callbacks concurrently.
 package webhook

@@ -20,37 +20,43 @@ import (
 
 // Options are the options of [Admission] and [Conversion]. The zero value of a field is its default.
 type Options struct {
-	// Limits bound what is read of a request. Default: those of package wire.
+	// Limits are the limits for reading a request. Default: those of package wire.
 	Limits *wire.Limits
 
-	// Logger gets requests that could not be answered. Default: none.
+	// Logger logs requests that fail. Default: no logs.
 	Logger *slog.Logger
 }
 
-// Conversion returns a handler that converts objects by a function, such as [conversion.Converter.Convert].
+// Conversion returns a handler that converts objects with convert, for example [conversion.Converter.Convert].
 func Conversion(convert conversion.Func, o *Options) http.Handler {
-	return &handler{opts: optionsOf(o), answer: func(_ context.Context, body io.Reader, limits *wire.Limits) ([]byte, error) {
-		req, err := conversion.Read(body, limits)
-		if err != nil {
-			return nil, &refusedError{err}
-		}
-		return conversion.Convert(req, convert).Encode(req)
-	}}
+	return &handler{
+		opts: optionsOf(o),
+		answer: func(_ context.Context, body io.Reader, limits *wire.Limits) ([]byte, error) {
+			req, err := conversion.Read(body, limits)
+			if err != nil {
+				return nil, &refusedError{err}
+			}
+			return conversion.Convert(req, convert).Encode(req)
+		},
+	}
 }
 
-// Admission returns a handler that reviews requests by a function.
+// Admission returns a handler that reviews requests with review.
 func Admission(review func(context.Context, *admission.Request) *admission.Response, o *Options) http.Handler {
-	return &handler{opts: optionsOf(o), answer: func(ctx context.Context, body io.Reader, limits *wire.Limits) ([]byte, error) {
-		req, err := admission.Read(body, limits)
-		if err != nil {
-			return nil, &refusedError{err}
-		}
-		resp := review(ctx, req)
-		if resp == nil {
-			return nil, errors.New("the function has returned nothing")
-		}
-		return resp.Encode(req)
-	}}
+	return &handler{
+		opts: optionsOf(o),
+		answer: func(ctx context.Context, body io.Reader, limits *wire.Limits) ([]byte, error) {
+			req, err := admission.Read(body, limits)
+			if err != nil {
+				return nil, &refusedError{err}
+			}
+			resp := review(ctx, req)
+			if resp == nil {
+				return nil, errors.New("the admission callback returned nil: return a response")
+			}
+			return resp.Encode(req)
+		},
+	}
 }
 
 func optionsOf(o *Options) Options {
@@ -64,13 +70,13 @@ func optionsOf(o *Options) Options {
 	return opts
 }
 
-// refusedError says that a request makes no sense.
+// refusedError is the error of an invalid request.
 type refusedError struct{ err error }
 
 func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
 
-// handler answers reviews.
+// handler responds to reviews.
 type handler struct {
 	opts   Options
 	answer func(context.Context, io.Reader, *wire.Limits) ([]byte, error)
@@ -79,19 +85,19 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, "reviews are sent by POST", http.StatusMethodNotAllowed)
+		http.Error(w, "send reviews with POST", http.StatusMethodNotAllowed)
 		return
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != wire.MediaTypeJSON {
-		http.Error(w, "reviews are "+wire.MediaTypeJSON, http.StatusUnsupportedMediaType)
+		http.Error(w, "send reviews as "+wire.MediaTypeJSON, http.StatusUnsupportedMediaType)
 		return
 	}
 	body, err := h.safely(r)
 	if err == nil {
 		w.Header().Set("Content-Type", wire.MediaTypeJSON)
 		_, err = w.Write(body)
-		if err != nil { // the server has gone; there is nobody to tell
-			h.opts.Logger.WarnContext(r.Context(), "send the answer", "path", r.URL.Path, "err", err)
+		if err != nil { // the API server has closed the connection: there is no one to respond to
+			h.opts.Logger.WarnContext(r.Context(), "send the response", "path", r.URL.Path, "err", err)
 		}
 		return
 	}
@@ -101,11 +107,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else if _, ok := errors.AsType[*refusedError](err); ok {
 		code = http.StatusBadRequest
 	}
-	h.opts.Logger.WarnContext(r.Context(), "a review can't be answered", "path", r.URL.Path, "err", err)
+	h.opts.Logger.WarnContext(r.Context(), "respond to a review", "path", r.URL.Path, "err", err)
 	http.Error(w, err.Error(), code)
 }
 
-// safely makes an error of a panic.
+// safely calls the handler function and returns a panic as an error.
 func (h *handler) safely(r *http.Request) (body []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {

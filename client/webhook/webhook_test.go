@@ -55,24 +55,52 @@ func TestHandlers(t *testing.T) {
 		code              int
 		want              string
 	}{
-		{"objects are converted", webhook.Conversion(convert, nil), "application/json", toConvert, 200, `"apiVersion":"example.com/v2"`},
-		{"parameters of the content type don't matter", webhook.Conversion(convert, nil), "application/json; charset=utf-8", toConvert, 200, `"status":"Success"`},
-		{"a conversion that fails is an answer", webhook.Conversion(func(wire.Packed, string) (core.Object, error) { return nil, fmt.Errorf("odd") }, nil), "application/json", toConvert, 200, `"status":"Failure","message":"convert object 0: Widget a to example.com/v2: odd"`},
+		{
+			"objects are converted", webhook.Conversion(convert, nil), "application/json", toConvert, 200,
+			`"apiVersion":"example.com/v2"`,
+		},
+		{
+			"parameters of the content type are ignored", webhook.Conversion(convert, nil), "application/json; charset=utf-8",
+			toConvert, 200, `"status":"Success"`,
+		},
+		{
+			"a failed conversion is a response",
+			webhook.Conversion(func(wire.Packed, string) (core.Object, error) { return nil, fmt.Errorf("odd") }, nil),
+			"application/json", toConvert, 200,
+			`"status":"Failure","message":"convert object 0: Widget a to example.com/v2: odd"`,
+		},
 		{"requests are reviewed", webhook.Admission(deny, nil), "application/json", toAdmit, 200, `"allowed":false`},
-		{"another review is refused", webhook.Admission(deny, nil), "application/json", toConvert, 400, `kind is "ConversionReview", want AdmissionReview`},
-		{"what is no JSON is refused", webhook.Conversion(convert, nil), "application/json", "{", 400, "is not JSON"},
-		{"another content type is refused", webhook.Conversion(convert, nil), "text/plain", toConvert, 415, "reviews are application/json"},
-		{"too much is refused", webhook.Conversion(convert, &webhook.Options{Limits: &wire.Limits{ObjectBytes: 10}}), "application/json", toConvert, 413, "conversion review: "},
-		{"a function that answers nothing", webhook.Admission(func(context.Context, *admission.Request) *admission.Response { return nil }, nil), "application/json", toAdmit, 500, "the function has returned nothing"},
-		{"a function that panics", webhook.Conversion(func(wire.Packed, string) (core.Object, error) { panic("oh") }, nil), "application/json", toConvert, 500, "panic: oh"},
+		{
+			"another review is rejected", webhook.Admission(deny, nil), "application/json", toConvert, 400,
+			`kind is "ConversionReview", want AdmissionReview`,
+		},
+		{"invalid JSON is rejected", webhook.Conversion(convert, nil), "application/json", "{", 400, "is not JSON"},
+		{
+			"another content type is rejected", webhook.Conversion(convert, nil), "text/plain", toConvert, 415,
+			"send reviews as application/json",
+		},
+		{
+			"an object that is too large is rejected",
+			webhook.Conversion(convert, &webhook.Options{Limits: &wire.Limits{ObjectBytes: 10}}), "application/json", toConvert,
+			413, "conversion review: ",
+		},
+		{
+			"a callback that returns nil",
+			webhook.Admission(func(context.Context, *admission.Request) *admission.Response { return nil }, nil),
+			"application/json", toAdmit, 500, "the admission callback returned nil",
+		},
+		{
+			"a callback that panics", webhook.Conversion(func(wire.Packed, string) (core.Object, error) { panic("oh") }, nil),
+			"application/json", toConvert, 500, "panic: oh",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := post(tt.handler, tt.contentType, tt.body)
 			if got.Code != tt.code || !strings.Contains(got.Body.String(), tt.want) {
-				t.Errorf("it answers %d %s, want %d with %s", got.Code, got.Body, tt.code, tt.want)
+				t.Errorf("response = %d %s, want %d with %s", got.Code, got.Body, tt.code, tt.want)
 			}
 			if isJSON := got.Header().Get("Content-Type") == "application/json"; isJSON != (tt.code == 200) {
-				t.Errorf("the answer's content type is %q", got.Header().Get("Content-Type"))
+				t.Errorf("the response has content type %q", got.Header().Get("Content-Type"))
 			}
 		})
 	}
@@ -82,14 +110,15 @@ func TestOnlyPOST(t *testing.T) {
 	w := httptest.NewRecorder()
 	webhook.Conversion(convert, nil).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "POST" {
-		t.Errorf("GET is answered with %d, Allow %q", w.Code, w.Header().Get("Allow"))
+		t.Errorf("GET: response = %d, Allow %q", w.Code, w.Header().Get("Allow"))
 	}
 }
 
-func TestWhatGoesWrongIsLogged(t *testing.T) {
+func TestPanicsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	o := &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	post(webhook.Conversion(func(wire.Packed, string) (core.Object, error) { panic("oh") }, o), "application/json", toConvert)
+	post(webhook.Conversion(func(wire.Packed, string) (core.Object, error) { panic("oh") }, o), "application/json",
+		toConvert)
 	if text := log.String(); !strings.Contains(text, "panic=oh") || !strings.Contains(text, "webhook_test.go") {
 		t.Errorf("the log is %s, want the panic with its stack", text)
 	}
