@@ -18,10 +18,10 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// authLayer returns the layer that sends the configuration's credentials, nil when there are none to send, and where
-// client certificates come from besides the configuration, nil when from nowhere. The configuration's own certificates
-// are the transport's affair. Of several credentials the first in this order is sent; a plugin does not run where there
-// is any other.
+// authLayer returns the middleware that sends the credentials of the configuration, or nil if there are none to send,
+// and the additional source of client certificates, or nil if there is none. The transport presents the client
+// certificate of the configuration itself. If there are several credentials, the first in this order is sent; a plugin
+// runs only if there are no others.
 func authLayer(cfg *config.Config, o *Options) (middleware.Func, certSource, error) {
 	switch {
 	case cfg.BearerTokenFile != "":
@@ -33,7 +33,8 @@ func authLayer(cfg *config.Config, o *Options) (middleware.Func, certSource, err
 	case !usesPlugin(cfg) && cfg.AuthProvider == nil:
 		return nil, nil, nil
 	case strings.HasPrefix(strings.ToLower(cfg.Server), "http:"):
-		return nil, nil, errors.New("credentials are not sent over http: use an https server, or remove the exec plugin or auth-provider")
+		return nil, nil, errors.New("credentials are not sent over http: use an https server, or remove the exec plugin " +
+			"or auth-provider")
 	case cfg.AuthProvider != nil:
 		provider, err := auth.NewOIDC(cfg, &auth.OIDCOptions{Logger: o.Logger})
 		if err != nil {
@@ -53,13 +54,13 @@ func authLayer(cfg *config.Config, o *Options) (middleware.Func, certSource, err
 	return plugin.Layer, plugin.Certificate, nil
 }
 
-// usesPlugin reports whether the exec plugin of a configuration is to run.
+// usesPlugin reports whether the exec plugin of a configuration runs.
 func usesPlugin(cfg *config.Config) bool {
-	return cfg.Exec != nil && cfg.BearerToken == "" && cfg.BearerTokenFile == "" && cfg.Username == "" && cfg.Password == "" &&
-		cfg.ClientCertFile == "" && len(cfg.ClientCertData) == 0
+	return cfg.Exec != nil && cfg.BearerToken == "" && cfg.BearerTokenFile == "" && cfg.Username == "" &&
+		cfg.Password == "" && cfg.ClientCertFile == "" && len(cfg.ClientCertData) == 0
 }
 
-// noCertificate refuses a plugin's client certificate where nobody can present it.
+// noCertificate rejects the client certificate of a plugin, because a custom transport cannot present it.
 func noCertificate(plugin *auth.Plugin) middleware.Func {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
@@ -67,23 +68,23 @@ func noCertificate(plugin *auth.Plugin) middleware.Func {
 			case err != nil:
 				return nil, err
 			case cert != nil:
-				return nil, errors.New("the exec plugin gives a client certificate, which a Transport of your own can't be told; " +
-					"set it up there, and clear Exec in the Config")
+				return nil, errors.New("the exec plugin returned a client certificate, which a custom Transport does not use; " +
+					"configure it in the Transport, and clear Exec in the Config")
 			}
 			return next.RoundTrip(r)
 		})
 	}
 }
 
-// failure makes an error of a response that is not a success. To the answer that the server does not know us it adds
-// what may be the cause.
+// failure returns the error for a response that is not a success. If the server does not recognize the client's
+// identity, failure adds a likely cause.
 func (c *Client) failure(resp *http.Response) error {
 	err := statusError(resp, c.sentFor(resp), c.limits)
 	if resp.Request == nil {
 		return c.misdirected(err)
 	}
 	ctx := resp.Request.Context()
-	if call, _ := middleware.CallOf(ctx); call.Subresource == "proxy" { // somebody else's answer
+	if call, _ := middleware.CallOf(ctx); call.Subresource == "proxy" { // the response is not from the API server
 		return err
 	}
 	if resp.StatusCode == http.StatusUnauthorized {
@@ -106,7 +107,7 @@ func impersonateLayer(cfg *config.Config) middleware.Func {
 	return middleware.Impersonate(i.User, i.UID, i.Groups, i.Extra)
 }
 
-// strangerHint says what to do when the server does not know who we are.
+// strangerHint returns what to do if the server does not recognize the client's identity.
 func (c *Client) strangerHint(err *core.StatusError) string {
 	cfg, from := c.config, ""
 	if cfg.Source != "" {
@@ -116,32 +117,33 @@ func (c *Client) strangerHint(err *core.StatusError) string {
 	anonymous := err.Status.Code == http.StatusForbidden && strings.Contains(err.Status.Message, `"system:anonymous"`)
 	switch {
 	case anonymous && certificate:
-		return "the client certificate" + from + " did not arrive: see whether something on the way ends TLS"
+		return "the client certificate" + from + " did not reach the server: check whether a proxy terminates TLS"
 	case anonymous && c.conns.auth == nil:
-		return "no credentials were sent" + from + ": give some"
+		return "no credentials were sent" + from + ": configure some"
 	case err.Status.Code != http.StatusUnauthorized:
 		return ""
 	case cfg.BearerTokenFile != "":
-		return "it does not accept the token in " + cfg.BearerTokenFile + from + ": see whether it is this cluster's"
+		return "the server rejects the token in " + cfg.BearerTokenFile + from + ": check whether it is for this cluster"
 	case token != "" && expired(token):
 		return "the token has expired" + from + ": get a new one"
 	case token != "":
-		return "it does not accept the token" + from + ": get a new one, or see whether it is this cluster's"
+		return "the server rejects the token" + from + ": get a new one, or check whether it is for this cluster"
 	case cfg.Username != "":
-		return "it does not accept the user name and password" + from + ": most clusters want a token or a certificate"
+		return "the server rejects the user name and password" + from + ": most clusters require a token or a certificate"
 	case cfg.Exec != nil && c.conns.auth != nil:
-		return fmt.Sprintf("it does not accept what the exec plugin %q gave%s: log in again, or see whether it is for this cluster", cfg.Exec.Command, from)
+		return fmt.Sprintf("the server rejects the credentials of the exec plugin %q%s: log in again, or check whether it "+
+			"is for this cluster", cfg.Exec.Command, from)
 	case cfg.AuthProvider != nil && c.conns.auth != nil:
-		return "it does not accept the ID token" + from + ": see whether it trusts the provider and the client-id"
+		return "the server rejects the ID token" + from + ": check whether it trusts the provider and the client-id"
 	case certificate:
-		return "it does not accept the client certificate" + from + ": see whether it is this cluster's"
+		return "the server rejects the client certificate" + from + ": check whether it is for this cluster"
 	case c.conns.own:
-		return "no credentials were sent" + from + ": give some"
+		return "no credentials were sent" + from + ": configure some"
 	}
-	return "" // those of a Transport of one's own are its own affair
+	return "" // a custom Transport may send its own credentials
 }
 
-// expired reports whether a token says that it is good no more. Those that say nothing of it are not looked into.
+// expired reports whether a token contains an expiration that has passed.
 func expired(token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -154,5 +156,6 @@ func expired(token string) bool {
 	var claims struct {
 		Expiry float64 `json:"exp"`
 	}
-	return json.Unmarshal(payload, &claims) == nil && claims.Expiry > 0 && time.Now().After(time.Unix(int64(claims.Expiry), 0))
+	return json.Unmarshal(payload, &claims) == nil && claims.Expiry > 0 &&
+		time.Now().After(time.Unix(int64(claims.Expiry), 0))
 }

@@ -233,7 +233,7 @@ func TestPluginCertificateIsReplaced(t *testing.T) {
 
 	own := &client.Options{Config: &config.Config{Server: s.URL, Exec: plugin.exec()}, Transport: http.DefaultTransport}
 	_, err := client.Namespaced[leanConfigMap](testserver.NewClient(t, own), "prod").Get(t.Context(), "x", nil)
-	if err == nil || !strings.Contains(err.Error(), "the exec plugin gives a client certificate, which a Transport of your own can't be told") {
+	if err == nil || !strings.Contains(err.Error(), "the exec plugin returned a client certificate, which a custom Transport does not use") {
 		t.Errorf("with a Transport: %v", err)
 	}
 }
@@ -309,7 +309,7 @@ func TestInvalidCredentialsAreRejectedByNew(t *testing.T) {
 			"a token with a shared plugin",
 			config.Config{Exec: plugin.exec(), BearerToken: "abc"},
 			client.Options{Share: other},
-			[]string{"Options.Share: the Config has other credentials than the client", "clear Share"},
+			[]string{"Options.Share: the Config has different credentials than the client", "clear Share"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func idempotent(r *request.Request) bool {
 		}
 		return !r.Conditional && json.Unmarshal(r.Body, &body) == nil && body.Preconditions.UID != ""
 	}
-	return false // also for streams, which are opened by GET with the verb create
+	return false // including streams, which are opened with GET and the verb create
 }
 
 // retried adds the number of attempts to the error of a response.

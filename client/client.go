@@ -31,7 +31,7 @@ import (
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// Config has the address of the server and the credentials. Default: that of Share, otherwise config.Load(ctx,
+	// Config contains the address of the server and the credentials. Default: that of Share, or otherwise config.Load(ctx,
 	// nil), which reads the kubeconfig or, in a pod, the service account.
 	Config *config.Config
 
@@ -77,34 +77,34 @@ type Options struct {
 	// with the TLS settings of the Config, through its proxy or that of HTTPS_PROXY and NO_PROXY.
 	Transport http.RoundTripper
 
-	// ResponseHeaderTimeout is the maximum time from sending a request to the header of its response, for each attempt.
-	// It does not apply to watches, logs, streams and proxied requests. Default: 2 min, since API servers give up after
+	// ResponseHeaderTimeout is the maximum time from sending a request to the header of its response, for each attempt. It
+	// does not apply to watches, logs, streams and proxied requests. Default: 2 min, because API servers give up after
 	// one.
 	ResponseHeaderTimeout time.Duration
 
 	// Logger logs each HTTP request at debug level, each retry at info level, and each new warning of the server.
-	// Default: no log.
+	// Default: no logs.
 	Logger *slog.Logger
 
-	// Limits limit the size of responses. HeaderBytes can't be combined with Share or Transport, which determine the
+	// Limits limit the size of responses. HeaderBytes cannot be combined with Share or Transport, which determine the
 	// connection. Default: those of [wire.Limits].
 	Limits *wire.Limits
 }
 
-// Client is one API server with one identity.
+// Client is a client of one API server with one identity.
 type Client struct {
 	base    *url.URL
 	config  *config.Config
 	manager string // Options.FieldManager
 	conns   connections
-	rt      http.RoundTripper // HTTP/2 where the server has it
-	upgrade http.RoundTripper // HTTP/1.1, which alone can be upgraded to a stream; the same layers
+	rt      http.RoundTripper // HTTP/2 if the server supports it
+	upgrade http.RoundTripper // the same with HTTP/1.1, which streams require
 	limits  *wire.Limits
 
-	refusals sync.Map // of bodies, as keys of type refusal
+	refusals sync.Map // rejected encodings of bodies, as keys of type refusal
 }
 
-// New returns a client. It reads the configuration and the files it names, but does not ask the server anything.
+// New returns a client. It reads the configuration and the files that it names, but sends no request.
 func New(ctx context.Context, o *Options) (*Client, error) {
 	if o == nil {
 		o = &Options{}
@@ -126,7 +126,7 @@ func New(ctx context.Context, o *Options) (*Client, error) {
 		}
 		cfg = loaded
 	}
-	own := *cfg // the caller may go on changing its own
+	own := *cfg // the caller may change its own
 	c, err := newClient(&own, o)
 	if err != nil && cfg.Source != "" {
 		err = fmt.Errorf("%s: %w", cfg.Source, err)
@@ -158,14 +158,14 @@ func newClient(cfg *config.Config, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// layers returns what every request passes through, outermost first.
+// layers returns the middleware of every request, outermost first.
 func (c *Client) layers(o *Options) ([]middleware.Func, error) {
 	agent := o.UserAgent
 	if agent == "" {
 		agent = defaultUserAgent()
 	}
 	if strings.ContainsFunc(agent, unicode.IsControl) {
-		return nil, fmt.Errorf("Options.UserAgent: %q holds control characters; remove them", agent)
+		return nil, fmt.Errorf("Options.UserAgent: %q contains control characters; remove them", agent)
 	}
 	warn := o.OnWarning
 	if warn == nil {
@@ -188,7 +188,7 @@ func (c *Client) layers(o *Options) ([]middleware.Func, error) {
 	}
 	patience := cmp.Or(o.ResponseHeaderTimeout, answerTimeout)
 	if patience < 0 {
-		return nil, fmt.Errorf("Options.ResponseHeaderTimeout: %v is negative; leave it out for its default", patience)
+		return nil, fmt.Errorf("Options.ResponseHeaderTimeout: %v is negative; leave it zero for the default", patience)
 	}
 	return slices.Concat(
 		o.Middleware,
@@ -200,31 +200,31 @@ func (c *Client) layers(o *Options) ([]middleware.Func, error) {
 	), nil
 }
 
-// Namespace returns the namespace that the configuration names for the cases where the user gives none.
+// Namespace returns the namespace of the configuration, for requests that name none.
 func (c *Client) Namespace() string { return c.config.Namespace }
 
 // Server returns the URL of the API server.
 func (c *Client) Server() string { return c.base.String() }
 
-// Config returns a copy of the configuration, to make another one of, such as for a client that acts as somebody else
-// and shares the connections of this one.
+// Config returns a copy of the configuration. Use it to create another one, for example for a client that impersonates
+// another user and shares the connections of this one.
 func (c *Client) Config() *config.Config {
 	own := *c.config
 	return &own
 }
 
-// CloseIdleConnections closes the connections that no request uses, also for the clients that share them. The client
-// can be used as before.
+// CloseIdleConnections closes the idle connections, including those of clients that share them. The client can still be
+// used.
 func (c *Client) CloseIdleConnections() { c.conns.closeIdle() }
 
-// Do sends a request and returns the response if its status is a success; the caller closes the body. It is the way to
-// send what [API] and the packages below this one have no verb for. Redirects are not followed: they are errors. Do
+// Do sends a request and returns the response if its status is a success; the caller closes the body. Use it for
+// requests that [API] and the packages below this one have no verb for. Redirects are not followed: they are errors. Do
 // reads up to 8 MiB of the response to a read before it returns, so that it can repeat the request if the connection
 // breaks. To read a response as it arrives, such as a stream of events, call Do with [middleware.WithAttempts] of 1.
 //
 // Errors: [*core.StatusError] for any other status, in a [*NotServedError] if the server does not serve the kind;
-// [*ConnectError] when the server can't be reached; the context's cause when the context ends. If the request was sent
-// more than once, a [*middleware.RetryError] holds the error. When the connection breaks while the body is read, the
+// [*ConnectError] if the server cannot be reached; the context's cause if the context ends. If the request was sent
+// more than once, a [*middleware.RetryError] contains the error. If the connection breaks while the body is read, the
 // error matches io.ErrUnexpectedEOF.
 func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, error) {
 	req, err := c.httpRequest(ctx, r)
@@ -271,8 +271,8 @@ func (c *Client) httpRequest(ctx context.Context, r *request.Request) (*http.Req
 	return req, nil
 }
 
-// defaultUserAgent starts with the program's name and a slash: what stands before the slash is the server's default for
-// field managers.
+// defaultUserAgent returns a user agent that starts with the program's name and a slash: the server uses the part
+// before the slash as the default field manager.
 func defaultUserAgent() string {
 	program := "unknown"
 	if len(os.Args) > 0 {
@@ -281,7 +281,7 @@ func defaultUserAgent() string {
 	return fmt.Sprintf("%s/kube-go (%s/%s)", program, runtime.GOOS, runtime.GOARCH)
 }
 
-// baseURL parses the address of a server, which was validated to be an http or https URL with a host.
+// baseURL parses the address of a server, which is a valid http or https URL with a host.
 func baseURL(server string) (*url.URL, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -289,17 +289,18 @@ func baseURL(server string) (*url.URL, error) {
 	}
 	switch {
 	case u.User != nil:
-		return nil, fmt.Errorf("server %s: holds a user name or a password; give them as username and password", u.Redacted())
+		return nil, fmt.Errorf("server %s: contains a user name or a password; set them as username and password",
+			u.Redacted())
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("server %s: holds a query or a fragment; remove it", u)
+		return nil, fmt.Errorf("server %s: contains a query or a fragment; remove it", u)
 	}
-	// As client-go does it: a server or a proxy may redirect from a path with "//" in it, or not know it.
+	// Like client-go: a server or a proxy may redirect a path with "//", or not know it.
 	u.RawPath = strings.TrimRight(path.Clean("/"+u.EscapedPath()), "/")
 	u.Path, err = url.PathUnescape(u.RawPath)
 	return u, err
 }
 
-// Format prints the address of the server, and nothing of the configuration, whatever the verb is.
+// Format prints the address of the server, but not the configuration, whatever the verb.
 func (c *Client) Format(f fmt.State, verb rune) {
 	text := "client without a server"
 	if c != nil && c.base != nil {

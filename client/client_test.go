@@ -87,13 +87,13 @@ func TestNewRejectsInvalidConfigs(t *testing.T) {
 			"a user in the URL",
 			config.Config{Server: "https://me:hunter2@cluster.test"},
 			true,
-			"this test: server https://me:xxxxx@cluster.test: holds a user name or a password",
+			"this test: server https://me:xxxxx@cluster.test: contains a user name or a password",
 		},
 		{
 			"a query in the URL",
 			config.Config{Server: "https://cluster.test?x=1"},
 			true,
-			"this test: server https://cluster.test?x=1: holds a query or a fragment; remove it",
+			"this test: server https://cluster.test?x=1: contains a query or a fragment; remove it",
 		},
 		{"an invalid URL with a password", config.Config{Server: "https://me:hunter2@cluster test"}, true, "Server"},
 		{"an auth provider", config.Config{AuthProvider: &config.AuthProvider{Name: "oidc"}}, true, "this test: auth-provider oidc: "},
@@ -132,9 +132,9 @@ func TestNewRejectsInvalidConfigs(t *testing.T) {
 		},
 		{"TLS settings with a Transport", config.Config{
 			TLSServerName: "kube", InsecureSkipTLSVerify: true, ProxyURL: "http://proxy.test", ClientCertData: own.cert, ClientKeyData: config.Secret(own.key),
-		}, true, "this test: the Config asks for TLSServerName, InsecureSkipTLSVerify, a client certificate, ProxyURL, " +
-			"which a Transport of your own can't be told; set it up there, and clear it here"},
-		{"a CA with a Transport", config.Config{CAData: own.cert}, true, "this test: the Config asks for a certificate authority, which "},
+		}, true, "this test: the Config sets TLSServerName, InsecureSkipTLSVerify, a client certificate, ProxyURL, " +
+			"which a custom Transport does not use; configure it in the Transport, and clear it in the Config"},
+		{"a CA with a Transport", config.Config{CAData: own.cert}, true, "this test: the Config sets a certificate authority, which "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := tc.in

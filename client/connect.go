@@ -20,14 +20,14 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// ConnectError says that the server could not be reached, and what to look at.
+// ConnectError reports that the server could not be reached.
 type ConnectError struct {
 	Server string // URL
-	Source string // where the URL came from
+	Source string // origin of the URL, see config.Config
 	Err    error
 }
 
-// Error names the server, where its address came from, the cause and a remedy.
+// Error returns the server, the origin of its address, the cause and a remedy.
 func (e *ConnectError) Error() string {
 	msg := "reach " + e.Server
 	if e.Source != "" {
@@ -43,7 +43,7 @@ func (e *ConnectError) Error() string {
 // Unwrap returns Err.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// wantsTLS is what a server written in Go answers to plain HTTP when it expects TLS.
+// wantsTLS is the response of a Go server to plain HTTP if it expects TLS.
 const wantsTLS = "Client sent an HTTP request to an HTTPS server"
 
 func connectHint(err error) string {
@@ -51,21 +51,21 @@ func connectHint(err error) string {
 		return hint
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return "nothing listens there: start the server, or correct the address"
+		return "nothing listens on this address: start the server, or correct the address"
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 		return "correct the host name, or the resolver"
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "the server's certificate is not signed by the certificate-authority that is configured, nor, without one, by any " +
-			"that this machine knows: take the cluster's current one"
+		return "the server's certificate is not signed by the configured certificate-authority, or by one of this " +
+			"machine's if none is configured: use the current certificate authority of the cluster"
 	}
 	if name, ok := errors.AsType[x509.HostnameError](err); ok {
 		return fmt.Sprintf("the server's certificate is not for %s: correct the address, or set tls-server-name", name.Host)
 	}
 	if inv, ok := errors.AsType[x509.CertificateInvalidError](err); ok && inv.Reason == x509.Expired {
 		if strings.Contains(inv.Detail, " is before ") {
-			return "correct this machine's clock, or the server's when it issued the certificate"
+			return "correct the clock of this machine, or of the issuer of the certificate"
 		}
 		return "renew the server's certificate, or correct this machine's clock"
 	}
@@ -73,13 +73,13 @@ func connectHint(err error) string {
 		return alertHint(alert)
 	}
 	if _, ok := errors.AsType[*silentError](err); ok {
-		return "the server has the request and is busy or stuck: look at it, or allow more by ResponseHeaderTimeout"
+		return "the server received the request and is busy or stuck: check the server, or increase ResponseHeaderTimeout"
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return "nothing answers there: correct the address, or look for a firewall in between"
+		return "nothing responds at this address: correct the address, or check for a firewall"
 	}
 	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(record.RecordHeader[:]) == "HTTP/" {
-		return "the server speaks plain http: correct the port, or write http://"
+		return "the server uses plain http: correct the port, or write http://"
 	}
 	if strings.Contains(err.Error(), wantsTLS) {
 		return "write https://"
@@ -87,8 +87,8 @@ func connectHint(err error) string {
 	return ""
 }
 
-// alertOf returns the alert by which a server has ended a TLS handshake. Package crypto/tls has two types for alerts:
-// the one that it exports is for QUIC.
+// alertOf returns the alert with which a server ended a TLS handshake. Package crypto/tls has two types for alerts: the
+// exported one is for QUIC.
 func alertOf(err error) (tls.AlertError, bool) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if v := reflect.ValueOf(err); v.Kind() == reflect.Uint8 && v.Type().PkgPath() == "crypto/tls" {
@@ -98,37 +98,38 @@ func alertOf(err error) (tls.AlertError, bool) {
 	return 0, false
 }
 
-// alertHint says what to do when the server ends the TLS handshake, by the alerts of RFC 8446.
+// alertHint returns what to do if the server ends the TLS handshake with an alert of RFC 8446.
 func alertHint(alert tls.AlertError) string {
 	switch alert {
 	case 42, 43, 44, 45, 46, 48: // bad, unsupported, revoked, expired, unknown certificate, and unknown authority
-		return "the server refuses the client certificate: renew it, or take the one for this cluster"
+		return "the server rejects the client certificate: renew it, or use the one for this cluster"
 	case 116:
-		return "the server wants a client certificate: give one"
+		return "the server requires a client certificate: configure one"
 	case 40: // handshake failure
-		return "the server wants a client certificate, or has no cipher that we have: give one, or update it"
+		return "the server requires a client certificate, or shares no cipher with the client: configure one, or update " +
+			"the server"
 	case 70, 71: // protocol version, insufficient security
-		return "the server has no version of TLS from 1.2 on, or no cipher, that we have: update it"
+		return "the server supports neither TLS 1.2 nor 1.3, or shares no cipher with the client: update the server"
 	case 112:
-		return "the server does not know the name that it is asked for: correct the address, or set tls-server-name"
+		return "the server does not know the requested name: correct the address, or set tls-server-name"
 	}
 	return ""
 }
 
-// credentialError is a client certificate that could not be had. It says nothing about the server.
+// credentialError is the error of a client certificate that could not be obtained. It says nothing about the server.
 type credentialError struct{ error }
 
-// brokenError is a connection that ended before the answer did.
+// brokenError is the error of a connection that ended before the response did.
 type brokenError struct{ err error }
 
-// Error says that the connection is at fault.
+// Error returns the cause after "connection broke".
 func (e *brokenError) Error() string { return "connection broke: " + e.err.Error() }
 
-// Unwrap makes the error match io.ErrUnexpectedEOF, by which core.IsRetryable knows it.
+// Unwrap returns the cause and io.ErrUnexpectedEOF, which core.IsRetryable recognizes.
 func (e *brokenError) Unwrap() []error { return []error{io.ErrUnexpectedEOF, e.err} }
 
-// explain returns the innermost layer, which says what it means when the connection fails. It stands below all other
-// layers, so that their errors are not taken for the connection's.
+// explain returns the innermost middleware, which explains the errors of the connection. It is below all other
+// middleware, so that their errors are not mistaken for errors of the connection.
 func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		noteSent(r)
@@ -140,16 +141,16 @@ func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
 			if cred, ok := errors.AsType[*credentialError](err); ok {
 				return nil, cred.error
 			}
-			// These are about the connection, as when a ping is not answered, or about the one stream in it.
+			// These errors concern the connection, for example a ping without a response, or a single stream in it.
 			if strings.HasPrefix(err.Error(), "http2: ") || strings.HasPrefix(err.Error(), "stream error: ") {
 				err = &brokenError{err}
 			}
-			// The error may quote the start of what the server has sent.
+			// The error may quote the start of the server's response.
 			err = c.sent(r.Context()).Error(err)
 			return nil, &ConnectError{Server: c.base.String(), Source: c.config.Source, Err: err}
 		}
-		if warnings := resp.Header["Warning"]; len(warnings) > 0 { // which are logged
-			resp.Header = resp.Header.Clone() // a Transport of the user's may keep it
+		if warnings := resp.Header["Warning"]; len(warnings) > 0 { // warnings are logged
+			resp.Header = resp.Header.Clone() // a custom Transport may keep it
 			sent := c.sent(r.Context())
 			for i, warning := range warnings {
 				resp.Header["Warning"][i] = sent.Text(warning)
@@ -158,14 +159,14 @@ func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
 		if resp.Request == nil {
 			resp.Request = r
 		}
-		if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection itself
+		if resp.StatusCode != http.StatusSwitchingProtocols { // the body is the connection
 			resp.Body = &body{resp.Body, r}
 		}
 		return resp, nil
 	})
 }
 
-// body is a response's body whose errors say why it ended early.
+// body is the body of a response. Its errors say why it ended early.
 type body struct {
 	io.ReadCloser
 	request *http.Request
@@ -183,9 +184,10 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, &brokenError{err}
 }
 
-// misdirected recognises the answer of a server that wants TLS, which says so in plain HTTP.
+// misdirected recognizes the plain HTTP response of a server that expects TLS.
 func (c *Client) misdirected(err *core.StatusError) error {
-	if c.base.Scheme == "http" && err.Status.Code == http.StatusBadRequest && strings.Contains(err.Status.Message, wantsTLS) {
+	if c.base.Scheme == "http" && err.Status.Code == http.StatusBadRequest &&
+		strings.Contains(err.Status.Message, wantsTLS) {
 		return &ConnectError{Server: c.base.String(), Source: c.config.Source, Err: err}
 	}
 	return err

@@ -61,13 +61,13 @@ func TestConnectErrorNamesServerAndRemedy(t *testing.T) {
 			}
 			defer l.Close()
 			return newConfig("https://" + l.Addr().String())
-		}, "connection refused; nothing listens there: start the server, or correct the address"},
+		}, "connection refused; nothing listens on this address: start the server, or correct the address"},
 		{"another authority", func(t *testing.T) *config.Config {
 			cfg := newConfig(secure(t, ca.issue(t, "kube", time.Hour)))
 			cfg.CAData = newAuthority(t).pem
 			return cfg
-		}, "; the server's certificate is not signed by the certificate-authority that is configured, nor, without one, by any " +
-			"that this machine knows: take the cluster's current one"},
+		}, "; the server's certificate is not signed by the configured certificate-authority, or by one of " +
+			"this machine's if none is configured: use the current certificate authority of the cluster"},
 		{"another host name", func(t *testing.T) *config.Config {
 			cfg := newConfig(secure(t, ca.issue(t, "kube", time.Hour)))
 			cfg.CAData, cfg.TLSServerName = ca.pem, "cluster.test"
@@ -82,7 +82,7 @@ func TestConnectErrorNamesServerAndRemedy(t *testing.T) {
 			s := httptest.NewServer(http.NotFoundHandler())
 			t.Cleanup(s.Close)
 			return newConfig(strings.Replace(s.URL, "http://", "https://", 1))
-		}, "; the server speaks plain http: correct the port, or write http://"},
+		}, "; the server uses plain http: correct the port, or write http://"},
 		{"an old server", func(t *testing.T) *config.Config {
 			s := httptest.NewUnstartedServer(http.NotFoundHandler())
 			s.Config.ErrorLog = discard()
@@ -90,7 +90,7 @@ func TestConnectErrorNamesServerAndRemedy(t *testing.T) {
 			s.StartTLS()
 			t.Cleanup(s.Close)
 			return newConfig(s.URL)
-		}, "; the server has no version of TLS from 1.2 on, or no cipher, that we have: update it"},
+		}, "; the server supports neither TLS 1.2 nor 1.3, or shares no cipher with the client: update the server"},
 		{"TLS behind an http URL", func(t *testing.T) *config.Config {
 			return newConfig(strings.Replace(secure(t, ca.issue(t, "kube", time.Hour)), "https://", "http://", 1))
 		}, "; write https://"},
@@ -143,33 +143,33 @@ func TestConnectErrorOfTransportErrors(t *testing.T) {
 		},
 		{
 			"a time-out", &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded},
-			"dial tcp: i/o timeout; nothing answers there: correct the address, or look for a firewall in between",
+			"dial tcp: i/o timeout; nothing responds at this address: correct the address, or check for a firewall",
 		},
 		{
 			"a clock that is behind",
 			x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time A is before B"},
 			"x509: certificate has expired or is not yet valid: current time A is before B; " +
-				"correct this machine's clock, or the server's when it issued the certificate",
+				"correct the clock of this machine, or of the issuer of the certificate",
 		},
 		{
 			"a rejected client certificate", alert(t, 48),
-			"remote error: tls: unknown certificate authority; the server refuses the client certificate: renew it, or take the one for this cluster",
+			"remote error: tls: unknown certificate authority; the server rejects the client certificate: renew it, or use the one for this cluster",
 		},
 		{
 			"no client certificate", alert(t, 116),
-			"remote error: tls: certificate required; the server wants a client certificate: give one",
+			"remote error: tls: certificate required; the server requires a client certificate: configure one",
 		},
 		{
 			"a handshake that fails", alert(t, 40),
-			"remote error: tls: handshake failure; the server wants a client certificate, or has no cipher that we have: give one, or update it",
+			"remote error: tls: handshake failure; the server requires a client certificate, or shares no cipher with the client: configure one, or update the server",
 		},
 		{
 			"an old server", alert(t, 70),
-			"remote error: tls: protocol version not supported; the server has no version of TLS from 1.2 on, or no cipher, that we have: update it",
+			"remote error: tls: protocol version not supported; the server supports neither TLS 1.2 nor 1.3, or shares no cipher with the client: update the server",
 		},
 		{
 			"a server with many names", alert(t, 112),
-			"remote error: tls: unrecognized name; the server does not know the name that it is asked for: correct the address, or set tls-server-name",
+			"remote error: tls: unrecognized name; the server does not know the requested name: correct the address, or set tls-server-name",
 		},
 		{"another alert", alert(t, 80), "remote error: tls: internal error"},
 		{"anything else", errors.New("boom"), "boom"},

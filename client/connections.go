@@ -14,18 +14,18 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// connections are what clients of one configuration may share.
+// connections are what clients with the same connection share.
 type connections struct {
 	requests, upgrades http.RoundTripper
-	auth               middleware.Func // sends the credentials; nil when there are none to send
-	own                bool            // made by us, not given as Options.Transport
+	auth               middleware.Func // sends the credentials; nil if there are none to send
+	own                bool            // created by the client, not given as Options.Transport
 }
 
-// connect returns the connections for a configuration: new ones, or those that the options give.
+// connect returns the connections for a configuration: new ones, or those of the options.
 func connect(cfg *config.Config, o *Options) (connections, error) {
 	if o.Limits != nil && o.Limits.HeaderBytes != 0 && (o.Share != nil || o.Transport != nil) {
-		return connections{}, errors.New("Options.Limits.HeaderBytes: belongs to the connection, which Share or " +
-			"Transport gives; set it there")
+		return connections{}, errors.New("Options.Limits.HeaderBytes: cannot be combined with Share or " +
+			"Transport, which determine the connection; set it there")
 	}
 	if o.Share != nil {
 		return o.Share.shared(cfg, o)
@@ -42,26 +42,27 @@ func connect(cfg *config.Config, o *Options) (connections, error) {
 	return c, err
 }
 
-// shared returns the client's connections for another configuration. The credentials that are sent come along when they
-// are the same: a plugin is not run once for each client.
+// shared returns the client's connections for another configuration. If the credentials are the same, they are shared
+// too, so that a plugin does not run once per client.
 func (c *Client) shared(cfg *config.Config, o *Options) (connections, error) {
 	switch {
 	case o.Transport != nil:
 		return connections{}, errors.New("Options.Share and Options.Transport exclude each other: clear one")
 	case o.Plugin != nil && usesPlugin(cfg):
-		return connections{}, errors.New("Options.Share and Options.Plugin exclude each other, as the plugin is shared too: clear one")
+		return connections{}, errors.New("Options.Share and Options.Plugin exclude each other, as the plugin is shared " +
+			"too: clear one")
 	}
 	if differ := differences(cfg, c.config); differ != nil {
-		return connections{}, errors.New("Options.Share: the Config asks for a connection that is not the client's, by its " +
-			strings.Join(differ, ", ") + "; make both the same, or clear Share")
+		return connections{}, errors.New("Options.Share: the Config requires a connection with a different " +
+			strings.Join(differ, ", ") + " than that of the client; make them equal, or clear Share")
 	}
 	conns := c.conns
 	if sameCredentials(cfg, c.config) {
 		return conns, nil
 	}
 	if usesPlugin(c.config) || usesPlugin(cfg) {
-		return connections{}, errors.New("Options.Share: the Config has other credentials than the client, whose exec plugin may " +
-			"give the connection a client certificate; make both the same, or clear Share")
+		return connections{}, errors.New("Options.Share: the Config has different credentials than the client, and an " +
+			"exec plugin may provide the client certificate of the connection; make them equal, or clear Share")
 	}
 	if err := checkPlain(cfg); conns.own && err != nil {
 		return connections{}, err
@@ -71,7 +72,7 @@ func (c *Client) shared(cfg *config.Config, o *Options) (connections, error) {
 	return conns, err
 }
 
-// closeIdle closes the connections that nothing uses, as net/http.Client does it.
+// closeIdle closes the idle connections, like net/http.Client.
 func (c connections) closeIdle() {
 	for _, rt := range []http.RoundTripper{c.requests, c.upgrades} {
 		if closer, ok := rt.(interface{ CloseIdleConnections() }); ok {
@@ -80,8 +81,8 @@ func (c connections) closeIdle() {
 	}
 }
 
-// differences names the fields by which two configurations ask for different connections. Plugins are among them, since
-// a plugin may bring a client certificate, which counts more than what is sent.
+// differences returns the fields in which two configurations require different connections. Exec is among them, because
+// a plugin may provide a client certificate, which takes precedence over a token.
 func differences(a, b *config.Config) []string {
 	return namesOf([]field{
 		{"Server", a.Server != b.Server},
@@ -96,13 +97,13 @@ func differences(a, b *config.Config) []string {
 	})
 }
 
-// sameCredentials reports whether two configurations of one connection send the same credentials.
+// sameCredentials reports whether two configurations with the same connection send the same credentials.
 func sameCredentials(a, b *config.Config) bool {
 	return a.BearerToken == b.BearerToken && a.BearerTokenFile == b.BearerTokenFile &&
 		a.Username == b.Username && a.Password == b.Password && reflect.DeepEqual(a.AuthProvider, b.AuthProvider)
 }
 
-// checkOwnTransport refuses what only the client's own transport can do.
+// checkOwnTransport rejects fields that only the client's own transport supports.
 func checkOwnTransport(cfg *config.Config) error {
 	asked := namesOf([]field{
 		{"TLSServerName", cfg.TLSServerName != ""},
@@ -112,13 +113,13 @@ func checkOwnTransport(cfg *config.Config) error {
 		{"ProxyURL", cfg.ProxyURL != ""},
 	})
 	if asked != nil {
-		return errors.New("the Config asks for " + strings.Join(asked, ", ") +
-			", which a Transport of your own can't be told; set it up there, and clear it here")
+		return errors.New("the Config sets " + strings.Join(asked, ", ") +
+			", which a custom Transport does not use; configure it in the Transport, and clear it in the Config")
 	}
 	return nil
 }
 
-// field is a field of a configuration about which something was found.
+// field is a named result about a field of a configuration.
 type field struct {
 	name  string
 	found bool

@@ -74,7 +74,7 @@ func TestShareRejectsOtherConnectionSettings(t *testing.T) {
 		transport http.RoundTripper
 		want      string
 	}{
-		{"another server", func(c *config.Config) { c.Server = "https://other.test" }, nil, "Server; make both the same, or clear Share"},
+		{"another server", func(c *config.Config) { c.Server = "https://other.test" }, nil, "a different Server than that of the client; make them equal, or clear Share"},
 		{"another name", func(c *config.Config) { c.TLSServerName = "kube" }, nil, "TLSServerName"},
 		{"no verification", func(c *config.Config) { c.InsecureSkipTLSVerify = true }, nil, "InsecureSkipTLSVerify"},
 		{"another authority", func(c *config.Config) { c.CAData = own.cert }, nil, "certificate authority"},
@@ -125,7 +125,7 @@ func TestNewChecksTheOptionsOfMiddleware(t *testing.T) {
 	}{
 		{"retries", client.Options{Retry: &middleware.RetryOptions{Attempts: -1}}, "RetryOptions.Attempts: -1 is negative"},
 		{"rate limit", client.Options{RateLimit: &middleware.RateLimitOptions{}}, "RateLimitOptions.PerSecond: 0 is not a positive number"},
-		{"user agent", client.Options{UserAgent: "a\r\nb"}, `Options.UserAgent: "a\r\nb" holds control characters`},
+		{"user agent", client.Options{UserAgent: "a\r\nb"}, `Options.UserAgent: "a\r\nb" contains control characters`},
 	} {
 		tc.in.Config = newConfig("https://cluster.test")
 		if _, err := client.New(t.Context(), &tc.in); err == nil || !strings.Contains(err.Error(), tc.want) {

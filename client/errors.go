@@ -39,10 +39,10 @@ func (e *OpError) Error() string {
 	return what + ": " + e.Err.Error()
 }
 
-// missing reports whether the server responded that it has no such object, which the text of the operation names
-// already.
+// missing reports whether the server responded that the object does not exist. Its name is already in the text of the
+// operation.
 func (e *OpError) missing() bool {
-	se, ok := e.Err.(*core.StatusError) //nolint:errorlint // what is wrapped further in has more to say
+	se, ok := e.Err.(*core.StatusError) //nolint:errorlint // a wrapping error contains more information
 	if !ok || e.Ref.Name == "" || !errors.Is(se, core.ErrNotFound) {
 		return false
 	}
@@ -81,13 +81,13 @@ type NotServedError struct {
 	Err         error  // the server's response
 }
 
-// Error names the kind and the remedy.
+// Error returns the kind and a remedy.
 func (e *NotServedError) Error() string {
 	what, remedy := e.Resource.String(), "correct the group and version, or enable the API"
 	switch {
 	case e.Subresource != "":
 		what, remedy = what+"/"+e.Subresource, "enable the subresource, or do without it"
-	case e.Resource.Group == "" && e.Resource.Version == "v1": // which every API server serves
+	case e.Resource.Group == "" && e.Resource.Version == "v1": // every API server serves it
 		remedy = "correct the address, if it is not that of a Kubernetes API server, or the kind's group"
 	case strings.Contains(e.Resource.Group, "."): // the group of a custom resource has a dot
 		remedy = "install its CustomResourceDefinition, enable the API, or correct the group and version"
@@ -98,7 +98,7 @@ func (e *NotServedError) Error() string {
 // Unwrap returns the server's response, which matches core.ErrNotFound.
 func (e *NotServedError) Unwrap() error { return e.Err }
 
-// notServed recognises the response for a path that the server does not serve: "not found" without the name of an
+// notServed recognizes the response for a path that the server does not serve: "not found" without the name of an
 // object. The response of a node or a pod to a long-running request, such as for logs, may look the same.
 func notServed(r *request.Request, err error) error {
 	t := r.Target

@@ -130,8 +130,8 @@ func mistakes() []mistake {
 		{
 			name:   "a plugin of another version",
 			config: kubeconfigOf(`exec: {command: sh, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, args: [-c, 'echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1beta1\"}"']}`),
-			want: `get pods shop/web-0: exec plugin "sh": speaks "client.authentication.k8s.io/v1beta1", and the ` +
-				"configuration says client.authentication.k8s.io/v1: correct its apiVersion, or update the plugin",
+			want: `get pods shop/web-0: exec plugin "sh": printed apiVersion "client.authentication.k8s.io/v1beta1", ` +
+				"but the configuration has client.authentication.k8s.io/v1: correct the configuration, or update the plugin",
 		},
 		{
 			name:   "a plugin that is logged out",
@@ -150,14 +150,14 @@ func mistakes() []mistake {
 			want: `get pods shop/web-0: reach SERVER (context "prod" of FILE): tls: failed to verify certificate: x509: ` +
 				`certificate signed by unknown authority (possibly because of "x509: ECDSA verification failure" while ` +
 				`trying to verify candidate authority certificate "test-ca"); the server's certificate is not signed by ` +
-				"the certificate-authority that is configured, nor, without one, by any that this machine knows: take " +
-				"the cluster's current one",
+				"the configured certificate-authority, or by one of this machine's if none is configured: use the current " +
+				"certificate authority of the cluster",
 		},
 		{
 			name:   "a port where nothing listens",
 			config: strings.Replace(kubeconfigOf("token: abc"), "SERVER", "https://DEAD", 1),
 			want: `get pods shop/web-0: reach https://127.0.0.1:1 (context "prod" of FILE): dial tcp 127.0.0.1:1: connect: ` +
-				"connection refused; nothing listens there: start the server, or correct the address",
+				"connection refused; nothing listens on this address: start the server, or correct the address",
 		},
 		{
 			name:   "plain http on a secure port",
@@ -176,13 +176,13 @@ func mistakes() []mistake {
 			name:   "a proxy that is down",
 			config: strings.Replace(kubeconfigOf("token: abc"), "certificate-authority-data", "proxy-url: 'http://me:s3cret@DEAD', certificate-authority-data", 1),
 			want: `get pods shop/web-0: reach SERVER (context "prod" of FILE): proxyconnect tcp: dial tcp 127.0.0.1:1: ` +
-				"connect: connection refused; the proxy can't be reached: correct proxy-url or HTTPS_PROXY",
+				"connect: connection refused; the proxy cannot be reached: correct proxy-url or HTTPS_PROXY",
 		},
 		{
 			name:   "an invalid token",
 			config: kubeconfigOf("token: abc"), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
-			want: "get pods shop/web-0: unauthorized: server said: Unauthorized; it does not accept the token (context " +
-				`"prod" of FILE): get a new one, or see whether it is this cluster's`,
+			want: "get pods shop/web-0: unauthorized: server said: Unauthorized; the server rejects the token (context " +
+				`"prod" of FILE): get a new one, or check whether it is for this cluster`,
 		},
 		{
 			name:   "an expired token",
@@ -193,14 +193,14 @@ func mistakes() []mistake {
 		{
 			name:   "a plugin for another cluster",
 			config: kubeconfigOf(`exec: {command: sh, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, args: [-c, 'echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"x\"}}"']}`), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
-			want: "get pods shop/web-0: unauthorized: server said: Unauthorized; it does not accept what the exec plugin " +
-				`"sh" gave (context "prod" of FILE): log in again, or see whether it is for this cluster`,
+			want: "get pods shop/web-0: unauthorized: server said: Unauthorized; the server rejects the credentials of the exec plugin " +
+				`"sh" (context "prod" of FILE): log in again, or check whether it is for this cluster`,
 		},
 		{
 			name:   "no credentials for a server that requires them",
 			config: kubeconfigOf(""), server: func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 401, "Unauthorized", "Unauthorized") },
 			want: `get pods shop/web-0: unauthorized: server said: Unauthorized; no credentials were sent (context "prod" ` +
-				"of FILE): give some",
+				"of FILE): configure some",
 		},
 		{
 			name:   "no credentials",
@@ -209,7 +209,7 @@ func mistakes() []mistake {
 			},
 			want: `get pods shop/web-0: forbidden: server said: pods "web-0" is forbidden: User "system:anonymous" cannot ` +
 				`get resource "pods" in API group "" in the namespace "shop"; no credentials were sent (context "prod" ` +
-				"of FILE): give some",
+				"of FILE): configure some",
 		},
 		{
 			name:   "a login page",

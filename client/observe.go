@@ -34,7 +34,7 @@ func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context
 	return context.WithValue(ctx, observerKey{}, told)
 }
 
-// tellObserver calls the observer of ctx, if there is one.
+// tellObserver calls the observer of ctx, if any.
 func (c *Client) tellObserver(ctx context.Context, res core.Resource, obj core.Object) {
 	if observe, ok := ctx.Value(observerKey{}).(func(Write)); ok && obj.GetResourceVersion() != "" {
 		observe(Write{Server: c.Server(), Resource: res, Object: obj})

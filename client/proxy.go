@@ -18,15 +18,15 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// useProxy sends a transport through the proxy of the configuration, or else of the environment.
+// useProxy makes a transport use the proxy of the configuration, or otherwise that of the environment.
 func useProxy(t *http.Transport, cfg *config.Config, dialer *net.Dialer) error {
 	proxy, err := proxyOf(cfg)
 	if proxy == nil || err != nil {
 		return err
 	}
 	if proxy.Scheme == "https" {
-		// The transport would verify the proxy by the settings that are meant for the server: its name, its authority
-		// and our certificate. So the connection to the proxy is secured here, and looks plain to the transport.
+		// The transport would verify the proxy with the settings for the server: its name, its certificate authority and the
+		// client certificate. So this code secures the connection to the proxy, and the transport treats it as plain.
 		t.DialContext = dialTLS(dialer, proxyTLS(cfg, proxy.Hostname()))
 		if proxy.Port() == "" {
 			proxy.Host = net.JoinHostPort(proxy.Hostname(), "443")
@@ -40,7 +40,7 @@ func useProxy(t *http.Transport, cfg *config.Config, dialer *net.Dialer) error {
 	return nil
 }
 
-// proxyOf returns the proxy on the way to the server, nil for none. Its URL may hold a password, which no error shows.
+// proxyOf returns the proxy for the server, or nil for none. Its URL may contain a password, which no error shows.
 func proxyOf(cfg *config.Config) (*url.URL, error) {
 	if cfg.ProxyURL != "" {
 		u, err := url.Parse(cfg.ProxyURL)
@@ -58,15 +58,17 @@ func proxyOf(cfg *config.Config) (*url.URL, error) {
 		return nil, nil
 	}
 	if err != nil && strings.Contains(err.Error(), "CGI") {
-		return nil, errors.New("HTTP_PROXY is set in a program that runs under CGI (REQUEST_METHOD is set), where it may come from " +
-			"a request's header Proxy: name the proxy in proxy-url, or unset HTTP_PROXY")
+		return nil, errors.New("HTTP_PROXY is set in a program that runs under CGI (REQUEST_METHOD is set), where it may " +
+			"come from the Proxy header of a request: set proxy-url, or unset HTTP_PROXY")
 	}
-	// What is not a URL is taken for the name of a host, with http:// before it.
+	// A value that is not a URL is treated as a host name, with http:// before it.
 	schemes := []string{"http", "https", "socks5", "socks5h"}
-	if err != nil || !slices.Contains(schemes, proxy.Scheme) || proxy.Hostname() == "" || strings.HasSuffix(proxy.Host, ":") {
-		return nil, errors.New("the proxy that HTTPS_PROXY or HTTP_PROXY names is not an http, https or socks5 URL: correct the variable")
+	if err != nil || !slices.Contains(schemes, proxy.Scheme) || proxy.Hostname() == "" ||
+		strings.HasSuffix(proxy.Host, ":") {
+		return nil, errors.New("the proxy that HTTPS_PROXY or HTTP_PROXY names is not an http, https or socks5 URL: " +
+			"correct the variable")
 	}
-	own := *proxy // the environment's is everybody's
+	own := *proxy // the environment's URL is shared
 	return &own, nil
 }
 
@@ -85,7 +87,7 @@ func proxyTLS(cfg *config.Config, host string) *tls.Config {
 	return t
 }
 
-// dialTLS returns a function that makes connections secured by TLS.
+// dialTLS returns a function that opens TLS connections.
 func dialTLS(dialer *net.Dialer, cfg *tls.Config) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, addr)
@@ -103,20 +105,20 @@ func dialTLS(dialer *net.Dialer, cfg *tls.Config) func(context.Context, string, 
 	}
 }
 
-// proxyError is a proxy that does not connect us with the server.
+// proxyError is the error of a proxy that does not connect to the server.
 type proxyError struct {
 	proxy  string // host and port
 	code   int
 	status string
 }
 
-// Error says what the proxy has answered.
+// Error returns the proxy and the status of its response.
 func (e *proxyError) Error() string {
-	return fmt.Sprintf("the proxy %s answered %s", e.proxy, e.status)
+	return fmt.Sprintf("the proxy %s responded with %s", e.proxy, e.status)
 }
 
-// proxyAnswer makes an error of what a proxy has answered to CONNECT. When the proxy can't reach the server either, the
-// error is one of the network.
+// proxyAnswer returns the error for a proxy's response to CONNECT. If the proxy cannot reach the server either, it is a
+// network error.
 func proxyAnswer(proxy *url.URL, resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
@@ -128,13 +130,13 @@ func proxyAnswer(proxy *url.URL, resp *http.Response) error {
 	return &net.OpError{Op: "proxyconnect", Net: "tcp", Err: err}
 }
 
-// What to do about a proxy that does not let us through.
+// The remedies for a proxy that does not connect to the server.
 const (
-	proxyPassword = "write a user name and a password that it accepts into proxy-url or HTTPS_PROXY"
-	proxyLost     = "it can't reach the server: correct the address, or look at the proxy"
+	proxyPassword = "set a valid user name and password for the proxy in proxy-url or HTTPS_PROXY"
+	proxyLost     = "the proxy cannot reach the server: correct the address, or check the proxy"
 )
 
-// proxyHint says what to look at when a proxy is at fault.
+// proxyHint returns what to do if a proxy caused the error.
 func proxyHint(err error) string {
 	if refused, ok := errors.AsType[*proxyError](err); ok {
 		switch {
@@ -143,7 +145,7 @@ func proxyHint(err error) string {
 		case refused.code >= 500:
 			return proxyLost
 		}
-		return "let the proxy connect to the server, or name another one in proxy-url or HTTPS_PROXY"
+		return "allow the proxy to connect to the server, or set another one in proxy-url or HTTPS_PROXY"
 	}
 	op, ok := errors.AsType[*net.OpError](err)
 	switch {
@@ -157,5 +159,5 @@ func proxyHint(err error) string {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "the proxy's certificate is not trusted: correct proxy-url, or add its authority to certificate-authority"
 	}
-	return "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"
+	return "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"
 }

@@ -247,7 +247,7 @@ func TestRequestsGoThroughTheProxy(t *testing.T) {
 			if _, ok := errors.AsType[*client.ConnectError](err); !ok || strings.Contains(err.Error(), "hunter") {
 				t.Errorf("with a wrong password: %v, want a ConnectError without it", err)
 			}
-			if tc.scheme != "socks5" && !strings.Contains(err.Error(), "the proxy "+tc.addr+" answered 407 Proxy Authentication Required; write a user name and a password") {
+			if tc.scheme != "socks5" && !strings.Contains(err.Error(), "the proxy "+tc.addr+" responded with 407 Proxy Authentication Required; set a valid user name and password") {
 				t.Errorf("with a wrong password: %v", err)
 			}
 		})
@@ -287,24 +287,24 @@ func TestErrorOfAProxyNamesItAndTheRemedy(t *testing.T) {
 	_, secure := httpProxy(t, new(newAuthority(t).issue(t, "proxy", time.Hour).load(t)))
 	_, socks := socksProxy(t)
 	for _, tc := range []struct{ name, proxy, want string }{
-		{"nothing listens", "http://me:hunter2@" + deadAddress(t), "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"},
-		{"nothing listens, over TLS", "https://me:hunter2@" + deadAddress(t), "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"},
+		{"nothing listens", "http://me:hunter2@" + deadAddress(t), "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"},
+		{"nothing listens, over TLS", "https://me:hunter2@" + deadAddress(t), "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"},
 		{
 			"an untrusted certificate", "https://me:hunter2@" + secure,
 			"the proxy's certificate is not trusted: correct proxy-url, or add its authority to certificate-authority",
 		},
 		{
 			"a proxy that does not reach the server", "http://" + proxyUser + ":" + proxyPassword + "@" + plain,
-			" answered 502 Bad Gateway; it can't reach the server: correct the address, or look at the proxy",
+			" responded with 502 Bad Gateway; the proxy cannot reach the server: correct the address, or check the proxy",
 		},
-		{"nothing listens, over SOCKS", "socks5://me:hunter2@" + deadAddress(t), "the proxy can't be reached: correct proxy-url or HTTPS_PROXY"},
+		{"nothing listens, over SOCKS", "socks5://me:hunter2@" + deadAddress(t), "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"},
 		{
 			"a SOCKS proxy that does not reach the server", "socks5://" + proxyUser + ":" + proxyPassword + "@" + socks,
-			": EOF; it can't reach the server: correct the address, or look at the proxy",
+			": EOF; the proxy cannot reach the server: correct the address, or check the proxy",
 		},
 		{
 			"a SOCKS proxy with another password", "socks5://me:hunter2@" + socks,
-			": username/password authentication failed; write a user name and a password that it accepts into proxy-url or HTTPS_PROXY",
+			": username/password authentication failed; set a valid user name and password for the proxy in proxy-url or HTTPS_PROXY",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

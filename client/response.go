@@ -24,8 +24,8 @@ const (
 	messageBytes = 2 << 10
 )
 
-// statusError makes an error of a response that is not a success. It removes what was sent from the text before
-// anything is cut, so that no half of a token is left.
+// statusError returns the error for a response that is not a success. It removes the credentials that were sent before
+// it truncates the text, so that no part of a token remains.
 func statusError(resp *http.Response, sent *redact.Secrets, limits *wire.Limits) *core.StatusError {
 	limit := int64(errorBytes)
 	if limits != nil && limits.ErrorBytes > 0 {

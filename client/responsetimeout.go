@@ -19,15 +19,15 @@ const answerTimeout = 2 * time.Minute
 // silentError is the error of a server that does not respond to a request, though it may respond to pings.
 type silentError struct{ after time.Duration }
 
-// Error has the time without a response.
-func (e *silentError) Error() string { return fmt.Sprintf("no answer for %v", e.after) }
+// Error returns the time without a response.
+func (e *silentError) Error() string { return fmt.Sprintf("no response for %v", e.after) }
 
-// Timeout and Temporary make it a net.Error, so that the request is retried.
+// Timeout and Temporary implement net.Error, so that the request is retried.
 func (*silentError) Timeout() bool   { return true }
 func (*silentError) Temporary() bool { return true }
 
-// awaitAnswer returns the layer that gives up a request whose answer does not begin in time. It stands directly above
-// the connection, so that nothing counts but the server. Long-running requests are for their callers to give up.
+// awaitAnswer returns the middleware that fails a request if the header of its response does not arrive in time. It is
+// directly above the connection, so that only the time of the server counts. It does not limit long-running requests.
 func awaitAnswer(limit time.Duration) middleware.Func {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {

@@ -97,8 +97,8 @@ func TestResponseHeaderTimeoutEndsSilentRequests(t *testing.T) {
 					}
 					return
 				}
-				want := fmt.Sprintf("reach https://cluster.test (the test): no answer for %v; the server has the request and is busy or "+
-					"stuck: look at it, or allow more by ResponseHeaderTimeout", tc.want)
+				want := fmt.Sprintf("reach https://cluster.test (the test): no response for %v; the server received the request and is busy or "+
+					"stuck: check the server, or increase ResponseHeaderTimeout", tc.want)
 				if !strings.HasSuffix(err.Error(), want) || !core.IsRetryable(err) {
 					t.Errorf("error = %v, want %s", err, want)
 				}

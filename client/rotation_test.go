@@ -161,7 +161,7 @@ func TestClientCertificateIsSentWhateverAuthoritiesTheServerNames(t *testing.T) 
 		want string
 	}{
 		{"that accepts any", tls.RequireAnyClientCert, ""},
-		{"that verifies it", tls.RequireAndVerifyClientCert, "the server refuses the client certificate: renew it, or take the one for this cluster"},
+		{"that verifies it", tls.RequireAndVerifyClientCert, "the server rejects the client certificate: renew it, or use the one for this cluster"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

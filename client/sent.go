@@ -13,7 +13,8 @@ import (
 )
 
 // sentKey is the context key of the credentials that the attempts of one call have sent. The middleware explain, which
-// is below all that set headers, records them; code that turns a response into an error or a log line removes them.
+// is below all middleware that sets headers, records them; code that turns a response into an error or a log line
+// removes them.
 type sentKey struct{}
 
 // rememberSent returns a context that collects the sent credentials. A stream collects them until it ends.
@@ -52,7 +53,7 @@ func (c *Client) sentFor(resp *http.Response) *redact.Secrets {
 	return c.sent(resp.Request.Context())
 }
 
-// withoutSent returns an error that the server caused without the credentials that were sent to it.
+// withoutSent returns an error that the server caused without the credentials that were sent to the server.
 func withoutSent(sent *redact.Secrets, err error) error {
 	if status, ok := errors.AsType[*core.StatusError](err); ok {
 		sent.Strings(&status.Status)

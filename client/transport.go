@@ -24,8 +24,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Timeouts of a connection. A connection that is silent for pingAfter is pinged, and given up when the ping is not
-// answered within pingTimeout, so that a watch on a dead connection ends instead of waiting for ever.
+// Timeouts of a connection. An HTTP/2 connection that receives nothing for pingAfter is pinged, and closed if there is
+// no response within pingTimeout, so that a watch on a dead connection ends instead of waiting forever.
 const (
 	dialTimeout      = 30 * time.Second
 	handshakeTimeout = 10 * time.Second
@@ -34,23 +34,23 @@ const (
 	pingTimeout      = 10 * time.Second
 )
 
-// rereadTime is how long files are taken to be unchanged because their time and size are. Some tools replace files and
-// keep both, such as rsync with -t, OSTree and Nix, so after that time the contents are compared.
+// rereadTime is how long a file with an unchanged modification time and size is assumed to be unchanged. Some tools,
+// such as rsync with -t, OSTree and Nix, replace files and keep both, so after that time the contents are compared.
 const rereadTime = 10 * time.Second
 
-// fileBytes is how large a file of certificates may be.
+// fileBytes is the maximum size of a file of certificates.
 const fileBytes = 16 << 20
 
-// headerBytes is how long the header of a response may be by default, see wire.Limits.
+// headerBytes is the default maximum size of the header of a response, see wire.Limits.
 const headerBytes = 1 << 20
 
-// certSource returns the client certificate to present, nil for none. A pointer that it has returned before means that
-// nothing has changed.
+// certSource returns the client certificate to present, or nil for none. The same pointer means that nothing has
+// changed.
 type certSource = func(context.Context) (*tls.Certificate, error)
 
-// transport is the connection to one server. The files that its TLS settings come from may be replaced while it is in
-// use, and a source may hand out another certificate. That takes new connections, since a connection keeps the
-// certificates it began with: requests that are under way, such as watches, end on the old ones.
+// transport is the connection to one server. The files of its TLS settings may be replaced while it is in use, and its
+// source may return another certificate. Both require new connections, because a connection keeps its certificates:
+// requests in progress, such as watches, end on the old connections.
 type transport struct {
 	cfg       *config.Config
 	protocols *http.Protocols
@@ -58,25 +58,27 @@ type transport struct {
 	files     []string
 	certs     certSource // nil for none
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	current *http.Transport
-	loaded  *config.Config   // cfg with the contents of its files in place of their names
-	stamp   []os.FileInfo    // of the files, nil for one that is missing
-	read    time.Time        // when the files were read last
-	cert    *tls.Certificate // of certs
-	retired []retired        // the latest before the current one, oldest first
+	loaded  *config.Config   // cfg with the contents of its files instead of their names
+	stamp   []os.FileInfo    // state of the files; nil for a missing one
+	read    time.Time        // time of the last read
+	cert    *tls.Certificate // the last result of certs
+	retired []retired        // transports before the current one, oldest first
 }
 
-// retired is what was replaced while requests may have been under way on its connections, which close by themselves
-// when they have been idle for idleTimeout.
+// retired is a transport that was replaced while requests may have been in progress on its connections. The connections
+// close after they have been idle for idleTimeout.
 type retired struct {
 	*http.Transport
 	at time.Time
 }
 
-// newTransports returns the transports of a configuration: for requests, and for those that are upgraded to streams.
-// Certs, which may be nil, is asked for a client certificate before each request.
-func newTransports(cfg *config.Config, certs certSource, limits *wire.Limits) (requests, upgrades http.RoundTripper, err error) {
+// newTransports returns the transports of a configuration: for requests, and for requests that are upgraded to streams.
+// It calls certs, which may be nil, for a client certificate before each request.
+func newTransports(
+	cfg *config.Config, certs certSource, limits *wire.Limits,
+) (requests, upgrades http.RoundTripper, err error) {
 	if err := checkPlain(cfg); err != nil {
 		return nil, nil, err
 	}
@@ -87,7 +89,7 @@ func newTransports(cfg *config.Config, certs certSource, limits *wire.Limits) (r
 	return requests, upgrades, err
 }
 
-// protocols returns HTTP/1.1, with HTTP/2 or without.
+// protocols returns HTTP/1.1, with or without HTTP/2.
 func protocols(http2 bool) *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
@@ -95,10 +97,12 @@ func protocols(http2 bool) *http.Protocols {
 	return p
 }
 
-func newTransport(cfg *config.Config, protocols *http.Protocols, certs certSource, limits *wire.Limits) (*transport, error) {
+func newTransport(
+	cfg *config.Config, protocols *http.Protocols, certs certSource, limits *wire.Limits,
+) (*transport, error) {
 	t := &transport{cfg: cfg, protocols: protocols, certs: certs}
 	if limits != nil {
-		t.limits = new(*limits) // the caller may go on changing its own
+		t.limits = new(*limits) // the caller may change its own
 	}
 	for _, file := range []string{cfg.CAFile, cfg.ClientCertFile, cfg.ClientKeyFile} {
 		if file != "" {
@@ -129,7 +133,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.connection(cert).RoundTrip(r)
 }
 
-// CloseIdleConnections closes the connections that nothing uses.
+// CloseIdleConnections closes the idle connections.
 func (t *transport) CloseIdleConnections() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +141,7 @@ func (t *transport) CloseIdleConnections() {
 	t.closeRetired()
 }
 
-// closeRetired closes the connections of replaced certificates that nothing uses. The caller holds the mutex.
+// closeRetired closes the idle connections of replaced transports. The caller holds the mutex.
 func (t *transport) closeRetired() {
 	t.retired = slices.DeleteFunc(t.retired, func(old retired) bool {
 		old.CloseIdleConnections()
@@ -145,7 +149,8 @@ func (t *transport) closeRetired() {
 	})
 }
 
-// connection returns what to send requests on now. Files that can't be used, such as half a pair, are left for later.
+// connection returns the transport for the next request. If the files cannot be used, for example because only one of a
+// pair was replaced, it keeps the current one and tries again later.
 func (t *transport) connection(cert *tls.Certificate) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,7 +195,7 @@ func sameStamp(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// loadFiles returns a configuration with the contents of the files that it names for TLS in place of their names.
+// loadFiles returns a configuration with the contents of its TLS files instead of their names.
 func loadFiles(cfg *config.Config) (*config.Config, error) {
 	loaded := *cfg
 	loaded.CAFile, loaded.ClientCertFile, loaded.ClientKeyFile = "", "", ""
@@ -209,12 +214,14 @@ func loadFiles(cfg *config.Config) (*config.Config, error) {
 	return &loaded, nil
 }
 
-// sameFiles reports whether two loaded configurations have the same contents of files.
+// sameFiles reports whether two loaded configurations have the same file contents.
 func sameFiles(a, b *config.Config) bool {
-	return bytes.Equal(a.CAData, b.CAData) && bytes.Equal(a.ClientCertData, b.ClientCertData) && a.ClientKeyData == b.ClientKeyData
+	return bytes.Equal(a.CAData, b.CAData) && bytes.Equal(a.ClientCertData, b.ClientCertData) &&
+		a.ClientKeyData == b.ClientKeyData
 }
 
-// checkPlain refuses to send secrets in clear text. What was loaded from a kubeconfig holds none when it means http.
+// checkPlain rejects credentials that would be sent in clear text. A configuration that was loaded from a kubeconfig
+// has no credentials if its server uses http.
 func checkPlain(cfg *config.Config) error {
 	secret := cfg.BearerToken != "" || cfg.BearerTokenFile != "" || cfg.Username != "" || cfg.Password != "" ||
 		cfg.ClientCertFile != "" || len(cfg.ClientCertData) > 0
@@ -224,8 +231,10 @@ func checkPlain(cfg *config.Config) error {
 	return nil
 }
 
-// newHTTP returns a transport for a loaded configuration, with another client certificate unless that is nil.
-func newHTTP(cfg *config.Config, protocols *http.Protocols, cert *tls.Certificate, limits *wire.Limits) (*http.Transport, error) {
+// newHTTP returns a transport for a loaded configuration. If cert is not nil, it replaces the client certificate.
+func newHTTP(
+	cfg *config.Config, protocols *http.Protocols, cert *tls.Certificate, limits *wire.Limits,
+) (*http.Transport, error) {
 	tlsConfig, err := newTLS(cfg)
 	if err != nil {
 		return nil, err
@@ -235,7 +244,7 @@ func newHTTP(cfg *config.Config, protocols *http.Protocols, cert *tls.Certificat
 	}
 	dialer := &net.Dialer{
 		Timeout: dialTimeout,
-		// Below HTTP a dead peer is noticed in 40 seconds: HTTP/1.1 has no pings of its own.
+		// TCP detects a dead peer in 40 seconds. HTTP/1.1 needs this, because it has no pings.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 20 * time.Second, Interval: 5 * time.Second, Count: 4},
 	}
 	t := &http.Transport{
@@ -264,7 +273,7 @@ func newTLS(cfg *config.Config) (*tls.Config, error) {
 	if len(cfg.CAData) > 0 {
 		t.RootCAs = x509.NewCertPool()
 		if !t.RootCAs.AppendCertsFromPEM(cfg.CAData) {
-			return nil, errors.New("certificate-authority: no PEM certificate in it")
+			return nil, errors.New("certificate-authority: contains no PEM certificate")
 		}
 	}
 	if len(cfg.ClientCertData) > 0 {
@@ -277,14 +286,15 @@ func newTLS(cfg *config.Config) (*tls.Config, error) {
 	return t, nil
 }
 
-// presents makes a client present a certificate to each server that asks for one, as client-go does. Package tls
-// withholds a certificate whose authority is not among those that the server names. The server would then refuse the
-// client as one without a certificate.
+// presents makes a client present a certificate to each server that requests one, as client-go does. Package tls
+// withholds a certificate whose authority is not among those that the server lists. The server would then reject the
+// client because it has no certificate.
 func presents(t *tls.Config, cert *tls.Certificate) {
 	t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
 }
 
-// contents returns the contents of a file, or data when no file is named. A file that is empty is being written.
+// contents returns the contents of a file, or data if file is empty. An empty file is an error, because it is being
+// written.
 func contents(file string, data []byte) ([]byte, error) {
 	if file == "" {
 		return data, nil

@@ -1,9 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auth gets credentials that do not stand in a configuration, and keeps them fresh: those of a plugin, which is a
-// program that prints them, and those of an OpenID Connect provider. A client uses it by itself; import it to say which
-// plugins may run, or to send requests of your own with a configuration's credentials.
+// Package auth obtains credentials that are not part of a configuration, and renews them: those of an exec plugin,
+// which is a program that prints credentials, and those of an OpenID Connect provider. A client uses it automatically.
+// Import it to specify which plugins may run, or to send your own requests with the credentials of a configuration.
 //
 //	plugin, err := auth.NewPlugin(cfg, &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"aws", "kubelogin"}})
 //	if err != nil {
@@ -11,25 +11,26 @@
 //	}
 //	rt := plugin.Layer(transport) // which sends plugin.Certificate(ctx) as its client certificate
 //
-// # Freshness
+// # Expiration
 //
-// A credential is kept until shortly before it expires, then the next request gets another one: 30 seconds before, or
-// less when it does not live long. If that fails, the old one is used to its end. When the server refuses a credential,
-// another one is got at once and the request is sent again, see [middleware.Authorize]. If that is refused too, or is the
-// same, the source is left alone for ten seconds.
+// A credential is kept until shortly before it expires; the next request then obtains a new one. That is 30 seconds
+// before the expiration, or less if the credential is short-lived. If renewal fails, the old credential is used until
+// it expires. If the server rejects a credential, a new one is obtained immediately and the request is sent again, see
+// [middleware.Authorize]. If the new credential is rejected too, or is the same, the source is not called again for ten
+// seconds.
 //
-// However many requests wait for a credential, its source is asked once. Each request waits as long as its context
-// allows. The plugin, or the refresh of a token, is not cancelled with the last of them: it may have spent a refresh token
-// that is valid once, and what replaces that token would be lost. It goes on in the background, its result is kept, and
-// requests that come in the meantime wait for it. A plugin ends after PluginOptions.Timeout at the latest. A refresh ends
-// after two minutes at the latest, and is then given three seconds to write new tokens to the kubeconfig.
+// However many requests wait for a credential, its source is called once. Each request waits as long as its context
+// allows. The plugin, or the refresh of a token, is not canceled with the last waiting request: it may have spent a
+// refresh token that is valid only once, and the new refresh token would be lost. It continues in the background and
+// its result is kept; requests that arrive in the meantime wait for it. A plugin is killed after PluginOptions.Timeout.
+// A refresh ends after two minutes, and then has three seconds to write new tokens to the kubeconfig.
 //
 // # Errors
 //
-// A [PluginError] says what went wrong with a plugin, an [OIDCError] what went wrong with a provider. Neither shows what
-// a plugin printed to standard output, or a provider has sent.
+// [PluginError] reports a failure of a plugin, and [OIDCError] a failure of a provider. Neither shows the standard
+// output of a plugin or the body of a provider's response.
 //
 // # Concurrency
 //
-// Everything here is safe for concurrent use.
+// All types and functions are safe for concurrent use.
 package auth

@@ -31,5 +31,5 @@ func ExampleNewOIDC() {
 		Name: "oidc", Config: map[string]config.Secret{"idp-issuer-url": "http://idp.example.com", "client-id": "kube"},
 	}}, nil)
 	fmt.Println(err)
-	// Output: auth-provider oidc: idp-issuer-url "http://idp.example.com" is no https URL
+	// Output: auth-provider oidc: idp-issuer-url "http://idp.example.com" is not an https URL
 }

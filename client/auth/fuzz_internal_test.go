@@ -11,13 +11,15 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// FuzzDecodeCredential promises that whatever a plugin prints becomes a credential or an error.
+// FuzzDecodeCredential checks that any output of a plugin is decoded to a credential or an error.
 func FuzzDecodeCredential(f *testing.F) {
 	for _, seed := range []string{
 		"", "{", "null", "a: b", "- 1", "\x00", "&a [*a]",
 		`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"abc"}}`,
-		`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"expirationTimestamp":"0000-01-01T00:00:00Z","token":"a"}}`,
-		"kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1\nstatus: {clientCertificateData: x, clientKeyData: y}",
+		`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",` +
+			`"status":{"expirationTimestamp":"0000-01-01T00:00:00Z","token":"a"}}`,
+		"kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1\nstatus: {clientCertificateData: x, " +
+			"clientKeyData: y}",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -27,7 +29,7 @@ func FuzzDecodeCredential(f *testing.F) {
 			t.Fatalf("decodeCredential(%q) = %v, %v", data, c, err)
 		}
 		if err != nil && strings.ContainsFunc(err.Error(), unicode.IsControl) {
-			t.Fatalf("the error %q has control characters", err)
+			t.Fatalf("the error %q contains control characters", err)
 		}
 		if c != nil && c.token == "" && c.cert == nil {
 			t.Fatalf("decodeCredential(%q) is empty", data)
@@ -35,9 +37,12 @@ func FuzzDecodeCredential(f *testing.F) {
 	})
 }
 
-// FuzzIDToken promises that whatever stands in a kubeconfig is an ID token or is not.
+// FuzzIDToken checks that any string in a kubeconfig is either an ID token or rejected.
 func FuzzIDToken(f *testing.F) {
-	for _, seed := range []string{"", "a.b.c", "a.e30.c", "a.eyJleHAiOjFlOTl9.c", "a.eyJleHAiOi0xfQ.c", "a.eyJleHAiOjk5OTk5OTk5OTl9.c"} {
+	for _, seed := range []string{
+		"", "a.b.c", "a.e30.c", "a.eyJleHAiOjFlOTl9.c", "a.eyJleHAiOi0xfQ.c",
+		"a.eyJleHAiOjk5OTk5OTk5OTl9.c",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, token string) {
@@ -47,7 +52,7 @@ func FuzzIDToken(f *testing.F) {
 	})
 }
 
-// FuzzPlain promises that text to be shown is one line that drives no terminal.
+// FuzzPlain checks that the result is one line without control characters.
 func FuzzPlain(f *testing.F) {
 	f.Add([]byte("\x1b[31mred\r\n\tagain \xff\u2028\u202e"))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -26,7 +26,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// plugin is a plugin and what it is told to do.
+// plugin is a plugin with the files that control it.
 type plugin struct {
 	dir string
 	cfg *config.Config
@@ -41,13 +41,13 @@ func newPlugin(t testing.TB) *plugin {
 			Command: os.Args[0], APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever,
 			Env: []config.EnvVar{
 				{Name: pluginDir, Value: config.Secret(dir)},
-				{Name: "GORACE", Value: "atexit_sleep_ms=0"}, // else each run takes a second more
+				{Name: "GORACE", Value: "atexit_sleep_ms=0"}, // without it each run takes a second longer
 			},
 		},
 	}}
 }
 
-// set writes one of the files that tell the plugin what to do.
+// set writes one of the files that control the plugin.
 func (p *plugin) set(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join(p.dir, name)
@@ -59,10 +59,13 @@ func (p *plugin) set(t testing.TB, name, text string) {
 	}
 }
 
-// print makes the plugin print a credential with a status of some fields.
+// print makes the plugin print a credential with the given status.
 func (p *plugin) print(t testing.TB, status map[string]string) {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"kind": "ExecCredential", "apiVersion": p.cfg.Exec.APIVersion, "status": status})
+	data, err := json.Marshal(map[string]any{
+		"kind": "ExecCredential", "apiVersion": p.cfg.Exec.APIVersion,
+		"status": status,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +77,7 @@ func (p *plugin) printToken(t testing.TB, token string) {
 	p.print(t, map[string]string{"token": token})
 }
 
-// calls returns how the plugin was called so far.
+// calls returns the calls of the plugin so far.
 func (p *plugin) calls(t testing.TB) []call {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, "calls"))
@@ -95,7 +98,7 @@ func (p *plugin) calls(t testing.TB) []call {
 	return calls
 }
 
-// pair is a certificate with its key in PEM.
+// pair is a certificate and its key, in PEM.
 type pair struct{ cert, key []byte }
 
 func newPair(t testing.TB, name string) pair {
@@ -123,13 +126,13 @@ func newPair(t testing.TB, name string) pair {
 	}
 }
 
-// bearer is a transport to a server that knows one token; any when it is empty. It notes the tokens it gets.
+// bearer is a transport to a server that accepts one token, or any token if it is empty. It records the tokens.
 type bearer struct {
 	token string
 	seen  []string
 }
 
-// RoundTrip answers 200 or 401.
+// RoundTrip responds with 200 or 401.
 func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	got := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	b.seen = append(b.seen, got)
@@ -140,7 +143,7 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
 }
 
-// send sends a request through a layer and returns the status.
+// send sends a request through a middleware and returns the status.
 func send(t testing.TB, layer middleware.Func, to http.RoundTripper, header http.Header) (int, error) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://kube.example.com/version", nil)
@@ -153,7 +156,7 @@ func send(t testing.TB, layer middleware.Func, to http.RoundTripper, header http
 	return resp.StatusCode, nil
 }
 
-// checkGoroutines makes the test fail when more goroutines run at its end than do now.
+// checkGoroutines makes the test fail if more goroutines run at its end than now.
 func checkGoroutines(t testing.TB) {
 	t.Helper()
 	before := runtime.NumGoroutine()
@@ -163,7 +166,7 @@ func checkGoroutines(t testing.TB) {
 			select {
 			case <-deadline:
 				stacks := make([]byte, 1<<20)
-				t.Errorf("%d goroutines run after the test, %d did before:\n%s",
+				t.Errorf("%d goroutines run after the test, %d ran before:\n%s",
 					runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 				return
 			case <-time.After(time.Millisecond):

@@ -14,14 +14,14 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// credential is what proves who one is: a token, a client certificate or both. It does not change.
+// credential is a token, a client certificate or both. It is immutable.
 type credential struct {
 	token  string
 	cert   *tls.Certificate
-	expiry time.Time // zero when it is not known
+	expiry time.Time // zero if it is unknown
 }
 
-// same reports whether two credentials say the same to a server.
+// same reports whether two credentials are equal to a server.
 func (c *credential) same(other *credential) bool {
 	return c.token == other.token && sameCertificate(c.cert, other.cert)
 }
@@ -33,7 +33,7 @@ func sameCertificate(a, b *tls.Certificate) bool {
 	return slices.EqualFunc(a.Certificate, b.Certificate, slices.Equal) && sameKey(a, b)
 }
 
-// sameKey reports whether the private keys are the same, which those of one certificate are.
+// sameKey reports whether the private keys are equal. The keys of one certificate are.
 func sameKey(a, b *tls.Certificate) bool {
 	key, ok := a.PrivateKey.(interface {
 		Equal(x crypto.PrivateKey) bool
@@ -42,39 +42,39 @@ func sameKey(a, b *tls.Certificate) bool {
 }
 
 const (
-	// leeway is how long before its end a credential is replaced, unless that is most of its life.
+	// leeway is how long before its expiration a credential is replaced, unless that is most of its lifetime.
 	leeway = 30 * time.Second
-	// pause is how long a source is left alone that has just given nothing better than what there was.
+	// pause is how long a source is not called after it has returned nothing better than the current credential.
 	pause = 10 * time.Second
 )
 
-// keeper keeps a credential, and obtains another one when it is about to expire or was refused. It is safe for
+// keeper keeps a credential, and obtains a new one when it is about to expire or was rejected. It is safe for
 // concurrent use.
 //
-// At most one flight is under way at any time, whatever becomes of its callers: the state of a source belongs to it, and
-// a request that was sent may have spent a token that is valid once. So the keeper owns the flight's goroutine, and only
-// obtain ends it, which therefore has a time limit of its own. Callers wait as long as their contexts allow, and those
-// that come later join the flight.
+// At most one flight is in progress at any time, even if all its callers have gone: the flight owns the state of the
+// source, and a request that was sent may have spent a token that is valid only once. So the keeper owns the flight's
+// goroutine, and only obtain ends the flight; obtain therefore needs a time limit of its own. Callers wait as long as
+// their contexts allow, and later callers join the flight.
 type keeper struct {
-	// obtain gets a credential in place of old, which is nil at first. It must return within a bounded time. The context
-	// has the values of the first caller's, and does not end with it.
+	// obtain returns a credential to replace old, which is nil at first. It must return within a bounded time. The context
+	// has the values of the first caller's context, and does not end with it.
 	obtain func(ctx context.Context, old *credential) (*credential, error)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	current *credential
-	renewAt time.Time // when to obtain the next one; zero is never
-	quiet   time.Time // until when the source is not asked because of a refusal
-	flight  *flight   // nil when the source is not being asked
+	renewAt time.Time // when to obtain the next one; zero means never
+	quiet   time.Time // the source is not called before this time after a rejection
+	flight  *flight   // nil if the source is not being called
 }
 
 // flight is one call of obtain.
 type flight struct {
-	done chan struct{} // closed when what follows is set
+	done chan struct{} // closed when cred and err are set
 	cred *credential
 	err  error
 }
 
-// get returns a credential that is worth sending.
+// get returns a credential that has not expired, as far as the keeper knows.
 func (k *keeper) get(ctx context.Context) (*credential, error) {
 	k.mu.Lock()
 	if k.current != nil && (k.renewAt.IsZero() || time.Now().Before(k.renewAt)) {
@@ -89,21 +89,21 @@ func (k *keeper) get(ctx context.Context) (*credential, error) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now := time.Now(); k.current != nil && now.Before(k.current.expiry) { // we were early
+	if now := time.Now(); k.current != nil && now.Before(k.current.expiry) { // the old one is still valid
 		k.renewAt = earlier(now.Add(pause), k.current.expiry)
 		return k.current, nil
 	}
 	return nil, err
 }
 
-// peek returns the credential there is, or nil, without asking the source.
+// peek returns the current credential, or nil, without calling the source.
 func (k *keeper) peek() *credential {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.current
 }
 
-// renew replaces a credential that the server has refused, and reports whether there is another one now.
+// renew replaces a credential that the server has rejected, and reports whether there is another one now.
 func (k *keeper) renew(ctx context.Context, refused *credential) (bool, error) {
 	k.mu.Lock()
 	if !k.current.same(refused) {
@@ -129,12 +129,12 @@ func (k *keeper) renew(ctx context.Context, refused *credential) (bool, error) {
 	return true, nil
 }
 
-// join returns the flight that is under way, or starts one. The caller holds the mutex.
+// join returns the flight in progress, or starts one. The caller holds the mutex.
 func (k *keeper) join(ctx context.Context) *flight {
 	switch {
 	case k.flight != nil:
 		return k.flight
-	case ctx.Err() != nil: // nothing is started for a request that has ended
+	case ctx.Err() != nil: // a request that has ended starts nothing
 		f := &flight{done: make(chan struct{}), err: context.Cause(ctx)}
 		close(f.done)
 		return f
@@ -155,7 +155,7 @@ func (k *keeper) fly(ctx context.Context, f *flight, old *credential) {
 	}
 }
 
-// wait returns the result of a flight, or the cause for which ctx ended.
+// wait returns the result of a flight, or the cause if ctx ends first.
 func (f *flight) wait(ctx context.Context) (*credential, error) {
 	select {
 	case <-f.done:
@@ -165,19 +165,19 @@ func (f *flight) wait(ctx context.Context) (*credential, error) {
 	}
 }
 
-// store keeps a credential, and decides when to look for the next. The caller holds the mutex.
+// store keeps a credential, and sets when to obtain the next one. The caller holds the mutex.
 func (k *keeper) store(c *credential) {
 	old, now := k.current, time.Now()
 	if old != nil && sameCertificate(old.cert, c.cert) {
-		c.cert = old.cert // for those who look at the pointer
+		c.cert = old.cert // callers compare the pointer
 	}
 	k.current = c
 	switch left := c.expiry.Sub(now); {
 	case c.expiry.IsZero():
 		k.renewAt = time.Time{}
-	case left <= 0: // the server's clock may see it otherwise
+	case left <= 0: // the server's clock may differ
 		k.renewAt = now.Add(pause)
-	case old != nil && old.expiry.Equal(c.expiry): // the source keeps it to the end
+	case old != nil && old.expiry.Equal(c.expiry): // the source returns it until it expires
 		k.renewAt = earlier(now.Add(pause), c.expiry)
 	default:
 		k.renewAt = c.expiry.Add(-min(leeway, left/4))
@@ -191,7 +191,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// authorization is the header of a credential, for [middleware.Authorize].
+// authorization returns the header value of a credential, for [middleware.Authorize].
 func (k *keeper) authorization(ctx context.Context) (string, middleware.Renew, error) {
 	c, err := k.get(ctx)
 	if err != nil {

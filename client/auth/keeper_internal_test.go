@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// source is a source of credentials in a bubble: token-1, token-2 and so on.
+// source is a source of the credentials token-1, token-2 and so on, in a bubble.
 type source struct {
 	runs  int
 	takes time.Duration
-	lives time.Duration // of what it gives; zero is for ever
-	same  bool          // gives what it gave before
+	lives time.Duration // lifetime of a credential; zero means unlimited
+	same  bool          // returns the previous credential
 	err   error
 	last  *credential
-	ended int // how often its context ended before it was done
+	ended int // number of runs whose context ended first
 
-	running, most int // how many runs there are at once, and at most
+	running, most int // number of concurrent runs, now and at most
 }
 
 func (s *source) obtain(ctx context.Context, _ *credential) (*credential, error) {
@@ -52,36 +52,40 @@ func (s *source) obtain(ctx context.Context, _ *credential) (*credential, error)
 
 func wait(d time.Duration) { <-time.After(d) }
 
-// TestKeeper follows credentials through their lives.
+// TestKeeper checks which credential is returned during the lifetime of credentials.
 func TestKeeper(t *testing.T) {
 	broken := errors.New("broken")
 	type step struct {
-		after  time.Duration // to wait for
+		after  time.Duration // time to wait
 		change func(*source)
 		want   string // the token or the error
-		runs   int    // of the source until then
+		runs   int    // number of runs of the source so far
 	}
 	for _, tc := range []struct {
 		name   string
 		source source
 		steps  []step
 	}{
-		{"a credential without an end is kept", source{}, []step{
+		{"a credential without expiration is kept", source{}, []step{
 			{0, nil, "token-1", 1},
 			{1000 * time.Hour, nil, "token-1", 1},
 		}},
-		{"a credential is replaced thirty seconds before its end", source{lives: time.Hour}, []step{
+		{"a credential is replaced thirty seconds before it expires", source{lives: time.Hour}, []step{
 			{0, nil, "token-1", 1},
 			{time.Hour - 31*time.Second, nil, "token-1", 1},
 			{time.Second, nil, "token-2", 2},
 			{time.Minute, nil, "token-2", 2},
 		}},
-		{"one that does not live long is replaced when a quarter of its life is left", source{lives: 20 * time.Second}, []step{
-			{0, nil, "token-1", 1},
-			{14 * time.Second, nil, "token-1", 1},
-			{time.Second, nil, "token-2", 2},
-		}},
-		{"the old one serves while its successor can't be had", source{lives: time.Hour}, []step{
+		{
+			"a short-lived credential is replaced when a quarter of its lifetime is left",
+			source{lives: 20 * time.Second},
+			[]step{
+				{0, nil, "token-1", 1},
+				{14 * time.Second, nil, "token-1", 1},
+				{time.Second, nil, "token-2", 2},
+			},
+		},
+		{"the old credential is used while renewal fails", source{lives: time.Hour}, []step{
 			{0, nil, "token-1", 1},
 			{time.Hour - 25*time.Second, func(s *source) { s.err = broken }, "token-1", 2},
 			{9 * time.Second, nil, "token-1", 2},
@@ -91,15 +95,19 @@ func TestKeeper(t *testing.T) {
 			{0, nil, "broken", 6},
 			{0, func(s *source) { s.err = nil }, "token-7", 7},
 		}},
-		{"a source that keeps it to the end is not asked all the time", source{lives: time.Hour, same: true}, []step{
-			{0, nil, "token-1", 1},
-			{time.Hour - 30*time.Second, nil, "token-1", 2},
-			{9 * time.Second, nil, "token-1", 2},
-			{time.Second, nil, "token-1", 3},
-			{10 * time.Second, nil, "token-1", 4},
-			{10 * time.Second, func(s *source) { s.same = false }, "token-5", 5},
-		}},
-		{"one that is over when it comes is used, and the source left alone for a while", source{lives: -time.Hour}, []step{
+		{
+			"a source that returns the same credential until it expires is not called all the time",
+			source{lives: time.Hour, same: true},
+			[]step{
+				{0, nil, "token-1", 1},
+				{time.Hour - 30*time.Second, nil, "token-1", 2},
+				{9 * time.Second, nil, "token-1", 2},
+				{time.Second, nil, "token-1", 3},
+				{10 * time.Second, nil, "token-1", 4},
+				{10 * time.Second, func(s *source) { s.same = false }, "token-5", 5},
+			},
+		},
+		{"an expired credential is used, and the source is not called for a while", source{lives: -time.Hour}, []step{
 			{0, nil, "token-1", 1},
 			{9 * time.Second, nil, "token-1", 1},
 			{time.Second, nil, "token-2", 2},
@@ -130,8 +138,8 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestKeeperRefusal promises that a refused credential is replaced once, however many requests it was refused to, and
-// that a source with nothing better is left alone.
+// TestKeeperRefusal checks that a rejected credential is replaced once, however many requests it was rejected for, and
+// that a source without a new credential is not called again for a while.
 func TestKeeperRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: time.Second}
@@ -144,36 +152,36 @@ func TestKeeperRefusal(t *testing.T) {
 			}
 			return c
 		}
-		expect := func(when string, refused *credential, want bool, runs int) {
+		expect := func(when string, rejected *credential, want bool, runs int) {
 			t.Helper()
-			if got, err := k.renew(t.Context(), refused); got != want || err != nil || s.runs != runs {
+			if got, err := k.renew(t.Context(), rejected); got != want || err != nil || s.runs != runs {
 				t.Errorf("%s: renew = %v, %v after %d runs; want %v after %d", when, got, err, s.runs, want, runs)
 			}
 		}
 		first := get()
 		var wg sync.WaitGroup
 		for range 10 {
-			wg.Go(func() { expect("at once", first, true, 2) })
+			wg.Go(func() { expect("concurrently", first, true, 2) })
 		}
 		wg.Wait()
 		second := get()
 		expect("late", first, true, 2)
 
 		s.same = true
-		expect("without another one", second, false, 3)
-		expect("without another one, again", second, false, 3)
+		expect("without a new one", second, false, 3)
+		expect("without a new one, again", second, false, 3)
 		wait(pause)
 		s.err = errors.New("broken")
 		if _, err := k.renew(t.Context(), second); err == nil || s.runs != 4 {
 			t.Errorf("renew = %v after %d runs, want an error after 4", err, s.runs)
 		}
 		if c := get(); !c.same(second) {
-			t.Errorf("a refused credential is gone before there is another: %s", c.token)
+			t.Errorf("a rejected credential was dropped before there was a new one: %s", c.token)
 		}
 	})
 }
 
-// TestKeeperWaitsAsLongAsEachCallerAllows promises that a caller returns when its context ends, and that the others get
+// TestKeeperWaitsAsLongAsEachCallerAllows checks that a caller returns when its context ends, and that the others get
 // the credential.
 func TestKeeperWaitsAsLongAsEachCallerAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -184,22 +192,22 @@ func TestKeeperWaitsAsLongAsEachCallerAllows(t *testing.T) {
 			wg.Go(func() {
 				token, took, err := ask(t, k, patience)
 				if want := min(patience, s.takes); took != want {
-					t.Errorf("with %v of patience it took %v, want %v", patience, took, want)
+					t.Errorf("with a timeout of %v it took %v, want %v", patience, took, want)
 				}
 				if patience < s.takes && (err == nil || err.Error() != "enough") || patience > s.takes && token != "token-1" {
-					t.Errorf("with %v of patience: %q, %v", patience, token, err)
+					t.Errorf("with a timeout of %v: %q, %v", patience, token, err)
 				}
 			})
 		}
 		wg.Wait()
 		if s.runs != 1 || s.ended != 0 {
-			t.Errorf("the source ran %d times and was ended %d times, want once and never", s.runs, s.ended)
+			t.Errorf("the source ran %d times and was canceled %d times, want once and never", s.runs, s.ended)
 		}
 	})
 }
 
-// TestKeeperFinishesAFlightThatNobodyWaitsFor promises that a source is never cancelled by its callers, that callers which
-// come later join the flight instead of starting a second one beside it, and that its result is kept.
+// TestKeeperFinishesAFlightThatNobodyWaitsFor checks that a source is never canceled by its callers, that later callers
+// join the flight instead of starting a second one, and that its result is kept.
 func TestKeeperFinishesAFlightThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := source{takes: 10 * time.Second}
@@ -215,22 +223,22 @@ func TestKeeperFinishesAFlightThatNobodyWaitsFor(t *testing.T) {
 		first := k.peek()
 		s.last = nil
 		if _, err := renewFor(t, k, time.Second, first); err == nil {
-			t.Error("renew waits longer than its context allows")
+			t.Error("renew waited longer than its context allows")
 		}
 		wait(time.Minute)
 		if c := k.peek(); c.token != "token-2" || s.runs != 2 || s.most != 1 || s.ended != 0 {
-			t.Errorf("%s after %d runs, %d at once, %d cancelled; want token-2 after 2, 1 at once, none cancelled",
+			t.Errorf("%s after %d runs, %d at once, %d canceled; want token-2 after 2, 1 at once, none canceled",
 				c.token, s.runs, s.most, s.ended)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := k.renew(ended, k.peek()); err == nil || s.runs != 2 {
-			t.Errorf("%v after %d runs; want an error, and nothing started for a request that has ended", err, s.runs)
+			t.Errorf("%v after %d runs; want an error, and no run for a request that has ended", err, s.runs)
 		}
 	})
 }
 
-// ask gets a credential with a context that ends after a while, and returns the token and how long that took.
+// ask gets a credential with a context that times out, and returns the token and how long it took.
 func ask(t *testing.T, k *keeper, patience time.Duration) (string, time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("enough"))

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// pluginDir is the variable that makes a plugin of the test program: it names the folder that says what to do.
+// pluginDir is the variable that makes the test program act as a plugin: it names the directory with the control files.
 const pluginDir = "KUBE_TEST_PLUGIN"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runPlugin notes in the folder how it was called, and does what the files there say.
+// runPlugin records the call in the directory, and does what the files there say.
 func runPlugin(dir string) int {
 	call, err := json.Marshal(call{os.Args[1:], os.Getenv("KUBERNETES_EXEC_INFO"), os.Getenv("GREETING")})
 	if err != nil {
@@ -40,13 +40,14 @@ func runPlugin(dir string) int {
 		return 103
 	}
 	read := func(name string) string {
-		data, _ := os.ReadFile(filepath.Join(dir, name)) // no file is nothing to do
+		data, _ := os.ReadFile(filepath.Join(dir, name)) // a missing file means nothing to do
 		return string(data)
 	}
-	if read("child") != "" { // who keeps the output open
-		child := exec.CommandContext(context.Background(), read("child"), "600") // outlives us
+	if read("child") != "" { // a child that keeps the output open
+		child := exec.CommandContext(context.Background(), read("child"), "600") // it outlives the plugin
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
-		if child.Start() != nil || os.WriteFile(filepath.Join(dir, "pid"), []byte(strconv.Itoa(child.Process.Pid)), 0o600) != nil {
+		if child.Start() != nil ||
+			os.WriteFile(filepath.Join(dir, "pid"), []byte(strconv.Itoa(child.Process.Pid)), 0o600) != nil {
 			return 104
 		}
 	}
@@ -64,7 +65,7 @@ func runPlugin(dir string) int {
 	return code
 }
 
-// call is how the plugin was called.
+// call records one call of the plugin.
 type call struct {
 	Args     []string
 	Info     string

@@ -21,8 +21,8 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// The settings of the auth-provider oidc, as kubectl writes them. Its extra-scopes are for logging in, which this package
-// does not do: the scopes of a refresh token are those it was given for.
+// The settings of the auth-provider oidc, as kubectl writes them. Its extra-scopes are used for logging in, which this
+// package does not do: a refresh token keeps the scopes that it was issued for.
 const (
 	issuerURL    = "idp-issuer-url"
 	issuerCA     = "idp-certificate-authority"
@@ -35,12 +35,12 @@ const (
 
 // OIDCOptions are the options of [NewOIDC]. The zero value of a field is its default.
 type OIDCOptions struct {
-	// Logger is told when new tokens can't be written to the kubeconfig; they are used all the same. Default: none.
+	// Logger receives a warning if new tokens cannot be written to the kubeconfig. They are used anyway. Default: no logs.
 	Logger *slog.Logger
 }
 
-// OIDC is the auth-provider oidc of a configuration: an ID token, and a refresh token to get the next with. Printing it
-// shows the provider only. As in [Plugin], what is secret stands behind pointers.
+// OIDC is the auth-provider oidc of a configuration: an ID token, and a refresh token to renew it with. Printing it
+// shows only the provider. As in [Plugin], secrets are behind pointers.
 type OIDC struct {
 	keeper
 
@@ -48,13 +48,13 @@ type OIDC struct {
 	issuer   *http.Client
 	logger   *slog.Logger
 
-	*tokens // belongs to the flight that is under way; between flights nothing reads it
+	*tokens // owned by the flight in progress; nothing reads it between flights
 }
 
 // tokens is the state of a provider.
 type tokens struct {
 	settings map[string]config.Secret
-	written  [2]config.Secret // the tokens in the kubeconfig, as they were seen last
+	written  [2]config.Secret // the tokens last seen in the kubeconfig
 }
 
 // Format prints the issuer, whatever the verb is.
@@ -66,26 +66,26 @@ func (p *OIDC) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 }
 
-// OIDCError says what went wrong with an OpenID Connect provider.
+// OIDCError reports a failure of an OpenID Connect provider.
 type OIDCError struct {
-	// Issuer is the provider's URL.
+	// Issuer is the URL of the provider.
 	Issuer string
-	// Err is what went wrong.
+	// Err is the cause.
 	Err error
 }
 
-// Error names the provider.
+// Error returns the issuer and the cause.
 func (e *OIDCError) Error() string { return fmt.Sprintf("oidc provider %s: %v", e.Issuer, e.Err) }
 
 // Unwrap returns Err.
 func (e *OIDCError) Unwrap() error { return e.Err }
 
-// NewOIDC returns the OpenID Connect provider that a configuration names. It reads the file of its certificate
-// authority, but does not ask the provider anything yet.
+// NewOIDC returns the OpenID Connect provider that a configuration names. It reads the file of the provider's
+// certificate authority, but sends no request.
 //
-// New tokens are written to the kubeconfig that the configuration came from, if it came from one, since a provider may
-// accept a refresh token only once. Those that another program has written there are used, also when it has just been
-// faster.
+// New tokens are written to the kubeconfig that the configuration came from, if any, because a provider may accept a
+// refresh token only once. Tokens that another program has written there are used, even if that program refreshed them
+// at the same time.
 func NewOIDC(cfg *config.Config, o *OIDCOptions) (*OIDC, error) {
 	if cfg.AuthProvider == nil || cfg.AuthProvider.Name != "oidc" {
 		return nil, errors.New("the configuration has no auth-provider oidc: set AuthProvider")
@@ -119,11 +119,11 @@ func (p *OIDC) Layer(next http.RoundTripper) http.RoundTripper {
 	return middleware.Authorize(p.authorization)(next)
 }
 
-// refreshTime is how long a refresh may take: the request for the token endpoint, up to two for the tokens, since the
-// oauth2 package tries both ways to send a client secret, and the wait for another program.
+// refreshTime is the time limit of a refresh: the request for the token endpoint, up to two requests for the tokens,
+// because the oauth2 package tries both ways to send a client secret, and the wait for another program.
 const refreshTime = 2 * time.Minute
 
-// refresh gets a new ID token.
+// refresh obtains a new ID token.
 func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, refreshTime, fmt.Errorf("no new tokens within %v", refreshTime))
 	defer cancel()
@@ -134,7 +134,7 @@ func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error
 		return c, nil
 	}
 	if p.settings[refreshKey] == "" {
-		return fail(errors.New("the id-token has expired or was refused, and there is no refresh-token: log in again"))
+		return fail(errors.New("the id-token has expired or was rejected, and refresh-token is missing: log in again"))
 	}
 	endpoint, err := p.tokenEndpoint(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error
 			return c, nil
 		}
 	}
-	if len(renewed) > 0 { // also with an error: the old refresh token may be spent
+	if len(renewed) > 0 { // even with an error: the old refresh token may be spent
 		maps.Copy(p.settings, renewed)
 		p.save(ctx, renewed)
 	}
@@ -156,7 +156,7 @@ func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error
 	return c, nil
 }
 
-// sent returns what the provider was sent, and may write into its response.
+// sent returns the secrets that are sent to the provider. The provider may repeat them in its response.
 func (p *OIDC) sent() *redact.Secrets {
 	var sent redact.Secrets
 	secret := string(p.settings[clientSecret])
@@ -166,22 +166,22 @@ func (p *OIDC) sent() *redact.Secrets {
 	return &sent
 }
 
-// reread takes over the tokens that another program may have written to the kubeconfig, and returns the ID token among
-// them if it is good.
+// reread reads the tokens that another program may have written to the kubeconfig. It returns the ID token among them
+// if it is valid.
 func (p *OIDC) reread(ctx context.Context) *credential {
 	if p.provider.File == "" {
 		return nil
 	}
 	kc, err := config.Read(ctx, p.provider.File)
 	if err != nil {
-		return nil // who loads it will be told
+		return nil // loading the kubeconfig reports the error
 	}
 	user := kc.User(p.provider.User)
 	if user == nil || user.AuthProvider == nil || user.AuthProvider.Config[issuerURL] != p.settings[issuerURL] {
 		return nil
 	}
 	found := tokensOf(user.AuthProvider.Config)
-	if found == p.written { // what we have may be newer, if it could not be written
+	if found == p.written { // the tokens in memory may be newer, if writing them failed
 		return nil
 	}
 	p.written = found
@@ -189,7 +189,7 @@ func (p *OIDC) reread(ctx context.Context) *credential {
 	return idToken(found[0])
 }
 
-// awaitOther waits a moment for the tokens of another program that has used the same refresh token just before us.
+// awaitOther waits a moment for the tokens of another program that has just used the same refresh token.
 func (p *OIDC) awaitOther(ctx context.Context) *credential {
 	if p.provider.File == "" {
 		return nil
@@ -210,7 +210,7 @@ func (p *OIDC) awaitOther(ctx context.Context) *credential {
 	}
 }
 
-// otherTime is how long another program may take to write its new tokens to the kubeconfig.
+// otherTime is how long to wait for another program to write its new tokens to the kubeconfig.
 const otherTime = time.Second
 
 // tokensOf returns the settings that change.
@@ -223,12 +223,12 @@ func (p *OIDC) save(ctx context.Context, renewed map[string]config.Secret) {
 	if p.provider.File == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime) // the old ones may be of no use any more
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime) // the old ones may be spent
 	defer cancel()
 	err := config.Modify(ctx, func(kc *config.Kubeconfig) error {
 		user := kc.User(p.provider.User)
 		if user == nil || user.AuthProvider == nil || user.AuthProvider.Name != p.provider.Name {
-			return fmt.Errorf("user %q has no auth-provider %s any more", p.provider.User, p.provider.Name)
+			return fmt.Errorf("user %q no longer has the auth-provider %s", p.provider.User, p.provider.Name)
 		}
 		if user.AuthProvider.Config == nil {
 			user.AuthProvider.Config = map[string]config.Secret{}
@@ -237,17 +237,17 @@ func (p *OIDC) save(ctx context.Context, renewed map[string]config.Secret) {
 		return nil
 	}, &config.ModifyOptions{Path: p.provider.File})
 	if err != nil {
-		p.logger.LogAttrs(ctx, slog.LevelWarn, "new tokens can't be written to the kubeconfig", slog.Any("err", err))
+		p.logger.LogAttrs(ctx, slog.LevelWarn, "cannot write new tokens to the kubeconfig", slog.Any("err", err))
 		return
 	}
 	p.written = tokensOf(p.settings)
 }
 
-// saveTime is how long to wait for others who write to the kubeconfig.
+// saveTime is how long to wait for other programs that write to the kubeconfig.
 const saveTime = 3 * time.Second
 
-// idToken returns an ID token as a credential, or nil if it is none, or has expired. That it is genuine is for the
-// server to say.
+// idToken returns an ID token as a credential, or nil if it is invalid or has expired. It does not verify the
+// signature: the server does.
 func idToken(token config.Secret) *credential {
 	parts := strings.Split(string(token), ".")
 	if len(parts) != 3 {
@@ -258,7 +258,7 @@ func idToken(token config.Secret) *credential {
 		return nil
 	}
 	var claims struct {
-		Expiry float64 `json:"exp"` // some write it with a fraction
+		Expiry float64 `json:"exp"` // some providers write a fraction
 	}
 	if json.Unmarshal(payload, &claims) != nil {
 		return nil

@@ -23,13 +23,13 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// Bounds of the conversation with a provider.
+// Limits of requests to a provider.
 const (
 	issuerTime  = 30 * time.Second // for one request
 	issuerBytes = 1 << 20
 )
 
-// newIssuerClient returns what to talk to a provider with.
+// newIssuerClient returns the client for requests to a provider.
 func newIssuerClient(settings map[string]config.Secret) (*http.Client, error) {
 	if err := checkHTTPS(issuerURL, string(settings[issuerURL])); err != nil {
 		return nil, fmt.Errorf("auth-provider oidc: %w", err)
@@ -43,13 +43,13 @@ func newIssuerClient(settings map[string]config.Secret) (*http.Client, error) {
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool},
-			DisableKeepAlives:      true, // the next time is in an hour
+			DisableKeepAlives:      true, // the next request is in about an hour
 			MaxResponseHeaderBytes: issuerBytes,
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			switch {
 			case via[0].Method != http.MethodGet:
-				return errors.New("the token endpoint redirects, and tokens are not sent elsewhere")
+				return errors.New("the token endpoint redirects: tokens are not sent to another URL")
 			case len(via) >= 5:
 				return errors.New("too many redirects")
 			}
@@ -58,25 +58,25 @@ func newIssuerClient(settings map[string]config.Secret) (*http.Client, error) {
 	}, nil
 }
 
-// checkHTTPS refuses to send tokens in clear text.
+// checkHTTPS returns an error for an address to which tokens would be sent in clear text.
 func checkHTTPS(what, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%s %.200q is no https URL", what, address)
+		return fmt.Errorf("%s %.200q is not an https URL", what, address)
 	}
 	return nil
 }
 
-// issuerPool returns the certificates that the provider's must lead to, or nil for the system's.
+// issuerPool returns the certificate authorities of the provider, or nil for those of the system.
 func issuerPool(settings map[string]config.Secret) (*x509.CertPool, error) {
 	file, data := string(settings[issuerCA]), string(settings[issuerCAData])
 	key := issuerCAData
 	var pem []byte
 	var err error
 	switch {
-	case data != "": // as client-go has it, data beats the file
+	case data != "": // as in client-go, the data takes precedence
 		if pem, err = base64.StdEncoding.DecodeString(data); err != nil {
-			return nil, fmt.Errorf("%s: is not base64: encode the content of the file", key)
+			return nil, fmt.Errorf("%s: is not valid base64: encode the content of the file with base64", key)
 		}
 	case file != "":
 		key = issuerCA
@@ -88,16 +88,17 @@ func issuerPool(settings map[string]config.Secret) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: holds no certificate: give it in PEM form", key)
+		return nil, fmt.Errorf("%s: contains no certificate: provide it in PEM format", key)
 	}
 	return pool, nil
 }
 
-// tokenEndpoint asks the provider where tokens are to be had:
+// tokenEndpoint requests the token endpoint from the provider's metadata:
 // https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfig.
 func (p *OIDC) tokenEndpoint(ctx context.Context) (string, error) {
 	const path = "/.well-known/openid-configuration"
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(string(p.settings[issuerURL]), "/")+path, nil)
+	address := strings.TrimSuffix(string(p.settings[issuerURL]), "/") + path
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return "", err
 	}
@@ -107,7 +108,7 @@ func (p *OIDC) tokenEndpoint(ctx context.Context) (string, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: answered %s: correct the %s", path, resp.Status, issuerURL)
+		return "", fmt.Errorf("%s: the provider responded with %s: correct the %s", path, resp.Status, issuerURL)
 	}
 	var found struct {
 		TokenEndpoint string `json:"token_endpoint"`
@@ -117,13 +118,13 @@ func (p *OIDC) tokenEndpoint(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	if err := json.Unmarshal(body, &found); err != nil || found.TokenEndpoint == "" {
-		return "", fmt.Errorf("%s: says no token_endpoint: correct the %s", path, issuerURL)
+		return "", fmt.Errorf("%s: the response has no token_endpoint: correct the %s", path, issuerURL)
 	}
 	return found.TokenEndpoint, checkHTTPS("token_endpoint", found.TokenEndpoint)
 }
 
-// redeem gets new tokens for the refresh token. It returns the ID token, and the settings to replace: those may hold a
-// new refresh token even beside an error, when the ID token is missing.
+// redeem exchanges the refresh token for new tokens. It returns the ID token, and the settings to replace. The settings
+// may contain a new refresh token even if redeem returns an error, because the ID token may be missing.
 func (p *OIDC) redeem(ctx context.Context, endpoint string) (*credential, map[string]config.Secret, error) {
 	refresh := string(p.settings[refreshKey])
 	client := oauth2.Config{
@@ -137,13 +138,13 @@ func (p *OIDC) redeem(ctx context.Context, endpoint string) (*credential, map[st
 		return nil, nil, refreshError(err)
 	}
 	renewed := map[string]config.Secret{}
-	if token.RefreshToken != refresh { // which oauth2 returns when the provider sends none
+	if token.RefreshToken != refresh { // oauth2 returns the old one if the provider sends none
 		renewed[refreshKey] = config.Secret(token.RefreshToken)
 	}
 	id, _ := token.Extra("id_token").(string)
 	if id == "" {
-		return nil, renewed, errors.New("gave no id_token for the refresh-token: ask for the scope openid when you log in, " +
-			"or use an exec plugin if the provider never gives one")
+		return nil, renewed, errors.New("the response has no id_token: request the scope openid when you log in, " +
+			"or use an exec plugin if the provider never returns one")
 	}
 	c := idToken(config.Secret(id))
 	if c == nil {
@@ -153,24 +154,24 @@ func (p *OIDC) redeem(ctx context.Context, endpoint string) (*credential, map[st
 	return c, renewed, nil
 }
 
-// refreshError words an answer of the token endpoint without its body, which may hold anything.
+// refreshError describes a response of the token endpoint without its body, which may contain secrets.
 func refreshError(err error) error {
-	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
+	failed, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
 		return fmt.Errorf("refresh the id-token: %w", err)
 	}
 	text := "no token"
-	if answer.Response != nil {
-		text = answer.Response.Status
+	if failed.Response != nil {
+		text = failed.Response.Status
 	}
-	if answer.ErrorCode != "" {
-		text += ": " + plain([]byte(answer.ErrorCode)[:min(len(answer.ErrorCode), 100)])
+	if failed.ErrorCode != "" {
+		text += ": " + plain([]byte(failed.ErrorCode)[:min(len(failed.ErrorCode), 100)])
 	}
-	if answer.ErrorCode == "invalid_grant" {
+	if failed.ErrorCode == "invalid_grant" {
 		return fmt.Errorf("refresh the id-token: %s: %w", text, errUsed)
 	}
 	return errors.New("refresh the id-token: " + text)
 }
 
-// errUsed is a refresh token that is good no more.
+// errUsed is the error for a refresh token that is no longer valid.
 var errUsed = errors.New("the refresh-token has expired or was used: log in again")

@@ -26,17 +26,17 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// issuer is an OpenID Connect provider. Each refresh token is good for once.
+// issuer is an OpenID Connect provider. Each refresh token can be used once.
 type issuer struct {
 	*httptest.Server
-	metadata string // answer in place of the right one
+	metadata string // replaces the valid metadata
 
-	mu       sync.Mutex // guards what follows
-	refresh  string     // the token that is good
+	mu       sync.Mutex // guards the fields below
+	refresh  string     // the valid token
 	redeemed int
-	answer   func(http.ResponseWriter) // in place of the right one
+	answer   func(http.ResponseWriter) // replaces the valid response
 
-	arrived, release chan struct{} // when set, each token request says that it is there, and waits
+	arrived, release chan struct{} // if set, each token request reports its arrival and waits
 }
 
 func newIssuer(t testing.TB) *issuer {
@@ -79,7 +79,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.FormValue("refresh_token") != i.refresh:
 		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"token s3cret is not good"}`)
+		fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"token s3cret is invalid"}`)
 		return
 	}
 	i.redeemed++
@@ -88,7 +88,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		newToken(fmt.Sprint("id-", i.redeemed), time.Hour), i.refresh)
 }
 
-// newToken returns an ID token that nobody has signed.
+// newToken returns an unsigned ID token.
 func newToken(name string, lives time.Duration) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	claims := fmt.Sprintf(`{"name":%q,"exp":%d.5}`, name, time.Now().Add(lives).Unix())
@@ -106,7 +106,7 @@ func named(token string) string {
 	return name
 }
 
-// settings are those of a user who has logged in.
+// settings returns the settings of a user who has logged in.
 func (i *issuer) settings() map[string]config.Secret {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
 	return map[string]config.Secret{
@@ -127,7 +127,7 @@ func newOIDC(t testing.TB, settings map[string]config.Secret) *auth.OIDC {
 	return p
 }
 
-// TestOIDC follows ID tokens through their lives.
+// TestOIDC checks which ID token is sent during the lifetime of ID tokens.
 func TestOIDC(t *testing.T) {
 	checkGoroutines(t)
 	i := newIssuer(t)
@@ -140,7 +140,7 @@ func TestOIDC(t *testing.T) {
 		to.seen = nil
 		got, err := send(t, p.Layer, to, nil)
 		if got != status || err != nil || i.redeemed != redeemed {
-			t.Errorf("%s: %d, %v after %d refreshs; want %d after %d", when, got, err, i.redeemed, status, redeemed)
+			t.Errorf("%s: %d, %v after %d refreshes; want %d after %d", when, got, err, i.redeemed, status, redeemed)
 		}
 		for n, token := range to.seen {
 			to.seen[n] = named(token)
@@ -151,11 +151,14 @@ func TestOIDC(t *testing.T) {
 	}
 	expect("with a token", 200, 0, "first")
 	to.token = "another"
-	expect("when the token is refused", 401, 1, "first", "id-1")
+	expect("when the token is rejected", 401, 1, "first", "id-1")
 	to.token = ""
 	expect("with the next token", 200, 1, "id-1")
 
-	for name, token := range map[string]string{"expired": newToken("old", -time.Minute), "none": "", "broken": "a.b.c", "no JWT": "s3cret"} {
+	for name, token := range map[string]string{
+		"expired": newToken("old", -time.Minute), "empty": "", "broken": "a.b.c",
+		"not a JWT": "s3cret",
+	} {
 		i.refresh, i.redeemed = "refresh-0", 0
 		settings := i.settings()
 		settings["id-token"] = config.Secret(token)
@@ -164,7 +167,7 @@ func TestOIDC(t *testing.T) {
 	}
 }
 
-// TestOIDCFailures promises errors that say what to do, and show no token.
+// TestOIDCFailures checks that errors say what to do, and show no token.
 func TestOIDCFailures(t *testing.T) {
 	checkGoroutines(t)
 	text := func(code int, body string) func(http.ResponseWriter) {
@@ -186,85 +189,90 @@ func TestOIDCFailures(t *testing.T) {
 		want     string // ISSUER is the URL
 	}{
 		{
-			"no issuer", func(s map[string]config.Secret) { delete(s, "idp-issuer-url") }, "", nil,
+			"a missing issuer", func(s map[string]config.Secret) { delete(s, "idp-issuer-url") }, "", nil,
 			"auth-provider oidc: idp-issuer-url is missing: log in again",
 		},
 		{
-			"no client", func(s map[string]config.Secret) { delete(s, "client-id") }, "", nil,
+			"a missing client ID", func(s map[string]config.Secret) { delete(s, "client-id") }, "", nil,
 			"auth-provider oidc: client-id is missing: log in again",
 		},
 		{
 			"an issuer without TLS", func(s map[string]config.Secret) { s["idp-issuer-url"] = "http://idp" }, "", nil,
-			`auth-provider oidc: idp-issuer-url "http://idp" is no https URL`,
+			`auth-provider oidc: idp-issuer-url "http://idp" is not an https URL`,
 		},
 		{
-			"an authority that is not base64", func(s map[string]config.Secret) { s["idp-certificate-authority-data"] = "?" }, "", nil,
-			"auth-provider oidc: idp-certificate-authority-data: is not base64: encode the content of the file",
+			"a certificate authority that is not base64",
+			func(s map[string]config.Secret) { s["idp-certificate-authority-data"] = "?" }, "", nil,
+			"auth-provider oidc: idp-certificate-authority-data: is not valid base64: encode the content of the file with " +
+				"base64",
 		},
 		{
-			"an authority that is not there", func(s map[string]config.Secret) {
+			"a missing certificate authority file", func(s map[string]config.Secret) {
 				s["idp-certificate-authority-data"], s["idp-certificate-authority"] = "", "/no/such/file"
 			}, "", nil, "auth-provider oidc: idp-certificate-authority: open /no/such/file: no such file or directory",
 		},
 		{
-			"an authority that is empty", func(s map[string]config.Secret) {
+			"an empty certificate authority file", func(s map[string]config.Secret) {
 				s["idp-certificate-authority-data"], s["idp-certificate-authority"] = "", config.Secret(empty)
-			}, "", nil, "auth-provider oidc: idp-certificate-authority: holds no certificate: give it in PEM form",
+			}, "", nil, "auth-provider oidc: idp-certificate-authority: contains no certificate: provide it in PEM format",
 		},
 		{
-			"an authority of another", func(s map[string]config.Secret) {
+			"the certificate authority of another provider", func(s map[string]config.Secret) {
 				s["idp-certificate-authority-data"] = config.Secret(base64.StdEncoding.EncodeToString(newPair(t, "other").cert))
-			}, "", nil, `oidc provider ISSUER: Get "ISSUER/.well-known/openid-configuration": tls: failed to verify certificate: ` +
+			}, "", nil, `oidc provider ISSUER: Get "ISSUER/.well-known/openid-configuration": tls: failed to verify ` +
+				`certificate: ` +
 				`x509: certificate signed by unknown authority`,
 		},
 		{
-			"no refresh token", func(s map[string]config.Secret) { delete(s, "refresh-token") }, "", nil,
-			"oidc provider ISSUER: the id-token has expired or was refused, and there is no refresh-token: log in again",
+			"a missing refresh token", func(s map[string]config.Secret) { delete(s, "refresh-token") }, "", nil,
+			"oidc provider ISSUER: the id-token has expired or was rejected, and refresh-token is missing: log in again",
 		},
 		{
-			"a refresh token that was used", func(s map[string]config.Secret) { s["refresh-token"] = "s3cret" }, "", nil,
+			"a spent refresh token", func(s map[string]config.Secret) { s["refresh-token"] = "s3cret" }, "", nil,
 			"oidc provider ISSUER: refresh the id-token: 400 Bad Request: invalid_grant: " +
 				"the refresh-token has expired or was used: log in again",
 		},
 		{
-			"a client that is not known", func(s map[string]config.Secret) { s["client-id"] = "other" }, "", nil,
+			"an unknown client", func(s map[string]config.Secret) { s["client-id"] = "other" }, "", nil,
 			"oidc provider ISSUER: refresh the id-token: 401 Unauthorized: invalid_client",
 		},
 		{
 			"another issuer", func(s map[string]config.Secret) { s["idp-issuer-url"] += "/tenant" }, "", nil,
-			"oidc provider ISSUER/tenant: /.well-known/openid-configuration: answered 404 Not Found: correct the idp-issuer-url",
+			"oidc provider ISSUER/tenant: /.well-known/openid-configuration: the provider responded with 404 Not Found: " +
+				"correct the idp-issuer-url",
 		},
 		{
-			"an issuer that is none", nil, "<html>s3cret", nil,
-			"oidc provider ISSUER: /.well-known/openid-configuration: says no token_endpoint: correct the idp-issuer-url",
+			"an issuer that is not an OpenID Connect provider", nil, "<html>s3cret", nil,
+			"oidc provider ISSUER: /.well-known/openid-configuration: the response has no token_endpoint: correct the " +
+				"idp-issuer-url",
 		},
 		{
 			"a token endpoint without TLS", nil, `{"token_endpoint":"http://idp/token"}`, nil,
-			`oidc provider ISSUER: token_endpoint "http://idp/token" is no https URL`,
+			`oidc provider ISSUER: token_endpoint "http://idp/token" is not an https URL`,
 		},
 		{
-			"an issuer that is down", nil, "", text(503, "s3cret"),
+			"an unavailable issuer", nil, "", text(503, "s3cret"),
 			"oidc provider ISSUER: refresh the id-token: 503 Service Unavailable",
 		},
 		{
-			"an issuer that writes what it was sent into its response", nil, "", text(400, `{"error":"bad refresh-0 of client-s3cret"}`),
+			"an issuer that repeats secrets in its response", nil, "", text(400, `{"error":"bad refresh-0 of client-s3cret"}`),
 			"oidc provider ISSUER: refresh the id-token: 400 Bad Request: bad [redacted] of [redacted]",
 		},
 		{
-			"a token endpoint that sends us elsewhere", nil, "", func(w http.ResponseWriter) {
+			"a token endpoint that redirects to another host", nil, "", func(w http.ResponseWriter) {
 				w.Header().Set("Location", "https://elsewhere.test/token")
 				w.WriteHeader(http.StatusTemporaryRedirect)
 			},
-			`oidc provider ISSUER: refresh the id-token: Post "https://elsewhere.test/token": the token endpoint redirects, ` +
-				"and tokens are not sent elsewhere",
+			`oidc provider ISSUER: refresh the id-token: Post "https://elsewhere.test/token": the token endpoint redirects: ` +
+				"tokens are not sent to another URL",
 		},
 		{
-			"no ID token", nil, "", text(200, `{"access_token":"s3cret"}`),
-			"oidc provider ISSUER: gave no id_token for the refresh-token: ask for the scope openid when you log in, " +
-				"or use an exec plugin if the provider never gives one",
+			"a response without an ID token", nil, "", text(200, `{"access_token":"s3cret"}`),
+			"oidc provider ISSUER: the response has no id_token: request the scope openid when you log in, " +
+				"or use an exec plugin if the provider never returns one",
 		},
 		{
-			"an ID token that is old", nil, "", text(200, `{"access_token":"s3cret","id_token":"`+newToken("old", -time.Hour)+`"}`),
+			"an expired ID token", nil, "", text(200, `{"access_token":"s3cret","id_token":"`+newToken("old", -time.Hour)+`"}`),
 			"oidc provider ISSUER: the new id-token is invalid or has expired: compare the clocks",
 		},
 	} {
@@ -289,7 +297,7 @@ func TestOIDCFailures(t *testing.T) {
 		})
 	}
 	if _, err := auth.NewOIDC(&config.Config{AuthProvider: &config.AuthProvider{Name: "gcp"}}, nil); err == nil {
-		t.Error("an auth-provider gcp is taken for oidc")
+		t.Error("NewOIDC accepts the auth-provider gcp")
 	}
 }
 
@@ -317,8 +325,8 @@ func load(t testing.TB, file string) *config.Config {
 	return cfg
 }
 
-// TestOIDCKeepsTokens promises that new tokens end up in the kubeconfig, where the next program finds them, and that those
-// which another program has written there are used.
+// TestOIDCKeepsTokens checks that new tokens are written to the kubeconfig, where the next program finds them, and that
+// tokens that another program has written there are used.
 func TestOIDCKeepsTokens(t *testing.T) {
 	checkGoroutines(t)
 	i := newIssuer(t)
@@ -336,27 +344,29 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	expect := func(p *auth.OIDC, when, want string, redeemed int) {
 		t.Helper()
 		to := &bearer{}
-		if _, err := send(t, p.Layer, to, nil); err != nil || len(to.seen) != 1 || named(to.seen[0]) != want || i.redeemed != redeemed {
-			t.Errorf("%s: tokens %q, %v after %d refreshs; want %s after %d", when, to.seen, err, i.redeemed, want, redeemed)
+		if _, err := send(t, p.Layer, to, nil); err != nil || len(to.seen) != 1 || named(to.seen[0]) != want ||
+			i.redeemed != redeemed {
+			t.Errorf("%s: tokens %q, %v after %d refreshes; want %s after %d", when, to.seen, err, i.redeemed, want, redeemed)
 		}
 	}
 
 	kubeconfigOf(t, file, i.settings())
 	first, second := program(), program()
 	expect(first, "at first", "id-1", 1)
-	expect(second, "in another program that began at the same time", "id-1", 1)
-	expect(program(), "in a program that begins later", "id-1", 1)
+	expect(second, "in another program that started at the same time", "id-1", 1)
+	expect(program(), "in a program that starts later", "id-1", 1)
 	if got := load(t, file).AuthProvider.Config["refresh-token"]; got != "refresh-1" {
 		t.Errorf("the kubeconfig has the refresh token %q, want refresh-1", string(got))
 	}
 
-	if err := os.Mkdir(file+".lock", 0o700); err != nil { // held by somebody for ever
+	if err := os.Mkdir(file+".lock", 0o700); err != nil { // a lock that is never released
 		t.Fatal(err)
 	}
 	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 2 {
-		t.Errorf("%d, %v after %d refreshs; want 401 after 2", got, err, i.redeemed)
+		t.Errorf("%d, %v after %d refreshes; want 401 after 2", got, err, i.redeemed)
 	}
-	if text := logged.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "another program is writing to it") ||
+	if text := logged.String(); !strings.Contains(text, "level=WARN") ||
+		!strings.Contains(text, "is locked by another program") ||
 		strings.Contains(text, "s3cret") || strings.Contains(text, "refresh-") {
 		t.Errorf("logged %q, want a warning without tokens", text)
 	}
@@ -364,9 +374,9 @@ func TestOIDCKeepsTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 3 {
-		t.Errorf("with what could not be written: %d, %v after %d refreshs; want 401 after 3", got, err, i.redeemed)
+		t.Errorf("with tokens that could not be written: %d, %v after %d refreshes; want 401 after 3", got, err, i.redeemed)
 	}
-	expect(program(), "in a program that begins later", "id-3", 3)
+	expect(program(), "in a program that starts later", "id-3", 3)
 
 	err := config.Modify(t.Context(), func(k *config.Kubeconfig) error {
 		k.SetUser("ann", config.User{Token: "abc"})
@@ -377,18 +387,18 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	}
 	logged.Reset()
 	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 4 {
-		t.Errorf("with a user that has changed: %d, %v after %d refreshs; want 401 after 4", got, err, i.redeemed)
+		t.Errorf("with a user that has changed: %d, %v after %d refreshes; want 401 after 4", got, err, i.redeemed)
 	}
 	if got := load(t, file); got.AuthProvider != nil || got.BearerToken != "abc" {
-		t.Errorf("the user that has changed is overwritten: %v", got)
+		t.Errorf("the changed user was overwritten: %v", got)
 	}
-	if !strings.Contains(logged.String(), `has no auth-provider oidc any more`) {
-		t.Errorf("logged %q, want that the user has changed", logged.String())
+	if !strings.Contains(logged.String(), `no longer has the auth-provider oidc`) {
+		t.Errorf("logged %q, want a warning that the user has changed", logged.String())
 	}
 }
 
-// TestOIDCOfManyPrograms promises that programs whose ID tokens expire at the same moment do not take the refresh token
-// from each other: who was slower finds what the faster one has written.
+// TestOIDCOfManyPrograms checks that programs whose ID tokens expire at the same moment do not fail because of each
+// other: the slower programs find the tokens that the fastest has written.
 func TestOIDCOfManyPrograms(t *testing.T) {
 	checkGoroutines(t)
 	i := newIssuer(t)
@@ -412,8 +422,8 @@ func TestOIDCOfManyPrograms(t *testing.T) {
 	}
 }
 
-// TestOIDCRefreshOutlivesItsCallers promises that a refresh which was sent is finished when the last request that waited
-// for it has ended: the refresh token is spent by then, and its successor must be kept and saved.
+// TestOIDCRefreshOutlivesItsCallers checks that a refresh is finished after the last waiting request has ended: the
+// refresh token is spent by then, and the new one must be kept and saved.
 func TestOIDCRefreshOutlivesItsCallers(t *testing.T) {
 	checkGoroutines(t)
 	i := newIssuer(t)
@@ -455,8 +465,8 @@ func TestOIDCRefreshOutlivesItsCallers(t *testing.T) {
 	}
 }
 
-// TestOIDCKeepsARefreshTokenWithoutIDToken promises that a new refresh token is kept and saved also when the ID token
-// beside it is missing or unusable: the old one may be spent.
+// TestOIDCKeepsARefreshTokenWithoutIDToken checks that a new refresh token is kept and saved even if the ID token of
+// the response is missing or invalid: the old refresh token may be spent.
 func TestOIDCKeepsARefreshTokenWithoutIDToken(t *testing.T) {
 	checkGoroutines(t)
 	for name, id := range map[string]string{"missing": "", "expired": newToken("old", -time.Hour)} {
@@ -473,14 +483,14 @@ func TestOIDCKeepsARefreshTokenWithoutIDToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := send(t, p.Layer, &bearer{}, nil); err == nil {
-				t.Error("no error, though there is no ID token")
+				t.Error("want an error without an ID token")
 			}
 			if got := load(t, file).AuthProvider.Config["refresh-token"]; got != "refresh-next" {
 				t.Errorf("the kubeconfig has the refresh token %q, want refresh-next", string(got))
 			}
 			i.answer = nil
 			if got, err := send(t, p.Layer, &bearer{}, nil); got != 200 || err != nil {
-				t.Errorf("with the refresh token that was kept: %d, %v; want 200", got, err)
+				t.Errorf("with the new refresh token: %d, %v; want 200", got, err)
 			}
 		})
 	}

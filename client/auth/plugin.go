@@ -19,52 +19,52 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// Policy says which plugins may run.
+// Policy specifies which plugins may run.
 type Policy string
 
 // The policies, named as in https://kubernetes.io/docs/reference/kubectl/kuberc/.
 const (
-	// AllowAll lets every plugin run that a configuration names.
+	// AllowAll allows every plugin that a configuration names.
 	AllowAll Policy = "AllowAll"
-	// DenyAll lets no plugin run.
+	// DenyAll allows no plugin.
 	DenyAll Policy = "DenyAll"
-	// Allowlist lets those run that PluginOptions.Allow names.
+	// Allowlist allows the plugins in PluginOptions.Allow.
 	Allowlist Policy = "Allowlist"
 )
 
 // PluginOptions are the options of [NewPlugin]. The zero value of a field is its default.
 type PluginOptions struct {
-	// Policy says which plugins may run. Default [AllowAll].
+	// Policy specifies which plugins may run. Default: [AllowAll].
 	Policy Policy
-	// Allow names the plugins that may run under the policy [Allowlist], by path, or as they are found in PATH. One that is
-	// found elsewhere than the name on the list is another plugin.
+	// Allow lists the plugins that may run under the policy [Allowlist], by path, or by name as found in PATH. A plugin
+	// that has the name of a listed one but another path is not allowed.
 	Allow []string
 
-	// Timeout is how long the plugin may take, until it is killed with all programs that it has started. One that can talk
-	// to a person is killed alone, as it shares the terminal's process group with us. Default one minute, and five when it
-	// can talk to a person.
+	// Timeout is how long the plugin may take. After that it is killed, with all programs that it has started. A plugin
+	// that may be interactive is killed alone, because it shares the process group of the terminal with this program.
+	// Default: one minute, or five minutes for a plugin that may be interactive.
 	Timeout time.Duration
 
-	// Stdin is what an interactive plugin reads from: a terminal. Default os.Stdin.
+	// Stdin is the terminal that an interactive plugin reads from. Default: os.Stdin.
 	Stdin *os.File
-	// NoStdin says that the program needs its standard input itself. A plugin that can't do without is an error.
+	// NoStdin reserves standard input for the program. A plugin that requires it is an error.
 	NoStdin bool
 
-	// Stderr gets what the plugin says to people. Default: os.Stderr when it can talk to a person, else nobody. Unless it
-	// is os.Stderr, the end of what was said stands in the error, too, if the plugin fails.
+	// Stderr receives the standard error of the plugin. Default: os.Stderr if the plugin may be interactive; otherwise it
+	// is discarded. Unless Stderr is os.Stderr, the error of a failed plugin contains the end of it too.
 	Stderr io.Writer
 }
 
-// Plugin is the exec plugin of a configuration: a program that prints credentials. Printing it shows its command only.
+// Plugin is the exec plugin of a configuration: a program that prints credentials. Printing it shows only its command.
 //
-// What is secret stands behind pointers: where fmt cannot call Format, as for an unexported field of another type, it
-// prints addresses.
+// Secrets are behind pointers: where fmt cannot call Format, as for an unexported field of another type, it prints
+// addresses.
 type Plugin struct {
 	keeper
 
 	command string
 	exec    *config.ExecConfig
-	cluster *clusterInfo // nil when the plugin does not ask for it
+	cluster *clusterInfo // nil if the plugin does not request it
 	options PluginOptions
 }
 
@@ -77,15 +77,15 @@ func (p *Plugin) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 }
 
-// PluginError says what went wrong with a plugin.
+// PluginError reports a failure of a plugin.
 type PluginError struct {
-	// Command is the plugin's.
+	// Command is the command of the plugin.
 	Command string
-	// Stderr is the end of what the plugin had to say, on one line. What looks like a token or a key is left out.
+	// Stderr is the end of the plugin's standard error, on one line. Text that looks like a token or a key is redacted.
 	Stderr string
-	// Hint is what the configuration says about how to install the plugin, if it is not there.
+	// Hint is the configuration's hint on how to install the plugin, if it was not found.
 	Hint string
-	// Err is what went wrong.
+	// Err is the cause.
 	Err error
 }
 
@@ -98,10 +98,11 @@ func (e *PluginError) Error() string {
 // Unwrap returns Err.
 func (e *PluginError) Unwrap() error { return e.Err }
 
-// NewPlugin returns the plugin that a configuration names, which must be valid. It does not run it yet.
+// NewPlugin returns the plugin that a configuration names. The configuration must be valid. NewPlugin does not run the
+// plugin yet.
 //
-// The program gets the environment of this process, the variables of the configuration, and KUBERNETES_EXEC_INFO as
-// https://kubernetes.io/docs/reference/config-api/client-authentication.v1/ has it.
+// The plugin receives the environment of this process, the variables of the configuration, and KUBERNETES_EXEC_INFO as
+// specified by https://kubernetes.io/docs/reference/config-api/client-authentication.v1/.
 func NewPlugin(cfg *config.Config, o *PluginOptions) (*Plugin, error) {
 	if cfg.Exec == nil {
 		return nil, errors.New("the configuration has no exec plugin: set Exec")
@@ -131,7 +132,7 @@ func (o *PluginOptions) check() error {
 	switch o.Policy {
 	case "", AllowAll, DenyAll:
 		if len(o.Allow) > 0 {
-			return fmt.Errorf("PluginOptions.Allow: needs the policy %s", Allowlist)
+			return fmt.Errorf("PluginOptions.Allow: requires the policy %s", Allowlist)
 		}
 	case Allowlist:
 		if len(o.Allow) == 0 {
@@ -139,17 +140,18 @@ func (o *PluginOptions) check() error {
 		}
 		for i, name := range o.Allow {
 			if strings.TrimSpace(name) == "" {
-				return fmt.Errorf("PluginOptions.Allow: number %d is empty; remove it", i+1)
+				return fmt.Errorf("PluginOptions.Allow: entry %d is empty; remove it", i+1)
 			}
 		}
 	default:
-		return fmt.Errorf("PluginOptions.Policy: %q is not known; use %s, %s or %s", o.Policy, AllowAll, DenyAll, Allowlist)
+		return fmt.Errorf("PluginOptions.Policy: %q is not a valid policy; use %s, %s or %s", o.Policy, AllowAll, DenyAll,
+			Allowlist)
 	}
 	if o.Timeout < 0 {
-		return fmt.Errorf("PluginOptions.Timeout: %v is negative; leave it out for its default", o.Timeout)
+		return fmt.Errorf("PluginOptions.Timeout: %v is negative; leave it zero for the default", o.Timeout)
 	}
 	if o.NoStdin && o.Stdin != nil {
-		return errors.New("PluginOptions.NoStdin: excludes Stdin; clear one")
+		return errors.New("PluginOptions.NoStdin: conflicts with Stdin; clear one of them")
 	}
 	return nil
 }
@@ -158,8 +160,8 @@ func (p *Plugin) errorf(format string, args ...any) *PluginError {
 	return &PluginError{Command: p.command, Err: fmt.Errorf(format, args...)}
 }
 
-// Layer sends the plugin's token with each request that has no credentials yet, see [middleware.Authorize]. For those
-// that have, the plugin does not run.
+// Layer sends the plugin's token with each request that has no credentials yet, see [middleware.Authorize]. The plugin
+// does not run for requests that have credentials.
 func (p *Plugin) Layer(next http.RoundTripper) http.RoundTripper {
 	authorized := middleware.Authorize(p.authorization)(next)
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
@@ -170,11 +172,11 @@ func (p *Plugin) Layer(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// idleKey marks a request that needs nothing of the plugin.
+// idleKey marks a request that needs no credentials from the plugin.
 type idleKey struct{}
 
-// Certificate returns the client certificate to present, or nil when the plugin gives none. Another pointer is another
-// certificate; the connections made with the one before must not be used for further requests.
+// Certificate returns the client certificate to present, or nil if the plugin provides none. A different pointer means
+// a different certificate: connections that were opened with the previous one must not be used for further requests.
 func (p *Plugin) Certificate(ctx context.Context) (*tls.Certificate, error) {
 	if ctx.Value(idleKey{}) != nil {
 		if c := p.peek(); c != nil {

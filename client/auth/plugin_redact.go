@@ -11,16 +11,16 @@ import (
 	"github.com/kube-go/sdk/client/internal/redact"
 )
 
-// The names of variables and flags that hold a secret, and the shapes of tokens and keys. Never written.
+// The names of variables and flags that contain a secret, and the forms of tokens and keys. They are not modified.
 //
-// The start of what a plugin printed may be lost, and what it printed may end anywhere, so half a key is recognised too:
+// The start of the output of a plugin may be lost, and the output may end anywhere. So a partial key is recognized too:
 // one with a begin and no end, one with an end and no begin, and lines of base64 with neither.
 var (
 	secretName  = regexp.MustCompile(`(?i)token|secret|passw|credential|key`)
 	secretShape = regexp.MustCompile(strings.Join([]string{
 		`eyJ[\w-]{8,}\.[\w-]+(\.[\w-]*)*`, // a JWT
-		`k8s-aws-v1\.[\w-]+`,              // of Amazon
-		`ya29\.[\w-]+`,                    // of Google
+		`k8s-aws-v1\.[\w-]+`,              // Amazon
+		`ya29\.[\w-]+`,                    // Google
 		`-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*KEY-----|$)`, // PEM
 		`[\w+/=\\ ]*-----END [A-Z ]*PRIVATE KEY-----`,
 		`([A-Za-z0-9+/]{64}(\\n| )?)+[A-Za-z0-9+/]*=*`,
@@ -29,11 +29,11 @@ var (
 	}, "|"))
 )
 
-// public returns what a plugin printed to its standard error as it may stand in an error: on one line, without what is
-// recognised as a secret, and of that the end. What it cannot recognise, the plugin must not print.
+// public returns the part of a plugin's standard error that may be included in an error: one line, with recognized
+// secrets redacted, and of that line the end. Secrets that are not recognized must not be printed by the plugin.
 func (p *Plugin) public(end *tail) string {
 	text := end.data
-	if end.cut { // its first word or line may be half of a secret
+	if end.cut { // the first word or line may be part of a secret
 		i := bytes.IndexByte(text, '\n')
 		if i < 0 {
 			i = bytes.IndexByte(text, ' ')

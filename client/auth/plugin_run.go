@@ -20,18 +20,18 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// Bounds of a plugin's run.
+// Limits of a run of the plugin.
 const (
-	runTime         = time.Minute     // without a person
-	interactiveTime = 5 * time.Minute // with one
-	endTime         = 2 * time.Second // for those that the plugin left behind with its output
+	runTime         = time.Minute     // not interactive
+	interactiveTime = 5 * time.Minute // interactive
+	endTime         = 2 * time.Second // for child processes that keep the output open
 	stdoutBytes     = 1 << 20
-	stderrBytes     = 2 << 10  // of its end, in an error
-	tailBytes       = 64 << 10 // of its end, in which secrets are looked for
+	stderrBytes     = 2 << 10  // the end of standard error in an error
+	tailBytes       = 64 << 10 // the end of standard error that is searched for secrets
 	hintBytes       = 2 << 10
 )
 
-// run is one run of the plugin.
+// run runs the plugin once.
 func (p *Plugin) run(ctx context.Context, _ *credential) (*credential, error) {
 	interactive, err := p.interactive()
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *Plugin) run(ctx context.Context, _ *credential) (*credential, error) {
 	switch err = cmd.Run(); {
 	case stdout.full:
 		err = fmt.Errorf("was killed: it printed more than %d bytes", stdoutBytes)
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // what it has left running may keep its output open
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // a child process may keep the output open
 		cred, err = decodeCredential(stdout.data.Bytes(), p.exec.APIVersion)
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
@@ -69,7 +69,7 @@ func (p *Plugin) run(ctx context.Context, _ *credential) (*credential, error) {
 	return cred, nil
 }
 
-// interactive tells whether this run may talk to a person.
+// interactive reports whether this run may be interactive.
 func (p *Plugin) interactive() (bool, error) {
 	in := p.options.Stdin
 	if in == nil {
@@ -80,28 +80,28 @@ func (p *Plugin) interactive() (bool, error) {
 		return false, nil
 	case config.InteractiveAlways:
 		if p.options.NoStdin {
-			return false, p.errorf("must ask a person, but the program needs its standard input itself: log in beforehand")
+			return false, p.errorf("is interactive, but standard input is reserved for the program: log in beforehand")
 		}
 		if !isTerminal(in) {
-			return false, p.errorf("must ask a person, but standard input is not a terminal: log in beforehand")
+			return false, p.errorf("is interactive, but standard input is not a terminal: log in beforehand")
 		}
 		return true, nil
-	case config.InteractiveIfAvailable: // the default, too
+	case config.InteractiveIfAvailable: // also the default
 	}
 	return !p.options.NoStdin && isTerminal(in), nil
 }
 
-// isTerminal tells whether a person may sit behind a file.
+// isTerminal reports whether a file may be a terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return false
 	}
-	null, err := os.Stat(os.DevNull) // a character device, too
+	null, err := os.Stat(os.DevNull) // also a character device
 	return err != nil || !os.SameFile(info, null)
 }
 
-// cmd returns the process to run, whose program may run.
+// cmd returns the process to run, after checking that the policy allows its program.
 func (p *Plugin) cmd(ctx context.Context, interactive bool) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, p.command, p.exec.Args...)
 	if err := p.find(cmd); err != nil {
@@ -117,7 +117,7 @@ func (p *Plugin) cmd(ctx context.Context, interactive bool) (*exec.Cmd, error) {
 	}
 	cmd.Env = append(cmd.Env, "KUBERNETES_EXEC_INFO="+string(info))
 	cmd.WaitDelay = endTime
-	if interactive { // stays in our process group, as only that may read from the terminal
+	if interactive { // only the foreground process group may read from the terminal
 		if cmd.Stdin = p.options.Stdin; p.options.Stdin == nil {
 			cmd.Stdin = os.Stdin
 		}
@@ -127,15 +127,15 @@ func (p *Plugin) cmd(ctx context.Context, interactive bool) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// find resolves the program, and applies the policy to what was found.
+// find resolves the program, and applies the policy to its path.
 func (p *Plugin) find(cmd *exec.Cmd) error {
-	if cmd.Err == nil && cmd.Path == p.command { // has a path, that nobody has looked at yet
+	if cmd.Err == nil && cmd.Path == p.command { // a path is not checked by exec.Command
 		_, cmd.Err = exec.LookPath(cmd.Path)
 	}
 	if cmd.Err != nil {
 		err := p.errorf("cannot be run: %w", errors.Unwrap(cmd.Err))
 		if errors.Is(cmd.Err, exec.ErrDot) {
-			err.Err = errors.New("is in the current folder only, where programs are not looked for: give its path")
+			err.Err = errors.New("is only in the current directory, which is not searched: specify its path")
 		} else if err.Hint = plain([]byte(p.exec.InstallHint)[:min(len(p.exec.InstallHint), hintBytes)]); err.Hint == "" {
 			err.Hint = "install it, or correct the command"
 		}
@@ -151,17 +151,17 @@ func (p *Plugin) find(cmd *exec.Cmd) error {
 	}) {
 		return nil
 	}
-	return p.errorf("is not allowed to run: %s is none of the plugins on the list", path)
+	return p.errorf("is not allowed to run: %s is not in PluginOptions.Allow", path)
 }
 
 func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil { // else the folder we are in is gone
+	if abs, err := filepath.Abs(path); err == nil { // an error means that the working directory was deleted
 		return abs
 	}
 	return path
 }
 
-// stderr returns where the plugin's standard error goes.
+// stderr returns the destination of the plugin's standard error.
 func (p *Plugin) stderr(interactive bool, end *tail) io.Writer {
 	switch {
 	case p.options.Stderr == nil && interactive:
@@ -174,7 +174,7 @@ func (p *Plugin) stderr(interactive bool, end *tail) io.Writer {
 	return io.MultiWriter(end, p.options.Stderr)
 }
 
-// output keeps what a plugin prints, and stops the plugin when it is too much.
+// output keeps the output of a plugin, and stops the plugin if the output is too large.
 type output struct {
 	most int
 	stop func()
@@ -182,7 +182,7 @@ type output struct {
 	full bool
 }
 
-// Write keeps p.
+// Write appends p to the output.
 func (o *output) Write(p []byte) (int, error) {
 	if o.data.Len()+len(p) > o.most {
 		o.full = true
@@ -192,14 +192,14 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.data.Write(p)
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the data that is written to it.
 type tail struct {
 	most int
 	data []byte
-	cut  bool // whether there was more before
+	cut  bool // data before it was dropped
 }
 
-// Write keeps the end of p.
+// Write appends p and keeps the end.
 func (t *tail) Write(p []byte) (int, error) {
 	t.cut = t.cut || len(t.data)+len(p) > t.most
 	t.data = append(t.data, p[max(0, len(p)-t.most):]...)
@@ -207,7 +207,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// plain makes one line of text, with nothing in it that could drive a terminal.
+// plain returns text as one line without control characters.
 func plain(text []byte) string {
 	s := strings.Map(func(r rune) rune {
 		switch {

@@ -34,7 +34,8 @@ func (p *plugin) start(t testing.TB, o *auth.PluginOptions) *auth.Plugin {
 	return made
 }
 
-// TestPluginInfo promises that a plugin is told what the protocol says, and nothing it does not ask for.
+// TestPluginInfo checks that a plugin receives the information that the protocol specifies, and nothing that it does
+// not request.
 func TestPluginInfo(t *testing.T) {
 	checkGoroutines(t)
 	ca := newPair(t, "ca").cert
@@ -52,20 +53,20 @@ func TestPluginInfo(t *testing.T) {
 		want   string
 	}{
 		{
-			"a plugin that asks for nothing", func(*config.Config) {},
+			"a plugin without cluster information", func(*config.Config) {},
 			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}`,
 		},
 		{
-			"the older version", func(c *config.Config) { c.Exec.APIVersion = config.ExecV1Beta1 },
+			"a plugin of version v1beta1", func(c *config.Config) { c.Exec.APIVersion = config.ExecV1Beta1 },
 			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","spec":{"interactive":false}}`,
 		},
 		{
-			"a plugin that asks for a plain cluster", func(c *config.Config) { c.Exec.ProvideClusterInfo = true },
+			"a plugin that requests the cluster", func(c *config.Config) { c.Exec.ProvideClusterInfo = true },
 			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",` +
 				`"spec":{"cluster":{"server":"https://kube.example.com","config":null},"interactive":false}}`,
 		},
 		{
-			"a plugin that asks for a cluster with all there is to one",
+			"a plugin that requests a cluster with all fields",
 			func(c *config.Config) {
 				c.Exec.ProvideClusterInfo = true
 				c.Exec.ClusterConfig = json.RawMessage(`{"audience":"x"}`)
@@ -79,7 +80,8 @@ func TestPluginInfo(t *testing.T) {
 			"a cluster whose certificate is not verified",
 			func(c *config.Config) { c.Exec.ProvideClusterInfo, c.InsecureSkipTLSVerify = true, true },
 			`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",` +
-				`"spec":{"cluster":{"server":"https://kube.example.com","insecure-skip-tls-verify":true,"config":null},"interactive":false}}`,
+				`"spec":{"cluster":{"server":"https://kube.example.com","insecure-skip-tls-verify":true,"config":null},` +
+				`"interactive":false}}`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -99,7 +101,7 @@ func TestPluginInfo(t *testing.T) {
 	}
 }
 
-// TestPluginOutput promises that what a plugin prints is taken for what it is, and that no error shows any of it.
+// TestPluginOutput checks how the output of a plugin is decoded, and that no error shows any of it.
 func TestPluginOutput(t *testing.T) {
 	const v1 = `"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1"`
 	one, other := newPair(t, "one"), newPair(t, "other")
@@ -109,27 +111,43 @@ func TestPluginOutput(t *testing.T) {
 	}{
 		{"a token", `{` + v1 + `,"status":{"token":"s3cret"}}`, "s3cret", ""},
 		{"a token with a spec", `{` + v1 + `,"spec":{"interactive":false},"status":{"token":"s3cret"}}`, "s3cret", ""},
-		{"YAML", "kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1\nstatus: {token: s3cret}\n", "s3cret", ""},
-		{"a token without a kind", `{"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"s3cret"}}`, "s3cret", ""},
-		{"a token without a kind and a version", `{"status":{"token":"s3cret"}}`, "", "what it printed is no ExecCredential"},
-		{"a token and its end", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":"2199-01-01T00:00:00Z"}}`, "s3cret", ""},
-		{"a token and no end", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":null}}`, "s3cret", ""},
-		{"nothing", " \n", "", "printed nothing"},
-		{"a token alone", "s3cret", "", "what it printed is no ExecCredential"},
-		{"half of it", `{` + v1 + `,"status":{"token":"s3cret`, "", "what it printed is no ExecCredential"},
-		{"another kind", `{"kind":"Secret","status":{"token":"s3cret"}}`, "", "what it printed is no ExecCredential"},
-		{"a token that is a number", `{` + v1 + `,"status":{"token":53}}`, "", "what it printed is no ExecCredential"},
 		{
-			"another version", `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"s3cret"}}`,
-			"", `speaks "client.authentication.k8s.io/v1beta1", and the configuration says client.authentication.k8s.io/v1: ` +
-				`correct its apiVersion, or update the plugin`,
+			"YAML", "kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1\nstatus: {token: s3cret}\n", "s3cret", "",
+		},
+		{
+			"a token without a kind", `{"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"s3cret"}}`, "s3cret",
+			"",
+		},
+		{"a token without a kind and a version", `{"status":{"token":"s3cret"}}`, "", "its output is not an ExecCredential"},
+		{
+			"a token with an expiration",
+			`{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":"2199-01-01T00:00:00Z"}}`, "s3cret", "",
+		},
+		{
+			"a token with a null expiration", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":null}}`, "s3cret",
+			"",
+		},
+		{"no output", " \n", "", "printed nothing"},
+		{"a token alone", "s3cret", "", "its output is not an ExecCredential"},
+		{"a truncated credential", `{` + v1 + `,"status":{"token":"s3cret`, "", "its output is not an ExecCredential"},
+		{"another kind", `{"kind":"Secret","status":{"token":"s3cret"}}`, "", "its output is not an ExecCredential"},
+		{"a token that is a number", `{` + v1 + `,"status":{"token":53}}`, "", "its output is not an ExecCredential"},
+		{
+			"another version", `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1",` +
+				`"status":{"token":"s3cret"}}`,
+			"", `printed apiVersion "client.authentication.k8s.io/v1beta1", but the configuration has ` +
+				`client.authentication.k8s.io/v1: ` +
+				`correct the configuration, or update the plugin`,
 		},
 		{"no status", `{` + v1 + `}`, "", "printed no status"},
 		{"an empty status", `{` + v1 + `,"status":{}}`, "", "printed neither a token nor a client certificate"},
-		{"a token of two lines", `{` + v1 + `,"status":{"token":"s3cret\ns3cret"}}`, "", "printed a token with spaces or line breaks in it"},
 		{
-			"an end that is no time", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":"s3cret"}}`, "",
-			"printed an expirationTimestamp that is no time in RFC 3339",
+			"a token of two lines", `{` + v1 + `,"status":{"token":"s3cret\ns3cret"}}`, "",
+			"printed a token with spaces or line breaks in it",
+		},
+		{
+			"an invalid expiration", `{` + v1 + `,"status":{"token":"s3cret","expirationTimestamp":"s3cret"}}`, "",
+			"printed an expirationTimestamp that is not in RFC 3339 format",
 		},
 		{
 			"a certificate without its key", `{` + v1 + `,"status":{"clientCertificateData":"s3cret"}}`, "",
@@ -140,13 +158,14 @@ func TestPluginOutput(t *testing.T) {
 			"printed only one of clientCertificateData and clientKeyData",
 		},
 		{
-			"a certificate with the key of another",
-			`{` + v1 + `,"status":{"clientCertificateData":` + pemJSON(one.cert) + `,"clientKeyData":` + pemJSON(other.key) + `}}`, "",
-			"printed a certificate that can't be used with its key: tls: private key does not match public key",
+			"a certificate with another key",
+			`{` + v1 + `,"status":{"clientCertificateData":` + pemJSON(one.cert) + `,"clientKeyData":` + pemJSON(other.key) +
+				`}}`, "",
+			"printed a certificate that cannot be used with its key: tls: private key does not match public key",
 		},
 		{
-			"a certificate that is none", `{` + v1 + `,"status":{"clientCertificateData":"s3cret","clientKeyData":"s3cret"}}`, "",
-			"printed a certificate that can't be used with its key: tls: failed to find any PEM data in certificate input",
+			"an invalid certificate", `{` + v1 + `,"status":{"clientCertificateData":"s3cret","clientKeyData":"s3cret"}}`, "",
+			"printed a certificate that cannot be used with its key: tls: failed to find any PEM data in certificate input",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -173,8 +192,8 @@ func TestPluginOutput(t *testing.T) {
 	}
 }
 
-// TestPluginFailures promises that a plugin that does not do its work is ended, with all it has started, and that the
-// error says what happened.
+// TestPluginFailures checks that a plugin that does not finish is killed, with all programs that it has started, and
+// that the error says what happened.
 func TestPluginFailures(t *testing.T) {
 	checkGoroutines(t)
 	sleep, err := exec.LookPath("sleep")
@@ -189,22 +208,28 @@ func TestPluginFailures(t *testing.T) {
 		options *auth.PluginOptions
 		want    string
 	}{
-		{"a plugin that fails", map[string]string{"exit": "3", "stdout": "s3cret", "stderr": "no luck"}, nil, nil, `exit status 3: no luck`},
 		{
-			"a plugin that says too much",
+			"a plugin that fails",
+			map[string]string{"exit": "3", "stdout": "s3cret", "stderr": "no luck"},
+			nil, nil,
+			`exit status 3: no luck`,
+		},
+		{
+			"a plugin with a long standard error",
 			map[string]string{"exit": "1", "stderr": strings.Repeat("far too much ", 300) + "the end"},
 			nil, nil,
 			`exit status 1: ` + strings.Repeat("far too much ", 158)[2054-2041:] + "the end",
 		},
 		{
-			"a plugin that tells secrets",
+			"a plugin that prints secrets",
 			map[string]string{"exit": "1", "stderr": strings.Join([]string{
 				"profile prod: client s3cret-1 of", `{"id_token": "s3cret\"2", "clientKeyData":"s3cret`, `","expires":"soon"}`,
 				"Authorization: Bearer s3cret/3.4", "eyJhbGciOiJSUzI1NiJ9.eyJzM2NyZXQiOiIifQ.s3cret and k8s-aws-v1.s3cret",
 				"-----BEGIN EC PRIVATE KEY-----\ns3cret\n-----END EC PRIVATE KEY-----\nlog in",
 			}, "\n")},
 			func(e *config.ExecConfig) {
-				e.Env = append(e.Env, config.EnvVar{Name: "PROFILE", Value: "prod"}, config.EnvVar{Name: "CLIENT_SECRET", Value: "s3cret-1"})
+				e.Env = append(e.Env, config.EnvVar{Name: "PROFILE", Value: "prod"},
+					config.EnvVar{Name: "CLIENT_SECRET", Value: "s3cret-1"})
 			}, nil,
 			`exit status 1: profile prod: client [redacted] of {[redacted], [redacted],"expires":"soon"} ` +
 				`Authorization: [redacted] [redacted] and [redacted] [redacted] log in`,
@@ -216,7 +241,7 @@ func TestPluginFailures(t *testing.T) {
 			&auth.PluginOptions{Timeout: 300 * time.Millisecond}, `was killed: it took longer than 300ms: wait`,
 		},
 		{
-			"a plugin that waits for another program",
+			"a plugin with a child process",
 			map[string]string{"sleep": "10m", "child": sleep},
 			nil,
 			&auth.PluginOptions{Timeout: 300 * time.Millisecond}, `was killed: it took longer than 300ms`,
@@ -228,29 +253,29 @@ func TestPluginFailures(t *testing.T) {
 			`was killed: it printed more than 1048576 bytes`,
 		},
 		{
-			"a program that is not there", nil,
+			"a missing program", nil,
 			func(e *config.ExecConfig) {
 				e.Command, e.InstallHint = "no-such-plugin", "\x1b[1mRun\n  brew install it"
 			}, nil,
 			`cannot be run: executable file not found in $PATH: [1mRun brew install it`,
 		},
 		{
-			"a program that is not there, and no hint", nil, func(e *config.ExecConfig) { e.Command = "/no/such/plugin" }, nil,
+			"a missing program without a hint", nil, func(e *config.ExecConfig) { e.Command = "/no/such/plugin" }, nil,
 			`cannot be run: stat /no/such/plugin: no such file or directory: install it, or correct the command`,
 		},
 		{
-			"a program that is none", nil, func(e *config.ExecConfig) { e.Command = notRegular }, nil,
+			"a directory as program", nil, func(e *config.ExecConfig) { e.Command = notRegular }, nil,
 			`cannot be run: is a directory: install it, or correct the command`,
 		},
 		{
-			"a plugin that must ask a person who is not there", nil,
+			"an interactive plugin without a terminal", nil,
 			func(e *config.ExecConfig) { e.InteractiveMode = config.InteractiveAlways }, &auth.PluginOptions{Stdin: null(t)},
-			`must ask a person, but standard input is not a terminal: log in beforehand`,
+			`is interactive, but standard input is not a terminal: log in beforehand`,
 		},
 		{
-			"a plugin that must ask a person who is busy", nil,
+			"an interactive plugin without standard input", nil,
 			func(e *config.ExecConfig) { e.InteractiveMode = config.InteractiveAlways }, &auth.PluginOptions{NoStdin: true},
-			`must ask a person, but the program needs its standard input itself: log in beforehand`,
+			`is interactive, but standard input is reserved for the program: log in beforehand`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -273,27 +298,33 @@ func TestPluginFailures(t *testing.T) {
 	}
 }
 
-// TestPluginErrorHoldsNoHalfOfASecret promises that what a plugin printed is redacted before it is cut, so that no part of
-// a key or a token is left at the cut, wherever that is.
-func TestPluginErrorHoldsNoHalfOfASecret(t *testing.T) {
+// TestPluginErrorContainsNoPartOfASecret checks that the standard error of a plugin is redacted before it is truncated,
+// so that no part of a key or a token remains, wherever it is truncated.
+func TestPluginErrorContainsNoPartOfASecret(t *testing.T) {
 	key := string(newPair(t, "ann").key)
 	body := strings.Split(strings.TrimSpace(key), "\n")
 	lines := body[1 : len(body)-1]
-	long := strings.Repeat(lines[0]+"\n", 2000) // longer than all that is kept
+	long := strings.Repeat(lines[0]+"\n", 2000) // longer than the data that is kept
 	token := "eyJhbGciOiJSUzI1NiJ9." + strings.Repeat("s3cret", 20_000) + ".s3cret"
 	filler := strings.Repeat("no luck\n", 240)
 	for _, tc := range []struct{ name, stderr, want string }{
 		{"a key before the cut", key + filler, "no luck"},
 		{"a key across the cut", strings.Repeat("x ", 1000) + key + filler[:1900], "no luck"},
-		{"a key without an end", "failed: " + body[0] + "\n" + lines[0] + "\n" + lines[1], "failed: [redacted]"},
-		{"a key without a begin", lines[0] + "\n" + lines[1] + "\n" + body[len(body)-1] + "\n: failed", "[redacted] : failed"},
-		{"a key with neither", "failed: " + lines[0] + "\n" + lines[1], "failed: [redacted]"},
+		{"a key without its end", "failed: " + body[0] + "\n" + lines[0] + "\n" + lines[1], "failed: [redacted]"},
+		{
+			"a key without its begin", lines[0] + "\n" + lines[1] + "\n" + body[len(body)-1] + "\n: failed",
+			"[redacted] : failed",
+		},
+		{"a key without begin and end", "failed: " + lines[0] + "\n" + lines[1], "failed: [redacted]"},
 		{"a key on one line", "failed: " + strings.ReplaceAll(key, "\n", `\n`), "failed: [redacted]"},
 		{"half a key on one line", strings.ReplaceAll(key, "\n", `\n`)[40:] + ", failed", "[redacted]"},
-		{"a key that is longer than what is kept", long + body[len(body)-1] + "\n: failed", "[redacted] : failed"},
-		{"a key that is longer than what is kept, without its end", "BEGIN\n" + long + ": failed", "[redacted]: failed"},
-		{"a token across the cut", token + " is not good", "is not good"},
-		{"a token that never ends", token, ""},
+		{"a key that is longer than the data that is kept", long + body[len(body)-1] + "\n: failed", "[redacted] : failed"},
+		{
+			"a key that is longer than the data that is kept, without its end", "BEGIN\n" + long + ": failed",
+			"[redacted]: failed",
+		},
+		{"a token across the cut", token + " is invalid", "is invalid"},
+		{"a token without an end", token, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newPlugin(t)
@@ -316,8 +347,8 @@ func TestPluginErrorHoldsNoHalfOfASecret(t *testing.T) {
 	}
 }
 
-// TestPluginErrorHoldsNoArgument promises that the secrets among the arguments of a plugin are not in its error.
-func TestPluginErrorHoldsNoArgument(t *testing.T) {
+// TestPluginErrorContainsNoSecretArgument checks that secret arguments of a plugin are not in its error.
+func TestPluginErrorContainsNoSecretArgument(t *testing.T) {
 	p := newPlugin(t)
 	p.cfg.Exec.Args = []string{"get-token", "--client-secret=s3cret-1", "--password", "s3cret-2", "--issuer=https://idp"}
 	p.set(t, "exit", "1")
@@ -329,7 +360,7 @@ func TestPluginErrorHoldsNoArgument(t *testing.T) {
 	}
 }
 
-// checkEnded makes the test fail unless a process is about to end.
+// checkEnded makes the test fail unless a process ends soon.
 func checkEnded(t testing.TB, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
@@ -344,13 +375,13 @@ func checkEnded(t testing.TB, pid string) {
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("process %s goes on", pid)
+			t.Fatalf("process %s is still running", pid)
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// null is a standard input that is a device, and no terminal.
+// null returns a standard input that is a device, but not a terminal.
 func null(t testing.TB) *os.File {
 	t.Helper()
 	f, err := os.Open(os.DevNull)
@@ -361,7 +392,7 @@ func null(t testing.TB) *os.File {
 	return f
 }
 
-// TestPluginRuns promises that a plugin runs as often as it must, and no more.
+// TestPluginRuns checks that a plugin runs only as often as necessary.
 func TestPluginRuns(t *testing.T) {
 	checkGoroutines(t)
 	p := newPlugin(t)
@@ -380,17 +411,18 @@ func TestPluginRuns(t *testing.T) {
 		}
 	}
 
-	if got, err := send(t, plug.Layer, to, http.Header{"Authorization": {"Bearer one"}}); got != 200 || err != nil || p.calls(t) != nil {
-		t.Errorf("with a token of its own: %d, %v after %d runs; want 200 after none", got, err, len(p.calls(t)))
+	if got, err := send(t, plug.Layer, to, http.Header{"Authorization": {"Bearer one"}}); got != 200 || err != nil ||
+		p.calls(t) != nil {
+		t.Errorf("a request with its own token: %d, %v after %d runs; want 200 after none", got, err, len(p.calls(t)))
 	}
 	expect("at first", 200, 1, "one")
 	expect("again", 200, 1, "one")
 	to.token = "two"
 	p.printToken(t, "two")
-	expect("when the token is refused", 200, 2, "one", "two")
+	expect("when the token is rejected", 200, 2, "one", "two")
 	to.token = "three"
-	expect("when there is no other token", 401, 3, "two")
-	expect("when there was no other token just now", 401, 3, "two")
+	expect("when there is no new token", 401, 3, "two")
+	expect("shortly after there was no new token", 401, 3, "two")
 
 	p = newPlugin(t)
 	p.printToken(t, "one")
@@ -401,14 +433,15 @@ func TestPluginRuns(t *testing.T) {
 	p.set(t, "exit", "1")
 	p.set(t, "stderr", "log in again")
 	_, err := send(t, plug.Layer, to, nil)
-	want := "the server refuses the credentials, and there are no others: exec plugin " + strconv.Quote(os.Args[0]) +
+	want := "the server rejected the credentials, and new ones could not be obtained: exec plugin " +
+		strconv.Quote(os.Args[0]) +
 		": exit status 1: log in again"
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }
 
-// TestPluginCrowd promises that many requests wait for one run of the plugin, each for as long as it likes.
+// TestPluginCrowd checks that many requests wait for one run of the plugin, each as long as its context allows.
 func TestPluginCrowd(t *testing.T) {
 	checkGoroutines(t)
 	p := newPlugin(t)
@@ -438,12 +471,15 @@ func TestPluginCrowd(t *testing.T) {
 	}
 }
 
-// TestPluginCertificate promises that a certificate keeps its address as long as it is the same, and that a request that
-// needs nothing of the plugin does not run it.
+// TestPluginCertificate checks that the pointer of a certificate stays the same as long as the certificate does, and
+// that a request that needs no credentials does not run the plugin.
 func TestPluginCertificate(t *testing.T) {
 	p := newPlugin(t)
 	set := func(pr pair, token string) {
-		p.print(t, map[string]string{"token": token, "clientCertificateData": string(pr.cert), "clientKeyData": string(pr.key)})
+		p.print(t, map[string]string{
+			"token": token, "clientCertificateData": string(pr.cert),
+			"clientKeyData": string(pr.key),
+		})
 	}
 	one, two := newPair(t, "one"), newPair(t, "two")
 	set(one, "a")
@@ -469,7 +505,7 @@ func TestPluginCertificate(t *testing.T) {
 		t.Errorf("%d, %v", got, err)
 	}
 	if same, err := plug.Certificate(t.Context()); same != first || err != nil {
-		t.Errorf("with another token the certificate is another: %v", err)
+		t.Errorf("a new token changed the certificate: %v", err)
 	}
 	set(two, "c")
 	if got, err := send(t, plug.Layer, &bearer{token: "c"}, nil); got != 200 || err != nil {
@@ -483,7 +519,7 @@ func TestPluginCertificate(t *testing.T) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]bool{true, false}, idle); diff != "" {
-		t.Errorf("requests with a token of their own had no certificate (-want +got):\n%s", diff)
+		t.Errorf("requests with their own token without a certificate (-want +got):\n%s", diff)
 	}
 	if n := len(p.calls(t)); n != 3 {
 		t.Errorf("the plugin ran %d times, want 3", n)
@@ -494,7 +530,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestPluginPolicy promises that only what may run does.
+// TestPluginPolicy checks that only allowed plugins run.
 func TestPluginPolicy(t *testing.T) {
 	here, dir := os.Args[0], t.TempDir()
 	for _, name := range []string{"plugin", "other"} {
@@ -511,20 +547,50 @@ func TestPluginPolicy(t *testing.T) {
 		want    string
 	}{
 		{"no options", here, nil, ""},
-		{"all", here, &auth.PluginOptions{Policy: auth.AllowAll}, ""},
-		{"none", here, &auth.PluginOptions{Policy: auth.DenyAll}, "is not allowed to run: the policy is DenyAll"},
-		{"a path that is on the list", here, &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"x", here}}, ""},
-		{"a name that is on the list", "plugin", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"plugin"}}, ""},
-		{"a name whose path is on the list", "plugin", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{dir + "/plugin"}}, ""},
-		{"a path whose name is on the list", dir + "/plugin", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"plugin"}}, ""},
-		{"another path with a name on the list", here, &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{filepath.Base(here)}}, notListed},
-		{"a name that is not on the list", "other", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"plugin"}}, notListed},
-		{"an empty list", here, &auth.PluginOptions{Policy: auth.Allowlist}, "PluginOptions.Allow: is empty; name the plugins, or use the policy DenyAll"},
-		{"an empty name", here, &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"a", " "}}, "PluginOptions.Allow: number 2 is empty; remove it"},
-		{"a list that counts for nothing", here, &auth.PluginOptions{Allow: []string{here}}, "PluginOptions.Allow: needs the policy Allowlist"},
-		{"an unknown policy", here, &auth.PluginOptions{Policy: "Some"}, `PluginOptions.Policy: "Some" is not known; use AllowAll, DenyAll or Allowlist`},
-		{"a negative timeout", here, &auth.PluginOptions{Timeout: -1}, "PluginOptions.Timeout: -1ns is negative; leave it out for its default"},
-		{"an input that is not there", here, &auth.PluginOptions{Stdin: os.Stdin, NoStdin: true}, "PluginOptions.NoStdin: excludes Stdin; clear one"},
+		{"AllowAll", here, &auth.PluginOptions{Policy: auth.AllowAll}, ""},
+		{"DenyAll", here, &auth.PluginOptions{Policy: auth.DenyAll}, "is not allowed to run: the policy is DenyAll"},
+		{"a path on the list", here, &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"x", here}}, ""},
+		{"a name on the list", "plugin", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"plugin"}}, ""},
+		{
+			"a name whose path is on the list", "plugin",
+			&auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{dir + "/plugin"}}, "",
+		},
+		{
+			"a path whose name is on the list", dir + "/plugin",
+			&auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"plugin"}}, "",
+		},
+		{
+			"another path with a name on the list", here,
+			&auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{filepath.Base(here)}}, notListed,
+		},
+		{
+			"a name that is not on the list", "other", &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"plugin"}},
+			notListed,
+		},
+		{
+			"an empty list", here, &auth.PluginOptions{Policy: auth.Allowlist},
+			"PluginOptions.Allow: is empty; name the plugins, or use the policy DenyAll",
+		},
+		{
+			"an empty name", here, &auth.PluginOptions{Policy: auth.Allowlist, Allow: []string{"a", " "}},
+			"PluginOptions.Allow: entry 2 is empty; remove it",
+		},
+		{
+			"a list without the policy Allowlist", here, &auth.PluginOptions{Allow: []string{here}},
+			"PluginOptions.Allow: requires the policy Allowlist",
+		},
+		{
+			"an unknown policy", here, &auth.PluginOptions{Policy: "Some"},
+			`PluginOptions.Policy: "Some" is not a valid policy; use AllowAll, DenyAll or Allowlist`,
+		},
+		{
+			"a negative timeout", here, &auth.PluginOptions{Timeout: -1},
+			"PluginOptions.Timeout: -1ns is negative; leave it zero for the default",
+		},
+		{
+			"Stdin together with NoStdin", here, &auth.PluginOptions{Stdin: os.Stdin, NoStdin: true},
+			"PluginOptions.NoStdin: conflicts with Stdin; clear one of them",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newPlugin(t)
@@ -545,7 +611,7 @@ func TestPluginPolicy(t *testing.T) {
 	}
 }
 
-// TestPluginStderr promises that what a plugin says is passed on to who wants to hear it.
+// TestPluginStderr checks that the standard error of a plugin is written to PluginOptions.Stderr.
 func TestPluginStderr(t *testing.T) {
 	p := newPlugin(t)
 	p.printToken(t, "one")
@@ -560,12 +626,12 @@ func TestPluginStderr(t *testing.T) {
 	p.set(t, "exit", "1")
 	_, err := send(t, p.start(t, &auth.PluginOptions{Stderr: &heard}).Layer, &bearer{}, nil)
 	if err == nil || !strings.HasSuffix(err.Error(), "exit status 1: almost there") {
-		t.Errorf("error = %v, want what was said in it", err)
+		t.Errorf("error = %v, want it to contain the standard error", err)
 	}
 }
 
-// TestPluginLeavesSomebodyBehind promises that a program which a plugin starts for the next time holds nothing up.
-func TestPluginLeavesSomebodyBehind(t *testing.T) {
+// TestPluginDoesNotWaitForItsChildren checks that a child process that outlives the plugin does not delay the result.
+func TestPluginDoesNotWaitForItsChildren(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)
@@ -586,11 +652,11 @@ func TestPluginLeavesSomebodyBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Errorf("the program it has started is gone: %v", err)
+		t.Errorf("the child process was killed: %v", err)
 	}
 }
 
-func TestNewPluginWithoutOne(t *testing.T) {
+func TestNewPluginRequiresAPlugin(t *testing.T) {
 	if _, err := auth.NewPlugin(&config.Config{}, nil); err == nil || !strings.Contains(err.Error(), "set Exec") {
 		t.Errorf("error = %v, want one that says to set Exec", err)
 	}
@@ -608,7 +674,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestPluginInteractive promises that a plugin which may talk to a person is told so when there is a terminal.
+// TestPluginInteractive checks that a plugin that may be interactive is notified if there is a terminal.
 func TestPluginInteractive(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -623,8 +689,12 @@ func TestPluginInteractive(t *testing.T) {
 	}{
 		{"never, with a terminal", config.InteractiveNever, auth.PluginOptions{Stdin: terminal}, false},
 		{"if available, with a terminal", config.InteractiveIfAvailable, auth.PluginOptions{Stdin: terminal}, true},
-		{"if available, with no terminal", config.InteractiveIfAvailable, auth.PluginOptions{Stdin: null(t)}, false},
-		{"if available, with an input that is busy", config.InteractiveIfAvailable, auth.PluginOptions{NoStdin: true}, false},
+		{"if available, without a terminal", config.InteractiveIfAvailable, auth.PluginOptions{Stdin: null(t)}, false},
+		{
+			"if available, with a reserved standard input", config.InteractiveIfAvailable,
+			auth.PluginOptions{NoStdin: true},
+			false,
+		},
 		{"always, with a terminal", config.InteractiveAlways, auth.PluginOptions{Stdin: terminal}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -641,8 +711,8 @@ func TestPluginInteractive(t *testing.T) {
 	}
 }
 
-// TestPluginOutlivesItsCallers promises that a plugin is not killed when the last request that waited for it has ended,
-// since it may be about to replace a refresh token, and that the next request waits for it instead of starting another.
+// TestPluginOutlivesItsCallers checks that a plugin is not killed after the last waiting request has ended, because it
+// may be about to replace a refresh token, and that the next request waits for it instead of starting another one.
 func TestPluginOutlivesItsCallers(t *testing.T) {
 	checkGoroutines(t)
 	p := newPlugin(t)
@@ -660,7 +730,7 @@ func TestPluginOutlivesItsCallers(t *testing.T) {
 	for len(p.calls(t)) == 0 {
 		select {
 		case <-deadline:
-			t.Fatal("the plugin does not start")
+			t.Fatal("the plugin did not start")
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -18,12 +18,12 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// The protocol of plugins, which is the same in both of its versions:
+// The protocol of exec plugins, which is the same in both of its versions:
 // https://kubernetes.io/docs/reference/config-api/client-authentication.v1/.
 
 const credentialKind = "ExecCredential"
 
-// execInfo is what a plugin is told.
+// execInfo is the information that a plugin receives.
 type execInfo struct {
 	Kind       string   `json:"kind"`
 	APIVersion string   `json:"apiVersion"`
@@ -45,7 +45,8 @@ type clusterInfo struct {
 	Config                   json.RawMessage `json:"config"`
 }
 
-// newClusterInfo tells about the server of a configuration. The plugin may run anywhere: it gets data, and no file names.
+// newClusterInfo returns the cluster of a configuration. A plugin may run anywhere, so it gets data instead of file
+// names.
 func newClusterInfo(cfg *config.Config) (*clusterInfo, error) {
 	info := &clusterInfo{
 		Server:                   cfg.Server,
@@ -68,13 +69,13 @@ func newClusterInfo(cfg *config.Config) (*clusterInfo, error) {
 	return info, nil
 }
 
-// encodeInfo returns what to put into KUBERNETES_EXEC_INFO: to the letter what client-go puts there.
+// encodeInfo returns the value of KUBERNETES_EXEC_INFO, byte for byte as client-go encodes it.
 func encodeInfo(apiVersion string, interactive bool, cluster *clusterInfo) ([]byte, error) {
 	data, err := json.Marshal(execInfo{credentialKind, apiVersion, execSpec{cluster, interactive}})
 	return append(data, '\n'), err
 }
 
-// execCredential is what a plugin prints.
+// execCredential is the output of a plugin.
 type execCredential struct {
 	Kind       string      `json:"kind"`
 	APIVersion string      `json:"apiVersion"`
@@ -88,9 +89,9 @@ type execStatus struct {
 	ExpirationTimestamp   string `json:"expirationTimestamp"`
 }
 
-// decodeCredential reads what a plugin has printed, in JSON or YAML. Its errors show none of it.
+// decodeCredential decodes the output of a plugin, which is JSON or YAML. Its errors show none of it.
 func decodeCredential(data []byte, apiVersion string) (*credential, error) {
-	const shape = "what it printed is no " + credentialKind
+	const shape = "its output is not an " + credentialKind
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
 		return nil, errors.New("printed nothing")
@@ -106,7 +107,7 @@ func decodeCredential(data []byte, apiVersion string) (*credential, error) {
 	}
 	var printed execCredential
 	err := json.Unmarshal(data, &printed)
-	if printed.Kind == "" && printed.APIVersion != "" { // which client-go takes
+	if printed.Kind == "" && printed.APIVersion != "" { // client-go accepts it
 		printed.Kind = credentialKind
 	}
 	if err != nil || printed.Kind != credentialKind {
@@ -114,8 +115,8 @@ func decodeCredential(data []byte, apiVersion string) (*credential, error) {
 	}
 	switch status := printed.Status; {
 	case printed.APIVersion != apiVersion:
-		return nil, fmt.Errorf("speaks %.100q, and the configuration says %s: correct its apiVersion, or update the plugin",
-			printed.APIVersion, apiVersion)
+		return nil, fmt.Errorf("printed apiVersion %.100q, but the configuration has %s: correct the configuration, or "+
+			"update the plugin", printed.APIVersion, apiVersion)
 	case status == nil:
 		return nil, errors.New("printed no status")
 	case status.Token == "" && status.ClientCertificateData == "" && status.ClientKeyData == "":
@@ -134,7 +135,7 @@ func (s *execStatus) credential() (*credential, error) {
 	if s.ExpirationTimestamp != "" {
 		expiry, err := time.Parse(time.RFC3339, s.ExpirationTimestamp)
 		if err != nil {
-			return nil, errors.New("printed an expirationTimestamp that is no time in RFC 3339")
+			return nil, errors.New("printed an expirationTimestamp that is not in RFC 3339 format")
 		}
 		c.expiry = expiry
 	}
@@ -143,7 +144,7 @@ func (s *execStatus) credential() (*credential, error) {
 	}
 	pair, err := tls.X509KeyPair([]byte(s.ClientCertificateData), []byte(s.ClientKeyData))
 	if err != nil {
-		return nil, fmt.Errorf("printed a certificate that can't be used with its key: %w", err)
+		return nil, fmt.Errorf("printed a certificate that cannot be used with its key: %w", err)
 	}
 	c.cert = &pair
 	if end := pair.Leaf.NotAfter; c.expiry.IsZero() || end.Before(c.expiry) {

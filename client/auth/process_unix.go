@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// detach lets a process and those that it starts be killed together.
+// detach starts a process in its own group, so that it can be killed together with its child processes.
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {

@@ -12,7 +12,7 @@ import (
 // https://learn.microsoft.com/en-us/windows/win32/procthread/process-creation-flags.
 const createNoWindow = 0x08000000
 
-// detach lets no window flash up for a process that talks to nobody.
+// detach prevents a window from opening for a process that is not interactive.
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: createNoWindow}
 }

@@ -17,31 +17,32 @@ import (
 
 const authorization = "Authorization"
 
-// Bearer authenticates by a token that never changes.
+// Bearer authenticates with a token that never changes.
 func Bearer(token string) Func { return header(authorization, constant("Bearer "+token)) }
 
-// Basic authenticates by name and password.
+// Basic authenticates with a user name and a password.
 func Basic(user, password string) Func {
 	pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 	return header(authorization, constant("Basic "+pair))
 }
 
-// Renew gets another credential in place of one that the server has refused, and reports whether there is one.
+// Renew replaces a credential that the server has rejected, and reports whether there is a new one.
 type Renew func(context.Context) (bool, error)
 
-// Authorization returns the value of the header of that name for a request, which is not set when it is empty, and what
-// to do if the server refuses it; nil is nothing.
+// Authorization returns the value of the Authorization header for a request, and a function to call if the server
+// rejects it. An empty value means that the header is not set; a nil function means that the credential cannot be
+// renewed.
 type Authorization func(context.Context) (value string, renew Renew, err error)
 
-// Authorize authenticates by credentials that change. When the server refuses one (401), it is renewed, and the request
-// is sent again, once, if there is another one then and the body can be sent again. That goes for requests to upgrade
-// the connection, too. When renewing fails, that is the error of the request. When the server refuses what was renewed,
-// too, nothing is renewed for ten seconds.
+// Authorize authenticates with credentials that change. If the server rejects a credential with status 401, it is
+// renewed. If there is a new credential then, and the body can be sent again, the request is sent again, once. This
+// applies to requests that upgrade the connection too. If renewing fails, the request fails with that error. If the
+// server rejects the new credential too, nothing is renewed for ten seconds.
 func Authorize(find Authorization) Func {
 	return func(next http.RoundTripper) http.RoundTripper { return &authorizer{next: next, find: find} }
 }
 
-// futile is how long nothing is renewed after that was of no use.
+// futile is how long nothing is renewed after a renewed credential was rejected.
 const futile = 10 * time.Second
 
 type authorizer struct {
@@ -49,10 +50,10 @@ type authorizer struct {
 	find Authorization
 
 	mu    sync.Mutex // guards until
-	until time.Time  // when something may be renewed again
+	until time.Time  // nothing is renewed before this time
 }
 
-// RoundTrip sends a request with a credential, unless it has one.
+// RoundTrip sends a request with a credential, unless the request has one.
 func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get(authorization) != "" {
 		return a.next.RoundTrip(r)
@@ -64,7 +65,7 @@ func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 	renewed, err := renew(r.Context())
 	if err != nil {
 		discard(resp)
-		return nil, fmt.Errorf("the server refuses the credentials, and there are no others: %w", err)
+		return nil, fmt.Errorf("the server rejected the credentials, and new ones could not be obtained: %w", err)
 	}
 	if !renewed || !replayable(r) {
 		return resp, nil
@@ -108,16 +109,16 @@ func (a *authorizer) send(r *http.Request, body io.ReadCloser) (*http.Response, 
 	return resp, renew, err
 }
 
-// TokenFile authenticates by the token in a file, which is read again when it may have changed: at most every 50
-// seconds, as client-go does it, and when the server refuses the token; see [Authorize]. A token that was read once
-// stays in use while the file can't be read. Initial is the token to use when there is no file yet; it may be empty.
+// TokenFile authenticates with the token in a file. It reads the file again at most every 50 seconds, like client-go,
+// and when the server rejects the token; see [Authorize]. While the file cannot be read, it uses the last token.
+// Initial is the token to use until the file exists; it may be empty.
 func TokenFile(path, initial string) Func {
 	f := &tokenFile{path: path, token: initial}
 	return Authorize(f.authorization)
 }
 
-// tokenLifetime is how long a token is used before its file is looked at again; bound service account tokens are
-// rotated minutes before they expire.
+// tokenLifetime is how long a token is used before its file is read again. Bound service account tokens are rotated
+// minutes before they expire.
 const tokenLifetime = 50 * time.Second
 
 type tokenFile struct {
@@ -153,12 +154,12 @@ func (f *tokenFile) load() error {
 	return nil
 }
 
-// renew looks at the file, and reports whether there is another token than the one that was refused.
-func (f *tokenFile) renew(refused string) bool {
+// renew reads the file, and reports whether its token differs from the rejected one.
+func (f *tokenFile) renew(rejected string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.token == refused {
-		_ = f.load() // a file that can't be read has no other token
+	if f.token == rejected {
+		_ = f.load() // an unreadable file has no new token
 	}
-	return f.token != refused
+	return f.token != rejected
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// closing is a body that tells whether it was closed.
+// closing is a body that records whether it was closed.
 type closing struct {
 	io.Reader
 	closed bool
@@ -31,33 +31,33 @@ func (c *closing) Close() error {
 	return nil
 }
 
-// TestAuthorize promises what becomes of a request whose credential may be refused.
+// TestAuthorize checks what happens to a request whose credential may be rejected.
 func TestAuthorize(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tc := range []struct {
 		name    string
-		header  string // that the request has already
-		once    bool   // the body can't be sent again
-		first   error  // of the first credential
-		renew   error  // of the second
-		none    bool   // there is no second
-		never   bool   // there can be no second
-		good    string // what the server takes
+		header  string // the Authorization header of the request
+		once    bool   // the body cannot be sent again
+		first   error  // the error of the first credential
+		renew   error  // the error of renewing it
+		none    bool   // renewing returns no new credential
+		never   bool   // the credential cannot be renewed
+		good    string // the credential that the server accepts
 		want    []string
 		status  int
 		wantErr string
 	}{
-		{name: "a good one", good: "one", want: []string{"one body"}, status: 200},
-		{name: "one that is refused", good: "two", want: []string{"one body", "two body"}, status: 200},
-		{name: "two that are refused", good: "three", want: []string{"one body", "two body"}, status: 401},
-		{name: "one without a successor", good: "two", none: true, want: []string{"one body"}, status: 401},
-		{name: "one that never changes", good: "two", never: true, want: []string{"one body"}, status: 401},
-		{name: "a body that can't be sent again", good: "two", once: true, want: []string{"one body"}, status: 401},
-		{name: "a request with one of its own", header: "mine", good: "two", want: []string{"mine body"}, status: 401},
-		{name: "none to be had", first: broken, wantErr: "broken"},
+		{name: "a valid credential", good: "one", want: []string{"one body"}, status: 200},
+		{name: "a rejected credential", good: "two", want: []string{"one body", "two body"}, status: 200},
+		{name: "two rejected credentials", good: "three", want: []string{"one body", "two body"}, status: 401},
+		{name: "no new credential", good: "two", none: true, want: []string{"one body"}, status: 401},
+		{name: "a credential that cannot be renewed", good: "two", never: true, want: []string{"one body"}, status: 401},
+		{name: "a body that cannot be sent again", good: "two", once: true, want: []string{"one body"}, status: 401},
+		{name: "a request with its own credential", header: "mine", good: "two", want: []string{"mine body"}, status: 401},
+		{name: "no credential", first: broken, wantErr: "broken"},
 		{
-			name: "no other to be had", good: "two", renew: broken, want: []string{"one body"},
-			wantErr: "the server refuses the credentials, and there are no others: broken",
+			name: "renewal fails", good: "two", renew: broken, want: []string{"one body"},
+			wantErr: "the server rejected the credentials, and new ones could not be obtained: broken",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -123,9 +123,9 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestAuthorizeInVain promises that a source which has always another credential, none of which the server takes, is not
-// asked for each request.
-func TestAuthorizeInVain(t *testing.T) {
+// TestAuthorizePausesWhileCredentialsAreRejected checks that a source whose credentials are always rejected is not
+// called for each request.
+func TestAuthorizePausesWhileCredentialsAreRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var renewed, sent int
 		good := -1
@@ -156,13 +156,13 @@ func TestAuthorizeInVain(t *testing.T) {
 		}
 		ask("at first", 401, 1, 2)
 		for n := range 100 {
-			ask("at once", 401, 1, 3+n)
+			ask("immediately after", 401, 1, 3+n)
 		}
 		time.Sleep(10 * time.Second)
 		good = 2
 		ask("later", 200, 2, 104)
 		good = 3
-		ask("when another one is refused", 200, 3, 106)
+		ask("when the credential is rejected later", 200, 3, 106)
 	})
 }
 
@@ -182,7 +182,8 @@ func ExampleAuthorize() {
 		}
 		return w.Result(), nil
 	})
-	resp, err := layer(server).RoundTrip(httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/version", http.NoBody))
+	resp, err := layer(server).RoundTrip(httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/version",
+		http.NoBody))
 	if err != nil {
 		fmt.Println(err)
 		return

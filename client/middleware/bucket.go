@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// bucket holds tokens, up to burst of them, and gets perSecond more each second.
+// bucket contains at most burst tokens, and gains perSecond tokens each second.
 type bucket struct {
 	perSecond, burst float64
 
-	mu     sync.Mutex // guards what follows
-	tokens float64    // negative when they are promised
+	mu     sync.Mutex // guards the fields below
+	tokens float64    // negative if tokens are reserved
 	filled time.Time
 }
 
@@ -21,7 +21,7 @@ func newBucket(perSecond float64, burst int) *bucket {
 	return &bucket{perSecond: perSecond, burst: float64(burst), tokens: float64(burst), filled: time.Now()}
 }
 
-// take takes a token, if there is one.
+// take takes a token if one is available.
 func (b *bucket) take() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,7 +32,7 @@ func (b *bucket) take() bool {
 	return true
 }
 
-// reserve takes a token that is there after the returned time, unless that is longer than most.
+// reserve takes a token that is available after the returned time, unless that is longer than most.
 func (b *bucket) reserve(most time.Duration) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +47,7 @@ func (b *bucket) reserve(most time.Duration) (wait time.Duration, ok bool) {
 	return wait, true
 }
 
-// put gives back a token that was reserved and not used.
+// put returns a token that was reserved and not used.
 func (b *bucket) put() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

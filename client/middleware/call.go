@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// Call is what an HTTP request asks of an API server, in the server's own words. A path that is none of a resource's,
-// such as /version, has no Resource.
+// Call describes an HTTP request to an API server in the terms of Kubernetes. A request for a path that is not a
+// resource, such as /version, has no Resource.
 type Call struct {
 	Verb        string // the RBAC verb, such as "list"; "apply" for server-side apply
 	Group       string // empty for the core group
@@ -19,16 +19,16 @@ type Call struct {
 	Namespace   string
 	Name        string
 
-	// Idempotent says that sending the request twice does no more than sending it once, so that it may be sent again
-	// when nobody knows what has become of it.
+	// Idempotent reports whether sending the request twice has the same effect as sending it once. Such a request may be
+	// sent again if its outcome is unknown.
 	Idempotent bool
 
-	// LongRunning says that the answer may take as long as it likes, and is handed on as it comes: a watch, a log, a
-	// stream, and what somebody else answers through the server. API servers set these no limit either.
+	// LongRunning reports whether the response may take any time and is streamed: a watch, a log, a stream, or a proxied
+	// request. API servers do not limit the time of these either.
 	LongRunning bool
 }
 
-// GroupResource returns the plural with its group, such as deployments.apps, or pods of the core group.
+// GroupResource returns the plural name with its group, such as deployments.apps, or pods in the core group.
 func (c Call) GroupResource() string {
 	if c.Group == "" {
 		return c.Resource
@@ -38,19 +38,20 @@ func (c Call) GroupResource() string {
 
 type callKey struct{}
 
-// WithCall returns a context that says what the requests made under it are. A client does so for each request that it
-// sends, before the first layer sees it.
+// WithCall returns a context that describes the requests that are sent with it. A client sets it for each request
+// before the first middleware.
 func WithCall(ctx context.Context, call Call) context.Context {
 	return context.WithValue(ctx, callKey{}, call)
 }
 
-// CallOf returns what the request with the context ctx is, and whether anybody has said so.
+// CallOf returns the description of the request with the context ctx, and reports whether it is set.
 func CallOf(ctx context.Context) (Call, bool) {
 	call, ok := ctx.Value(callKey{}).(Call)
 	return call, ok
 }
 
-// callOf returns what a request is. Of one that nobody has described, HTTP knows whether it is safe to repeat.
+// callOf returns the description of a request. Without one, the HTTP method determines whether the request is
+// idempotent.
 func callOf(r *http.Request) Call {
 	call, ok := CallOf(r.Context())
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// show is a transport that prints what reaches it.
+// show is a transport that prints headers of the request.
 func show(headers ...string) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		for _, h := range headers {
@@ -47,7 +47,7 @@ func ExampleChain() {
 	// Authorization: Bearer abc
 }
 
-// A layer that counts requests.
+// A middleware that counts requests.
 func ExampleRoundTripperFunc() {
 	n := 0
 	count := func(next http.RoundTripper) http.RoundTripper {
@@ -115,7 +115,7 @@ func ExampleLog() {
 	// Output: level=DEBUG msg=request method=GET url=https://cluster.test/api/v1/pods status=200
 }
 
-// A server that is busy asks to come back later.
+// A busy server asks the client to retry later.
 func ExampleRetry() {
 	busy := 2
 	server := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
@@ -128,7 +128,7 @@ func ExampleRetry() {
 	retry, err := middleware.Retry(&middleware.RetryOptions{
 		InitialBackoff: time.Millisecond,
 		OnRetry: func(_ context.Context, r middleware.Retrying) {
-			fmt.Println("attempt", r.Attempt, "was answered", r.Status)
+			fmt.Println("attempt", r.Attempt, "got status", r.Status)
 		},
 	})
 	if err != nil {
@@ -137,11 +137,11 @@ func ExampleRetry() {
 	}
 	do(retry(server))
 	// Output:
-	// attempt 1 was answered 429
-	// attempt 2 was answered 429
+	// attempt 1 got status 429
+	// attempt 2 got status 429
 }
 
-// Programs that come back by themselves send a request once.
+// Programs with their own retries send a request once.
 func ExampleWithAttempts() {
 	n := 0
 	server := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
@@ -197,7 +197,7 @@ func ExampleObserve() {
 
 func ExampleCallOf() {
 	ctx := middleware.WithCall(context.Background(), middleware.Call{Verb: "list", Resource: "pods"})
-	if call, ok := middleware.CallOf(ctx); ok { // as a layer sees it, by its request's context
+	if call, ok := middleware.CallOf(ctx); ok { // a middleware uses the context of the request
 		fmt.Println(call.Verb, call.Resource)
 	}
 	// Output: list pods
@@ -217,12 +217,13 @@ func ExampleParseWarnings() {
 }
 
 func ExampleLogWarnings() {
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}))
+	logger := slog.New(slog.NewTextHandler(os.Stdout,
+		&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))
 	warn := middleware.LogWarnings(logger)
 	for range 3 { // it is logged once
 		warn(context.Background(), middleware.Warning{Code: 299, Agent: "-", Text: "v1 Endpoints is deprecated"})

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Impersonate asks the server to act as another user, see
+// Impersonate asks the server to treat requests as those of another user, see
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation.
 func Impersonate(user, uid string, groups []string, extra map[string][]string) Func {
 	headers := http.Header{"Impersonate-User": {user}}
@@ -39,7 +39,7 @@ func Impersonate(user, uid string, groups []string, extra map[string][]string) F
 	}
 }
 
-// escapeHeader percent-encodes what may not stand in a header's name; the server decodes it.
+// escapeHeader percent-encodes characters that are invalid in a header name. The server decodes them.
 func escapeHeader(key string) string {
 	return strings.ReplaceAll(url.QueryEscape(key), "+", "%20")
 }

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// Other is the label of whatever is beyond a bound.
+// Other is the label of calls beyond the limit.
 const Other = "other"
 
-// Labels name calls in metrics, so that neither a program nor a server can make series without end. It is for observers,
-// and safe for concurrent use.
+// Labels returns the metric labels of calls, such that neither a program nor a server can create an unlimited number of
+// series. It is meant for observers, and is safe for concurrent use.
 type Labels struct {
 	most int
 
@@ -20,7 +20,7 @@ type Labels struct {
 	seen map[[2]string]bool
 }
 
-// NewLabels returns labels that tell apart that many resources and subresources; 0 and less is 200.
+// NewLabels returns labels for at most that many resources and subresources. If most is not positive, the limit is 200.
 func NewLabels(most int) *Labels {
 	if most <= 0 {
 		most = 200
@@ -28,8 +28,8 @@ func NewLabels(most int) *Labels {
 	return &Labels{most: most, seen: map[[2]string]bool{}}
 }
 
-// Of returns the verb of a call, its resource with the group, and its subresource. What is no verb of Kubernetes is
-// [Other], and so are further resources than there may be.
+// Of returns the verb of a call, its resource with the group, and its subresource. A verb that is not a Kubernetes verb
+// is [Other], and so are resources beyond the limit.
 func (l *Labels) Of(call Call) (verb, resource, subresource string) {
 	verb, resource = call.Verb, call.GroupResource()
 	verbs := []string{

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// TestLabels promises names for what is known, and one name for all that is too much.
+// TestLabels checks that calls within the limit have their own labels, and that all others share one.
 func TestLabels(t *testing.T) {
 	labels := middleware.NewLabels(2)
 	deployments := middleware.Call{Verb: "get", Group: "apps", Resource: "deployments", Subresource: "scale", Name: "web"}
@@ -21,9 +21,15 @@ func TestLabels(t *testing.T) {
 		want [3]string
 	}{
 		{"a resource", deployments, [3]string{"get", "deployments.apps", "scale"}},
-		{"another one", middleware.Call{Verb: "dance", Resource: "pods"}, [3]string{"other", "pods", ""}},
-		{"one too many", middleware.Call{Verb: "list", Resource: "nodes"}, [3]string{"list", "other", "other"}},
-		{"one that is known", deployments, [3]string{"get", "deployments.apps", "scale"}},
+		{
+			"another resource with an unknown verb",
+			middleware.Call{Verb: "dance", Resource: "pods"},
+			[3]string{"other", "pods", ""},
+		},
+		{
+			"a resource beyond the limit", middleware.Call{Verb: "list", Resource: "nodes"}, [3]string{"list", "other", "other"},
+		},
+		{"a resource that was seen before", deployments, [3]string{"get", "deployments.apps", "scale"}},
 	} {
 		verb, resource, sub := labels.Of(tc.in)
 		if got := [3]string{verb, resource, sub}; got != tc.want {
@@ -32,7 +38,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestLabelsOfMany promises that the bound holds whoever asks at once.
+// TestLabelsOfMany checks that the limit holds for concurrent callers.
 func TestLabelsOfMany(t *testing.T) {
 	labels, seen := middleware.NewLabels(0), sync.Map{}
 	var asking sync.WaitGroup

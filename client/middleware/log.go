@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Log writes one line per HTTP request at debug level: method, URL, status and time to the response's header, and which
-// attempt it is if not the first; nil is no layer. Headers and bodies, where secrets travel, are never logged, nor are
-// the command of an exec and the query of a proxied request.
+// Log writes one line per HTTP request at debug level: the method, the URL, the status, the time until the response
+// header, and the attempt if it is not the first. If logger is nil, Log returns nil. Headers and bodies, which contain
+// secrets, are never logged, nor are the command of an exec and the query of a proxied request.
 func Log(logger *slog.Logger) Func {
 	if logger == nil {
 		return nil
@@ -46,8 +46,8 @@ func Log(logger *slog.Logger) Func {
 
 const redacted = "redacted"
 
-// RedactedURL returns a request's URL without the secrets that may stand in it: a password, the arguments of a command,
-// and whatever is sent to somebody else through the server.
+// RedactedURL returns the URL of a request without secrets: it redacts a password, the arguments of a command, and the
+// query of a proxied request.
 func RedactedURL(u *url.URL) string {
 	shown := *u
 	query := u.Query()
@@ -63,7 +63,7 @@ func RedactedURL(u *url.URL) string {
 	return shown.Redacted()
 }
 
-// attr returns a call as it stands in a line of a log.
+// attr returns a call as a log attribute.
 func (c Call) attr() slog.Attr {
 	var attrs []any
 	for _, a := range []struct{ key, value string }{

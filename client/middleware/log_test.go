@@ -13,8 +13,8 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// TestLogRedaction promises that a URL's secrets are not logged: what is run in a container, and what is sent to
-// somebody else through the server.
+// TestLogRedaction checks that the secrets of a URL are not logged: the command of an exec, and the query of a proxied
+// request.
 func TestLogRedaction(t *testing.T) {
 	const server = "https://cluster.test"
 	for _, tc := range []struct{ name, in, want string }{
@@ -23,8 +23,14 @@ func TestLogRedaction(t *testing.T) {
 			"a command", "/api/v1/namespaces/a/pods/b/exec?command=mysql&command=-phunter2&stdin=true",
 			"/api/v1/namespaces/a/pods/b/exec?command=redacted&stdin=true",
 		},
-		{"a proxied path", "/api/v1/namespaces/a/pods/b/proxy/login?token=hunter2", "/api/v1/namespaces/a/pods/b/proxy/login?redacted"},
-		{"a proxied root", "/api/v1/namespaces/a/services/b/proxy?token=hunter2", "/api/v1/namespaces/a/services/b/proxy?redacted"},
+		{
+			"a proxied path", "/api/v1/namespaces/a/pods/b/proxy/login?token=hunter2",
+			"/api/v1/namespaces/a/pods/b/proxy/login?redacted",
+		},
+		{
+			"a proxied root", "/api/v1/namespaces/a/services/b/proxy?token=hunter2",
+			"/api/v1/namespaces/a/services/b/proxy?redacted",
+		},
 		{"a proxied path without a query", "/api/v1/nodes/a/proxy/healthz", "/api/v1/nodes/a/proxy/healthz"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -38,7 +44,8 @@ func TestLogRedaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			if !strings.Contains(out.String(), "url=\""+server+tc.want+"\"") && !strings.Contains(out.String(), "url="+server+tc.want+" ") {
+			if !strings.Contains(out.String(), "url=\""+server+tc.want+"\"") &&
+				!strings.Contains(out.String(), "url="+server+tc.want+" ") {
 				t.Errorf("log = %s, want %s", &out, tc.want)
 			}
 			if strings.Contains(out.String(), "hunter2") {

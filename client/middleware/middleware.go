@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// Func wraps a round tripper in another one.
+// Func is a middleware: it wraps a round tripper in another one.
 type Func func(next http.RoundTripper) http.RoundTripper
 
-// RoundTripperFunc is a function that is an http.RoundTripper.
+// RoundTripperFunc is a function that implements http.RoundTripper.
 type RoundTripperFunc func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls f.
 func (f RoundTripperFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Chain wraps next in layers, the first of which becomes the outermost. Nil layers are passed over.
+// Chain wraps next in middleware, of which the first becomes the outermost. It skips nil middleware.
 func Chain(next http.RoundTripper, layers ...Func) http.RoundTripper {
 	for _, layer := range slices.Backward(layers) {
 		if layer != nil {
@@ -27,7 +27,7 @@ func Chain(next http.RoundTripper, layers ...Func) http.RoundTripper {
 	return next
 }
 
-// header returns a layer that sets a header which is not set yet.
+// header returns a middleware that sets a header unless it is already set.
 func header(name string, value func(*http.Request) (string, error)) Func {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return RoundTripperFunc(func(r *http.Request) (*http.Response, error) {

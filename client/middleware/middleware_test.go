@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// end is a transport that answers with a status and remembers the last request.
+// end is a transport that responds with a status and records the last request.
 type end struct {
 	status int
 	err    error
@@ -37,7 +37,8 @@ func (e *end) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func newRequest(t testing.TB, header http.Header) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://me:hunter2@cluster.test/api/v1/pods?limit=1", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"https://me:hunter2@cluster.test/api/v1/pods?limit=1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func newRequest(t testing.TB, header http.Header) *http.Request {
 	return r
 }
 
-// roundTrip sends a request through one layer and returns its headers as they leave.
+// roundTrip sends a request through one middleware and returns the headers that the transport receives.
 func roundTrip(t testing.TB, layer middleware.Func, header http.Header) (http.Header, error) {
 	t.Helper()
 	e := &end{status: 200}
@@ -55,7 +56,7 @@ func roundTrip(t testing.TB, layer middleware.Func, header http.Header) (http.He
 	before := in.Header.Clone()
 	resp, err := layer(e).RoundTrip(in)
 	if diff := cmp.Diff(before, in.Header); diff != "" {
-		t.Errorf("the layer changed the request that it was given (-before +after):\n%s", diff)
+		t.Errorf("the middleware changed the request that it received (-before +after):\n%s", diff)
 	}
 	if err != nil {
 		return nil, err
@@ -65,7 +66,9 @@ func roundTrip(t testing.TB, layer middleware.Func, header http.Header) (http.He
 }
 
 func TestHeaders(t *testing.T) {
-	extra := map[string][]string{"scopes": {"view", "dev"}, "example.com/why now?": {"100%"}, "ünü": {"x"}, "a+b~c": {"y"}}
+	extra := map[string][]string{
+		"scopes": {"view", "dev"}, "example.com/why now?": {"100%"}, "ünü": {"x"}, "a+b~c": {"y"},
+	}
 	for _, tc := range []struct {
 		name  string
 		layer middleware.Func
@@ -73,12 +76,20 @@ func TestHeaders(t *testing.T) {
 		want  http.Header
 	}{
 		{"a user agent", middleware.UserAgent("me/1"), nil, http.Header{"User-Agent": {"me/1"}}},
-		{"a user agent that is set", middleware.UserAgent("me/1"), http.Header{"User-Agent": {"you"}}, http.Header{"User-Agent": {"you"}}},
+		{
+			"a user agent that is already set", middleware.UserAgent("me/1"),
+			http.Header{"User-Agent": {"you"}},
+			http.Header{"User-Agent": {"you"}},
+		},
 		{"a token", middleware.Bearer("abc"), nil, http.Header{"Authorization": {"Bearer abc"}}},
-		{"a token where there is one", middleware.Bearer("abc"), http.Header{"Authorization": {"Basic x"}}, http.Header{"Authorization": {"Basic x"}}},
+		{
+			"a token, if Authorization is already set", middleware.Bearer("abc"),
+			http.Header{"Authorization": {"Basic x"}},
+			http.Header{"Authorization": {"Basic x"}},
+		},
 		{"a password", middleware.Basic("me", "a:b"), nil, http.Header{"Authorization": {"Basic bWU6YTpi"}}},
 		{"another user", middleware.Impersonate("jane", "", nil, nil), nil, http.Header{"Impersonate-User": {"jane"}}},
-		{"another user with all there is to a user", middleware.Impersonate("jane", "7", []string{"a", "b"}, extra), nil, http.Header{
+		{"another user with all fields", middleware.Impersonate("jane", "7", []string{"a", "b"}, extra), nil, http.Header{
 			"Impersonate-User": {"jane"}, "Impersonate-Uid": {"7"}, "Impersonate-Group": {"a", "b"},
 			"Impersonate-Extra-Scopes":                     {"view", "dev"},
 			"Impersonate-Extra-Example.com%2fwhy%20now%3f": {"100%"},
@@ -86,12 +97,12 @@ func TestHeaders(t *testing.T) {
 			"Impersonate-Extra-A%2bb~c":                    {"y"},
 		}},
 		{
-			"another user where there is one", middleware.Impersonate("jane", "7", []string{"a"}, nil),
+			"another user, if one is already set", middleware.Impersonate("jane", "7", []string{"a"}, nil),
 			http.Header{"Impersonate-User": {"john"}},
 			http.Header{"Impersonate-User": {"john"}},
 		},
 		{
-			"another user where there are only groups", middleware.Impersonate("jane", "", []string{"a"}, nil),
+			"another user, if only groups are already set", middleware.Impersonate("jane", "", []string{"a"}, nil),
 			http.Header{"Impersonate-Group": {"admins"}},
 			http.Header{"Impersonate-User": {"jane"}, "Impersonate-Group": {"a"}},
 		},
@@ -125,11 +136,11 @@ func TestChain(t *testing.T) {
 	}
 	e := &end{}
 	if got := middleware.Chain(e); got != http.RoundTripper(e) {
-		t.Errorf("a chain without layers is %v, want its end", got)
+		t.Errorf("Chain() without middleware = %v, want the transport", got)
 	}
 }
 
-// TestTokenFile follows a token file through its life.
+// TestTokenFile checks which token is sent while the token file changes.
 func TestTokenFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "token")
@@ -167,33 +178,33 @@ func TestTokenFile(t *testing.T) {
 		write(" \n")
 		refuse("with an empty file", "bearer token: "+path+" is empty")
 		write("one\n")
-		expect("when the file is there", "one")
+		expect("when the file exists", "one")
 		write("two")
 		wait(50 * time.Second)
 		expect("after 50 seconds", "one")
 		wait(time.Nanosecond)
-		expect("after more than 50 seconds", "two")
+		expect("more than 50 seconds later", "two")
 
 		write("three")
 		e.status = 401
-		expect("when the server refuses the token", "three")
+		expect("when the server rejects the token", "three")
 		e.status = 200
-		expect("after the server refused the token", "three")
+		expect("after the server rejected the token", "three")
 		e.status = 403
 		write("four")
-		expect("when the server refuses the request", "three")
+		expect("when the server rejects the request", "three")
 		e.status = 200
-		expect("after the server refused the request", "three")
+		expect("after the server rejected the request", "three")
 
 		wait(time.Minute)
 		write("")
-		expect("with a file that was emptied", "three")
+		expect("with an empty file", "three")
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		expect("with a file that is gone", "three")
+		expect("with a deleted file", "three")
 		write("five")
-		expect("as soon as the file is back", "five")
+		expect("when the file exists again", "five")
 	})
 }
 
@@ -213,7 +224,7 @@ func TestTokenFileWithInitial(t *testing.T) {
 	}
 }
 
-// TestLog promises that a line tells what was asked and how it went, and no secret.
+// TestLog checks that a line contains the request and its outcome, and no secret.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -234,12 +245,13 @@ func TestLog(t *testing.T) {
 			end   end
 			want  string
 		}{
-			{"an answer", slog.LevelDebug, end{status: 404}, line + "status=404\n"},
-			{"no answer", slog.LevelDebug, end{err: errors.New("boom")}, line + "err=boom\n"},
-			{"debug output that is not wanted", slog.LevelInfo, end{status: 200}, ""},
+			{"a response", slog.LevelDebug, end{status: 404}, line + "status=404\n"},
+			{"an error", slog.LevelDebug, end{err: errors.New("boom")}, line + "err=boom\n"},
+			{"a logger without debug level", slog.LevelInfo, end{status: 200}, ""},
 		} {
 			out.Reset()
-			resp, err := middleware.Log(logger(tc.level))(slow(&tc.end)).RoundTrip(newRequest(t, http.Header{"Authorization": {"hunter2"}}))
+			resp, err := middleware.Log(logger(tc.level))(slow(&tc.end)).RoundTrip(newRequest(t,
+				http.Header{"Authorization": {"hunter2"}}))
 			if err == nil {
 				resp.Body.Close()
 			}
@@ -249,12 +261,12 @@ func TestLog(t *testing.T) {
 			}
 		}
 		if middleware.Log(nil) != nil {
-			t.Error("a log without a logger is a layer")
+			t.Error("Log(nil) is not nil")
 		}
 	})
 }
 
-// stripTime removes the first word, which says when.
+// stripTime removes the first word, which is the time.
 func stripTime(line string) string {
 	_, rest, _ := strings.Cut(line, " ")
 	return rest

@@ -11,26 +11,28 @@ import (
 	"time"
 )
 
-// Observer is told of an HTTP request before it leaves. [CallOf] and [AttemptOf] say what it is; headers may be added to
-// it, such as those that carry a trace. It returns the context to send the request with, and what to call once when it
-// is over; each may be nil. The modules contrib/otel and contrib/prometheus are observers.
+// Observer is called with an HTTP request before it is sent. [CallOf] and [AttemptOf] describe the request; the
+// observer may add headers to it, such as those that carry a trace. It returns the context to send the request with,
+// and a callback that is called once when the request ends. Each may be nil. The modules contrib/otel and
+// contrib/prometheus contain observers.
 type Observer func(r *http.Request) (context.Context, func(Outcome))
 
-// Outcome is how an HTTP request has ended.
+// Outcome describes how an HTTP request ended.
 type Outcome struct {
-	Status int    // zero when there was no answer
+	Status int    // zero if there was no response
 	Proto  string // such as "HTTP/2.0"
 
-	// Err is why there was no answer, or why its body ended early. It is nil when the body was read or closed.
+	// Err is the reason that there was no response, or that its body ended early. It is nil if the body was read or
+	// closed.
 	Err error
 
-	Header time.Duration // until the header of the answer was there
-	Total  time.Duration // until its body was read or closed; a watch may take hours
-	Bytes  int64         // of the body, as far as it was read, after decompression
+	Header time.Duration // until the response header was received
+	Total  time.Duration // until the response body was read or closed; a watch may take hours
+	Bytes  int64         // bytes of the body that were read, after decompression
 }
 
-// Observe tells an observer of each request that passes; nil is no layer. A request that is upgraded to a stream is over
-// when the stream begins.
+// Observe calls observe for each request. If observe is nil, Observe returns nil. A request that is upgraded to a
+// stream ends when the stream begins.
 func Observe(observe Observer) Func {
 	if observe == nil {
 		return nil
@@ -56,7 +58,7 @@ func Observe(observe Observer) Func {
 				return nil, err
 			}
 			out := Outcome{Status: resp.StatusCode, Proto: resp.Proto, Header: header, Total: header}
-			if resp.StatusCode == http.StatusSwitchingProtocols { // whose body is the connection itself
+			if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection
 				done(out)
 				return resp, nil
 			}
@@ -66,13 +68,13 @@ func Observe(observe Observer) Func {
 	}
 }
 
-// observedBody tells when it is over.
+// observedBody reports when the body ends.
 type observedBody struct {
 	io.ReadCloser
 	start time.Time
 	done  func(Outcome)
 
-	mu      sync.Mutex // guards what follows: a body may be closed while it is read
+	mu      sync.Mutex // guards the fields below: a body may be closed while it is read
 	over    bool
 	outcome Outcome
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// TestObserve promises one report for each request, when its body is over, whichever way that comes about.
+// TestObserve checks that each request is reported once, when its body ends, however that happens.
 func TestObserve(t *testing.T) {
 	type seen struct {
 		Method, Verb string
@@ -32,12 +32,37 @@ func TestObserve(t *testing.T) {
 		use  func(io.ReadCloser)
 		want middleware.Outcome
 	}{
-		{"a body that is read", step{status: 200, body: "hello"}, read, middleware.Outcome{Status: 200, Bytes: 5, Header: time.Second, Total: 2 * time.Second}},
-		{"a body that is read and closed", step{status: 404, body: "hello"}, func(b io.ReadCloser) { read(b); b.Close(); b.Close() }, middleware.Outcome{Status: 404, Bytes: 5, Header: time.Second, Total: 2 * time.Second}},
-		{"a body that is closed", step{status: 200, body: "hello"}, func(b io.ReadCloser) { b.Close() }, middleware.Outcome{Status: 200, Header: time.Second, Total: 2 * time.Second}},
-		{"a body that breaks", step{status: 200, body: "he", cut: true}, read, middleware.Outcome{Status: 200, Bytes: 2, Err: io.ErrUnexpectedEOF, Header: time.Second, Total: 2 * time.Second}},
-		{"no answer", step{err: reset}, nil, middleware.Outcome{Err: reset, Header: time.Second, Total: time.Second}},
-		{"a request that becomes a stream", step{status: 101}, nil, middleware.Outcome{Status: 101, Header: time.Second, Total: time.Second}},
+		{
+			"a body that is read",
+			step{status: 200, body: "hello"},
+			read,
+			middleware.Outcome{Status: 200, Bytes: 5, Header: time.Second, Total: 2 * time.Second},
+		},
+		{
+			"a body that is read and closed",
+			step{status: 404, body: "hello"},
+			func(b io.ReadCloser) { read(b); b.Close(); b.Close() },
+			middleware.Outcome{Status: 404, Bytes: 5, Header: time.Second, Total: 2 * time.Second},
+		},
+		{
+			"a body that is closed",
+			step{status: 200, body: "hello"},
+			func(b io.ReadCloser) { b.Close() },
+			middleware.Outcome{Status: 200, Header: time.Second, Total: 2 * time.Second},
+		},
+		{
+			"a body that breaks",
+			step{status: 200, body: "he", cut: true},
+			read,
+			middleware.Outcome{Status: 200, Bytes: 2, Err: io.ErrUnexpectedEOF, Header: time.Second, Total: 2 * time.Second},
+		},
+		{"no response", step{err: reset}, nil, middleware.Outcome{Err: reset, Header: time.Second, Total: time.Second}},
+		{
+			"a request that becomes a stream",
+			step{status: 101},
+			nil,
+			middleware.Outcome{Status: 101, Header: time.Second, Total: time.Second},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -52,7 +77,7 @@ func TestObserve(t *testing.T) {
 				slow := func(next http.RoundTripper) http.RoundTripper {
 					return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 						if r.Header.Get("Traceparent") == "" {
-							t.Error("the observer's header is lost")
+							t.Error("the observer's header is missing")
 						}
 						time.Sleep(time.Second)
 						return next.RoundTrip(r)
@@ -65,7 +90,7 @@ func TestObserve(t *testing.T) {
 					defer resp.Body.Close()
 				}
 				if len(r.Header) != 0 {
-					t.Errorf("the layer changed the request that it was given: %v", r.Header)
+					t.Errorf("the middleware changed the request that it received: %v", r.Header)
 				}
 				if tc.use != nil {
 					time.Sleep(time.Second)
@@ -80,8 +105,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestObserveContext promises that the observer's context goes on with the request, that attempts are numbered, and that
-// an observer need not wait for the end.
+// TestObserveContext checks that the observer's context is passed on with the request, that attempts are numbered, and
+// that the callback of an observer may be nil.
 func TestObserveContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
@@ -99,13 +124,13 @@ func TestObserveContext(t *testing.T) {
 		s := &script{steps: []step{{status: 503}, {status: 200, body: "ok"}}}
 		rt := middleware.Chain(s, mustRetry(t, nil), middleware.Observe(observer), look)
 		if _, body, err := call(t.Context(), rt, get, ""); body != "ok" || err != nil {
-			t.Errorf("answer = %q, %v", body, err)
+			t.Errorf("response = %q, %v", body, err)
 		}
 		if diff := cmp.Diff([]any{"1 true", "2 false"}, got); diff != "" {
 			t.Errorf("contexts (-want +got):\n%s", diff)
 		}
 		if middleware.Observe(nil) != nil {
-			t.Error("no observer is a layer")
+			t.Error("Observe(nil) is not nil")
 		}
 	})
 }

@@ -16,28 +16,28 @@ type RateLimitOptions struct {
 	// PerSecond is the maximum average number of requests per second. It must be positive.
 	PerSecond float64
 
-	// Burst is the maximum number of requests that are sent without a delay after a pause. Default: PerSecond, rounded
-	// up.
+	// Burst is the maximum number of requests that are sent without a delay after a pause. Default: PerSecond, rounded up.
 	Burst int
 
 	// OnWait is called before the delay of each request that must wait.
 	OnWait func(context.Context, time.Duration)
 }
 
-// RateLimit lets requests wait so that not too many leave. A request whose turn comes only after the deadline of its
-// context is refused at once with an error that matches context.DeadlineExceeded.
+// RateLimit delays requests so that they do not exceed a rate. A request that could be sent only after the deadline of
+// its context fails immediately with an error that matches context.DeadlineExceeded.
 //
-// API servers look after themselves, see https://kubernetes.io/docs/concepts/cluster-administration/flow-control/; this
-// is for programs that must not use up what their user has there.
+// API servers protect themselves, see https://kubernetes.io/docs/concepts/cluster-administration/flow-control/.
+// RateLimit is for programs that must not use up the share of their user.
 func RateLimit(o *RateLimitOptions) (Func, error) {
 	if o == nil {
 		return nil, nil
 	}
 	if !(o.PerSecond > 0) || math.IsInf(o.PerSecond, 1) {
-		return nil, fmt.Errorf("RateLimitOptions.PerSecond: %v is not a positive number; leave the options out for no limit", o.PerSecond)
+		return nil, fmt.Errorf("RateLimitOptions.PerSecond: %v is not a positive number; use nil options for no limit",
+			o.PerSecond)
 	}
 	if o.Burst < 0 {
-		return nil, fmt.Errorf("RateLimitOptions.Burst: %d is negative; leave it out for its default", o.Burst)
+		return nil, fmt.Errorf("RateLimitOptions.Burst: %d is negative; leave it zero for the default", o.Burst)
 	}
 	onWait := o.OnWait
 	if onWait == nil {
@@ -80,7 +80,7 @@ func (b *bucket) await(ctx context.Context, onWait func(context.Context, time.Du
 	return nil
 }
 
-// closeBody does what is left to do with a request that is not sent.
+// closeBody closes the body of a request that is not sent.
 func closeBody(r *http.Request) {
 	if r.Body != nil {
 		r.Body.Close()

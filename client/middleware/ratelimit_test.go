@@ -31,7 +31,7 @@ func limited(t testing.TB, o *middleware.RateLimitOptions, s *script) func(conte
 	}
 }
 
-// TestRateLimit promises a burst, then an even flow, and that waits are visible.
+// TestRateLimit checks that a burst is followed by a constant rate, and that delays are reported.
 func TestRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []time.Duration
@@ -50,9 +50,9 @@ func TestRateLimit(t *testing.T) {
 			t.Errorf("waits (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]time.Duration{half, half, half}, told); diff != "" {
-			t.Errorf("told of waits (-want +got):\n%s", diff)
+			t.Errorf("reported waits (-want +got):\n%s", diff)
 		}
-		time.Sleep(time.Minute) // a pause makes a burst, and no more
+		time.Sleep(time.Minute) // after a pause one burst is allowed
 		s.times = nil
 		for range 4 {
 			if err := send(t.Context()); err != nil {
@@ -65,7 +65,7 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// TestRateLimitOfMany promises that those who come together leave one after the other.
+// TestRateLimitOfMany checks that concurrent requests are sent one after the other.
 func TestRateLimitOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{{status: 200}}}
@@ -86,7 +86,8 @@ func TestRateLimitOfMany(t *testing.T) {
 	})
 }
 
-// TestRateLimitGivesUp promises that nobody waits for what comes too late, and that whoever leaves does not count.
+// TestRateLimitGivesUp checks that a request that would be too late fails immediately, and that a canceled request does
+// not count.
 func TestRateLimitGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{{status: 200}}}
@@ -97,8 +98,9 @@ func TestRateLimitGivesUp(t *testing.T) {
 		soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		start := time.Now()
-		if err := send(soon); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "rate limit: the request would have to wait for 10s") || time.Since(start) != 0 {
-			t.Errorf("error = %v after %v, want one about the limit at once", err, time.Since(start))
+		if err := send(soon); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.HasPrefix(err.Error(), "rate limit: the request would have to wait for 10s") || time.Since(start) != 0 {
+			t.Errorf("error = %v after %v, want the rate limit error immediately", err, time.Since(start))
 		}
 		cause := errors.New("enough")
 		ending, end := context.WithCancelCause(t.Context())
@@ -115,17 +117,17 @@ func TestRateLimitGivesUp(t *testing.T) {
 	})
 }
 
-// TestRateLimitOptions promises that what makes no sense is refused, by name.
+// TestRateLimitOptions checks that the error for an invalid option names it.
 func TestRateLimitOptions(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		in   middleware.RateLimitOptions
 		want string
 	}{
-		{"no rate", middleware.RateLimitOptions{}, "RateLimitOptions.PerSecond: 0 is not a positive number"},
+		{"a zero rate", middleware.RateLimitOptions{}, "RateLimitOptions.PerSecond: 0 is not a positive number"},
 		{"a negative rate", middleware.RateLimitOptions{PerSecond: -1}, "RateLimitOptions.PerSecond: -1 "},
-		{"no number", middleware.RateLimitOptions{PerSecond: math.NaN()}, "RateLimitOptions.PerSecond: NaN "},
-		{"no limit", middleware.RateLimitOptions{PerSecond: math.Inf(1)}, "RateLimitOptions.PerSecond: +Inf "},
+		{"NaN", middleware.RateLimitOptions{PerSecond: math.NaN()}, "RateLimitOptions.PerSecond: NaN "},
+		{"an infinite rate", middleware.RateLimitOptions{PerSecond: math.Inf(1)}, "RateLimitOptions.PerSecond: +Inf "},
 		{"a negative burst", middleware.RateLimitOptions{PerSecond: 1, Burst: -1}, "RateLimitOptions.Burst: -1 is negative"},
 	} {
 		if _, err := middleware.RateLimit(&tc.in); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
@@ -133,6 +135,6 @@ func TestRateLimitOptions(t *testing.T) {
 		}
 	}
 	if layer, err := middleware.RateLimit(nil); layer != nil || err != nil {
-		t.Errorf("no options: %v, want no layer", err)
+		t.Errorf("RateLimit(nil) = %v, want nil", err)
 	}
 }

@@ -23,9 +23,8 @@ type RetryOptions struct {
 	// MaxElapsedTime is the maximum time between the first attempt and the start of a retry. Default: 30 s.
 	MaxElapsedTime time.Duration
 
-	// InitialBackoff is the delay after the first attempt. The delay doubles after each further attempt up to
-	// MaxBackoff, and varies at random by half. If the server requests a longer delay, that is used. Default: 100 ms
-	// and 5 s.
+	// InitialBackoff is the delay after the first attempt. The delay doubles after each further attempt up to MaxBackoff,
+	// and varies at random by half. If the server requests a longer delay, that is used. Default: 100 ms and 5 s.
 	InitialBackoff, MaxBackoff time.Duration
 
 	// Budget is the maximum burst of retries of all requests together, and BudgetPerSecond their maximum average rate,
@@ -41,27 +40,27 @@ type RetryOptions struct {
 	// OnRetry is called before the delay of each retry, in the goroutine that sends the request.
 	OnRetry func(context.Context, Retrying)
 
-	// Logger logs each retry at info level. Default: no log.
+	// Logger logs each retry at info level. Default: no logs.
 	Logger *slog.Logger
 }
 
-// Retrying is a request that is about to be sent again.
+// Retrying describes a request that is about to be sent again.
 type Retrying struct {
 	Call    Call
-	Attempt int           // how often it was sent
-	Status  int           // the server's answer; zero when there was none
-	Err     error         // why there was no answer
-	Wait    time.Duration // until it is sent again
+	Attempt int           // number of times that it was sent
+	Status  int           // status of the response; zero if there was none
+	Err     error         // reason that there was no response
+	Wait    time.Duration // delay until it is sent again
 }
 
-// RetryError says how often a request was sent that has failed in the end. A request that was sent once has none.
+// RetryError is the error of a request that failed after it was sent more than once.
 type RetryError struct {
 	Attempts int
-	Elapsed  time.Duration // since it was sent first
-	Err      error         // of the last attempt
+	Elapsed  time.Duration // since the first attempt
+	Err      error         // error of the last attempt
 }
 
-// Error returns the last attempt's error with the number of attempts.
+// Error returns the error of the last attempt with the number of attempts.
 func (e *RetryError) Error() string {
 	return fmt.Sprintf("%v; sent %d times in %v", e.Err, e.Attempts, e.Elapsed.Round(time.Millisecond))
 }
@@ -78,15 +77,14 @@ type (
 	}
 )
 
-// WithAttempts returns a context that lowers the maximum number of attempts of [Retry] to n. It is for
-// callers that come back by themselves, whose own waits would otherwise be multiplied, and for those that want to know
-// at once: they ask for 1.
+// WithAttempts returns a context that lowers the maximum number of attempts of [Retry] to n. Use it with 1 for callers
+// with their own retries, whose delays would otherwise multiply, and for callers that need the result immediately.
 func WithAttempts(ctx context.Context, n int) context.Context {
 	return context.WithValue(ctx, attemptsKey{}, max(1, n))
 }
 
-// AttemptOf returns how often the request with the context ctx is being sent, from 1, and when it was sent first; that
-// is zero for the first attempt.
+// AttemptOf returns the number of the attempt of the request with the context ctx, starting at 1, and the time of the
+// first attempt. The time is zero for the first attempt itself.
 func AttemptOf(ctx context.Context) (number int, first time.Time) {
 	if a, ok := ctx.Value(attemptKey{}).(attempt); ok {
 		return a.number, a.first
@@ -94,19 +92,21 @@ func AttemptOf(ctx context.Context) (number int, first time.Time) {
 	return 1, time.Time{}
 }
 
-// Retry sends a request again when that may help and can do no harm:
+// Retry sends a request again if that may help and is safe:
 //
-//   - after 429 and after a 503 that asks for it by Retry-After, since the API server has not done anything yet. The 429 of
-//     an eviction speaks of a disruption budget and is an answer; a proxied answer is not the API server's own;
-//   - when no connection can be made, but there was an answer to an earlier request: before, the address may be wrong;
-//   - when the request is idempotent, after 429, 502, 503 and 504, after a 500 that asks for it, and when the connection breaks
-//     before the response arrives, or within it. A write that names a resource version is not idempotent: repeated after a
-//     lost response, it would report its own success as a conflict.
+//   - after 429, and after 503 with Retry-After, because the API server has not done anything yet. This excludes the
+//     429 of an eviction, which is caused by a disruption budget, and proxied responses, which do not come from the API
+//     server;
+//   - if no connection can be opened, but there was a response to an earlier request: without one, the address may be
+//     wrong;
+//   - if the request is idempotent: after 429, 502, 503 and 504, after 500 with Retry-After, and if the connection
+//     breaks before or within the response. A write with a resource version is not idempotent: repeated after a lost
+//     response, it would report its own success as a conflict.
 //
-// It waits in between, never beyond the deadline of the request's context: then the last answer is returned at once. A
-// body is sent again if the request has GetBody. Therefore answers to idempotent requests are read here, up to
-// RetryOptions.ResponseBytes; those of long-running requests, see [Call], and of the last attempt are handed on as they
-// come.
+// Retry waits between attempts, but never beyond the deadline of the request's context: then it returns the last
+// response immediately. A body is sent again if the request has GetBody. Responses to idempotent requests are read
+// before they are returned, up to RetryOptions.ResponseBytes, so that they can be retried; those to long-running
+// requests, see [Call], and those of the last attempt are streamed.
 //
 // A negative option is an error.
 func Retry(o *RetryOptions) (Func, error) {
@@ -132,13 +132,14 @@ func (o *RetryOptions) withDefaults() (RetryOptions, error) {
 	}
 	switch {
 	case d.Attempts < 0:
-		return d, fmt.Errorf("RetryOptions.Attempts: %d is negative; 1 sends each request once", d.Attempts)
+		return d, fmt.Errorf("RetryOptions.Attempts: %d is negative; use 1 to send each request once", d.Attempts)
 	case d.MaxElapsedTime < 0 || d.InitialBackoff < 0 || d.MaxBackoff < 0:
-		return d, errors.New("RetryOptions: MaxElapsedTime, InitialBackoff or MaxBackoff is negative; leave it out for its default")
+		return d, errors.New("RetryOptions: MaxElapsedTime, InitialBackoff or MaxBackoff is negative; leave it zero for " +
+			"the default")
 	case d.Budget < 0 || d.BudgetPerSecond < 0:
-		return d, errors.New("RetryOptions: Budget or BudgetPerSecond is negative; Attempts: 1 sends each request once")
+		return d, errors.New("RetryOptions: Budget or BudgetPerSecond is negative; use Attempts: 1 to send each request once")
 	case d.ResponseBytes < 0:
-		return d, fmt.Errorf("RetryOptions.ResponseBytes: %d is negative; 1 hands on answers as they come", d.ResponseBytes)
+		return d, fmt.Errorf("RetryOptions.ResponseBytes: %d is negative; use 1 to stream responses", d.ResponseBytes)
 	}
 	d.Attempts = defaulted(d.Attempts, 10)
 	d.MaxElapsedTime = defaulted(d.MaxElapsedTime, 30*time.Second)
@@ -153,7 +154,7 @@ func (o *RetryOptions) withDefaults() (RetryOptions, error) {
 	return d, nil
 }
 
-// defaulted returns value, or its default when it is zero.
+// defaulted returns value, or byDefault if value is zero.
 func defaulted[T comparable](value, byDefault T) T {
 	var zero T
 	if value == zero {
@@ -162,15 +163,15 @@ func defaulted[T comparable](value, byDefault T) T {
 	return value
 }
 
-// retrier is the layer. What it points to is shared by the chains that it stands in.
+// retrier is the middleware. The values that it points to are shared by all chains that contain it.
 type retrier struct {
 	next     http.RoundTripper
 	options  RetryOptions
 	budget   *bucket
-	answered *atomic.Bool // whether the server has ever answered
+	answered *atomic.Bool // whether there was ever a response
 }
 
-// RoundTrip sends a request until it succeeds or there is no use or no time.
+// RoundTrip sends a request until it succeeds, or until a retry cannot help or there is no time for it.
 func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	call, start := callOf(r), time.Now()
 	most := t.attempts(r.Context(), call)
@@ -203,7 +204,7 @@ func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// attempts returns how often a request may be sent.
+// attempts returns the maximum number of attempts of a request.
 func (t *retrier) attempts(ctx context.Context, call Call) int {
 	most := t.options.Attempts
 	if call.Verb == "watch" {
@@ -215,7 +216,7 @@ func (t *retrier) attempts(ctx context.Context, call Call) int {
 	return most
 }
 
-// delay returns the back-off after the n-th attempt.
+// delay returns the delay after the n-th attempt.
 func (t *retrier) delay(n int) time.Duration {
 	d := t.options.InitialBackoff
 	for i := 1; i < n && d < t.options.MaxBackoff; i++ {
@@ -225,7 +226,7 @@ func (t *retrier) delay(n int) time.Duration {
 	return d/2 + rand.N(d)
 }
 
-// mayWait reports whether there is time for the wait, and a token for the attempt after it.
+// mayWait reports whether there is time for the delay, and a token for the next attempt.
 func (t *retrier) mayWait(ctx context.Context, call Call, start time.Time, wait time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	switch {
@@ -234,7 +235,7 @@ func (t *retrier) mayWait(ctx context.Context, call Call, start time.Time, wait 
 	case wait > t.options.MaxElapsedTime-time.Since(start): // a sum could overflow
 		return false
 	case !t.budget.take():
-		t.options.Logger.LogAttrs(ctx, slog.LevelInfo, "request not sent again: the budget for retries is spent", call.attr())
+		t.options.Logger.LogAttrs(ctx, slog.LevelInfo, "request not sent again: the retry budget is exhausted", call.attr())
 		return false
 	}
 	return true
@@ -252,7 +253,7 @@ func (t *retrier) tell(ctx context.Context, r Retrying) {
 	}
 }
 
-// again returns the request for its n-th attempt.
+// again returns the request for the n-th attempt.
 func again(r *http.Request, n int, first time.Time) (*http.Request, error) {
 	next := r.Clone(context.WithValue(r.Context(), attemptKey{}, attempt{n, first}))
 	if r.GetBody != nil {
@@ -269,7 +270,7 @@ func replayable(r *http.Request) bool {
 	return r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
 }
 
-// finish returns what an attempt has brought, with the number of attempts in its error.
+// finish returns the result of an attempt, with the number of attempts in its error.
 func finish(resp *http.Response, err error, n int, start time.Time) (*http.Response, error) {
 	if err == nil {
 		return resp, nil
@@ -281,7 +282,7 @@ func finish(resp *http.Response, err error, n int, start time.Time) (*http.Respo
 	return nil, err
 }
 
-// sleep waits, or returns the cause for which ctx ended.
+// sleep waits for d, or returns the cause if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// keep reads the body of an answer that is no longer than most. It returns the error of a connection that breaks.
+// keep reads the body of a response up to most bytes. It returns an error if the connection breaks.
 func keep(resp *http.Response, most int64) error {
 	if resp.StatusCode < 200 || resp.ContentLength == 0 || resp.ContentLength > most {
 		return nil
@@ -27,16 +27,16 @@ func keep(resp *http.Response, most int64) error {
 	return nil
 }
 
-// keptBody is a body whose start was read already.
+// keptBody is a body whose start has been read already.
 type keptBody struct {
 	io.Reader
 	io.Closer
 }
 
-// drainedBytes is how long the rest of an answer may be to be read for the sake of its connection.
+// drainedBytes is the maximum size of the rest of a response that is read to keep its connection usable.
 const drainedBytes = 256 << 10
 
-// discard is done with a response. What is short is read, which leaves an HTTP/1.1 connection usable.
+// discard closes a response. It reads a short body first, which keeps an HTTP/1.1 connection usable.
 func discard(resp *http.Response) {
 	if resp == nil {
 		return

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// outcome is what one attempt has brought, as far as it matters for another one.
+// outcome is the part of the result of an attempt that determines whether to retry.
 type outcome struct {
-	status int           // zero when there was no answer
-	asked  time.Duration // by Retry-After
-	asks   bool          // whether there was a Retry-After
-	unsent bool          // no connection was made
-	broken bool          // the connection broke, or was made and never answered
+	status int           // zero if there was no response
+	asked  time.Duration // the delay in Retry-After
+	asks   bool          // Retry-After was set
+	unsent bool          // no connection was opened
+	broken bool          // the connection broke, or there was no response
 }
 
 func outcomeOf(resp *http.Response, err error) outcome {
@@ -36,8 +36,8 @@ func outcomeOf(resp *http.Response, err error) outcome {
 	return o
 }
 
-// worthRetrying reports whether another attempt may help and can do no harm; known is whether the server has answered
-// before.
+// worthRetrying reports whether another attempt may help and is safe. known reports whether there was a response to an
+// earlier request.
 func (o outcome) worthRetrying(call Call, known bool) bool {
 	switch o.status {
 	case 0:
@@ -54,23 +54,24 @@ func (o outcome) worthRetrying(call Call, known bool) bool {
 	return false
 }
 
-// fromAPIServer reports whether the answer is the API server's own, who says that he is busy before he does anything.
-// Whoever is behind a proxy may have done something.
+// fromAPIServer reports whether the response comes from the API server, which reports that it is busy before it does
+// anything. A backend behind the proxy may have done something.
 func fromAPIServer(call Call) bool { return call.Subresource != "proxy" }
 
-// neverSent recognises an attempt that did not get as far as a connection to the server.
+// neverSent reports whether an attempt failed before there was a connection to the server.
 func neverSent(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok { // of a proxy
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok { // the certificate of a proxy
 		return false
 	}
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && (op.Op == "dial" || op.Op == "proxyconnect" || strings.HasPrefix(op.Op, "socks "))
 }
 
-// isBroken recognises the errors of a connection. Those of TLS, such as a certificate that does not fit, or an alert, whose Op
-// is "remote error", are still there the next time.
+// isBroken reports whether err is a connection error. TLS errors, such as an invalid certificate or an alert (whose Op
+// is "remote error"), are permanent.
 func isBroken(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) { // of a layer, such as a plugin's
+	// These are from a middleware, such as an exec plugin.
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// TestWorthRetrying looks at each way in which an attempt can end, for each kind of request.
+// TestWorthRetrying checks each outcome of an attempt for each kind of request.
 func TestWorthRetrying(t *testing.T) {
 	answer := func(status int, retryAfter string) outcome {
 		resp := &http.Response{StatusCode: status, Header: http.Header{}}
@@ -33,8 +33,8 @@ func TestWorthRetrying(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		in   outcome
-		// whether it is worth it for an idempotent request, for another one, for an eviction, and for an idempotent request
-		// to a server that has never answered; what is proxied is never sent again after an answer, unless it is idempotent
+		// Whether to retry an idempotent request, another one, an eviction, and an idempotent request to a server without an
+		// earlier response. A proxied request is retried after a response only if it is idempotent.
 		idempotent, other, eviction, first bool
 	}{
 		{"success", answer(200, ""), false, false, false, false},
@@ -42,33 +42,39 @@ func TestWorthRetrying(t *testing.T) {
 		{"not found", answer(404, "1"), false, false, false, false},
 		{"a conflict", answer(409, "1"), false, false, false, false},
 		{"too many requests", answer(429, ""), true, true, false, true},
-		{"too many requests, with a wait", answer(429, "1"), true, true, false, true},
+		{"too many requests with Retry-After", answer(429, "1"), true, true, false, true},
 		{"an internal error", answer(500, ""), false, false, false, false},
-		{"an internal error, with a wait", answer(500, "1"), true, false, false, true},
+		{"an internal error with Retry-After", answer(500, "1"), true, false, false, true},
 		{"not implemented", answer(501, "1"), false, false, false, false},
 		{"a bad gateway", answer(502, ""), true, false, false, true},
 		{"unavailable", answer(503, ""), true, false, false, true},
-		{"unavailable, with a wait", answer(503, "1"), true, true, true, true},
-		{"unavailable, with a wait of nothing", answer(503, "0"), true, true, true, true},
-		{"unavailable, with nonsense", answer(503, "soon"), true, false, false, true},
-		{"a gateway's timeout", answer(504, ""), true, false, false, true},
+		{"unavailable with Retry-After", answer(503, "1"), true, true, true, true},
+		{"unavailable with a zero Retry-After", answer(503, "0"), true, true, true, true},
+		{"unavailable with an invalid Retry-After", answer(503, "soon"), true, false, false, true},
+		{"a gateway timeout", answer(504, ""), true, false, false, true},
 		{"connection refused", failure(refused), true, true, true, false},
-		{"a proxy that is not there", failure(&net.OpError{Op: "proxyconnect", Err: refused}), true, true, true, false},
-		{"a SOCKS proxy that is not there", failure(&net.OpError{Op: "socks connect", Err: refused}), true, true, true, false},
+		{"an unreachable proxy", failure(&net.OpError{Op: "proxyconnect", Err: refused}), true, true, true, false},
+		{"an unreachable SOCKS proxy", failure(&net.OpError{Op: "socks connect", Err: refused}), true, true, true, false},
 		{
 			"a proxy whose certificate is not trusted",
 			failure(&net.OpError{Op: "proxyconnect", Err: &tls.CertificateVerificationError{Err: errors.New("unknown")}}),
 			false, false, false, false,
 		},
 		{"connection reset", failure(reset), true, false, false, true},
-		{"the end of a connection", failure(io.EOF), true, false, false, true},
-		{"the end within an answer", failure(io.ErrUnexpectedEOF), true, false, false, true},
-		{"a handshake that takes too long", failure(&net.DNSError{IsTimeout: true}), true, false, false, true},
-		{"a refused certificate", failure(&net.OpError{Op: "remote error", Err: tls.AlertError(42)}), false, false, false, false},
-		{"a certificate that does not fit", failure(&tls.CertificateVerificationError{Err: errors.New("unknown")}), false, false, false, false},
-		{"a plugin that takes too long", failure(context.DeadlineExceeded), false, false, false, false},
-		{"a plugin that fails", failure(&exec.ExitError{}), false, false, false, false},
-		{"nonsense", failure(errors.New("malformed HTTP response")), false, false, false, false},
+		{"the connection ends before the response", failure(io.EOF), true, false, false, true},
+		{"the connection ends within the response", failure(io.ErrUnexpectedEOF), true, false, false, true},
+		{"a handshake timeout", failure(&net.DNSError{IsTimeout: true}), true, false, false, true},
+		{
+			"a rejected certificate", failure(&net.OpError{Op: "remote error", Err: tls.AlertError(42)}), false, false, false,
+			false,
+		},
+		{
+			"an untrusted certificate", failure(&tls.CertificateVerificationError{Err: errors.New("unknown")}), false, false,
+			false, false,
+		},
+		{"a plugin timeout", failure(context.DeadlineExceeded), false, false, false, false},
+		{"a failed plugin", failure(&exec.ExitError{}), false, false, false, false},
+		{"a malformed response", failure(errors.New("malformed HTTP response")), false, false, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, c := range []struct {
@@ -91,7 +97,7 @@ func TestWorthRetrying(t *testing.T) {
 	}
 }
 
-// TestDelay promises delays that double, differ, and end somewhere.
+// TestDelay checks that delays double up to the maximum, and vary.
 func TestDelay(t *testing.T) {
 	layer := retrier{options: RetryOptions{InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second}}
 	for n, middle := range []time.Duration{

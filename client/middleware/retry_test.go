@@ -24,16 +24,16 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// script is a transport that answers each request by the next step, and by the last one for ever.
+// script is a transport that responds to each request with the next step, and repeats the last one.
 type script struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	steps  []step
 	bodies []string // of the requests
 	times  []time.Time
-	closed int // how many answers were closed
+	closed int // number of closed responses
 }
 
-// step is an answer, or an error. A cut makes the connection break after that many bytes of the body.
+// step is a response or an error. If cut is set, the connection breaks after the body.
 type step struct {
 	status int
 	header http.Header
@@ -41,7 +41,7 @@ type step struct {
 	cut    bool
 	err    error
 
-	unknown bool // the answer does not say how long it is
+	unknown bool // the response has no Content-Length
 }
 
 func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -81,7 +81,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// counted notes that it was closed.
+// counted counts its calls of Close.
 type counted struct {
 	io.Reader
 	script *script
@@ -104,8 +104,8 @@ func (s *script) waits() []time.Duration {
 }
 
 var (
-	refused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} //nolint:errname // it is no sentinel
-	reset   = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}   //nolint:errname // it is no sentinel
+	refused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} //nolint:errname // it is not a sentinel
+	reset   = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}   //nolint:errname // it is not a sentinel
 )
 
 func retryAfter(value string) http.Header { return http.Header{"Retry-After": {value}} }
@@ -119,7 +119,7 @@ func mustRetry(t testing.TB, o *middleware.RetryOptions) middleware.Func {
 	return layer
 }
 
-// call sends a request of a verb through a layer and returns the answer's status and body.
+// call sends a request through a round tripper and returns the status and the body of the response.
 func call(ctx context.Context, rt http.RoundTripper, c middleware.Call, body string) (int, string, error) {
 	var content io.Reader
 	if body != "" {
@@ -143,7 +143,7 @@ var (
 	create = middleware.Call{Verb: "create", Resource: "pods"}
 )
 
-// TestRetry follows requests through what may happen to them.
+// TestRetry checks which requests are retried, after which delays, and with which result.
 func TestRetry(t *testing.T) {
 	ok := step{status: 200, body: "ok"}
 	for _, tc := range []struct {
@@ -153,30 +153,30 @@ func TestRetry(t *testing.T) {
 		steps  []step
 		status int
 		err    string
-		waits  []time.Duration // the least
+		waits  []time.Duration // the minimum
 	}{
 		{name: "a success", call: get, steps: []step{ok}, status: 200},
 		{
-			name: "a busy server that says for how long", call: create, status: 200,
+			name: "Retry-After in seconds", call: create, status: 200,
 			steps: []step{{status: 429, header: retryAfter("7")}, {status: 503, header: retryAfter("2")}, ok},
 			waits: []time.Duration{7 * time.Second, 2 * time.Second},
 		},
 		{
-			name: "a busy server that says until when", call: create, status: 200,
+			name: "Retry-After with a date", call: create, status: 200,
 			steps: []step{{status: 429, header: retryAfter("Sat, 01 Jan 2000 00:00:09 GMT")}, ok},
 			waits: []time.Duration{9 * time.Second},
 		},
 		{
-			name: "a server that asks for more time than there is", call: get, status: 429,
+			name: "a Retry-After beyond the time limit", call: get, status: 429,
 			steps: []step{{status: 429, header: retryAfter("31")}, ok},
 		},
 		{
-			name: "a server that asks for an eternity, when some time has passed", call: get, status: 429,
+			name: "a Retry-After that overflows, on the second attempt", call: get, status: 429,
 			steps: []step{{status: 429, header: retryAfter("1")}, {status: 429, header: retryAfter("99999999999999999999")}, ok},
 			waits: []time.Duration{time.Second},
 		},
 		{
-			name: "a server that asks for what makes no sense", call: get, status: 200,
+			name: "invalid Retry-After values", call: get, status: 200,
 			steps: []step{
 				{status: 429, header: retryAfter("-7")},
 				{status: 429, header: retryAfter("Sat, 01 Jan 1972 00:00:09 GMT")},
@@ -190,45 +190,60 @@ func TestRetry(t *testing.T) {
 			steps: []step{{status: 429, header: retryAfter("1")}}, waits: []time.Duration{time.Second, time.Second, time.Second},
 		},
 		{
-			name: "a gateway without a server", call: get, status: 200,
+			name: "a gateway without a backend", call: get, status: 200,
 			steps: []step{{status: 502}, {status: 503}, {status: 504}, ok},
 			waits: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
 		},
-		{name: "a write that may have been done", call: create, steps: []step{{status: 504}, ok}, status: 504},
-		{name: "a broken connection", call: get, steps: []step{{err: reset}, ok}, status: 200, waits: []time.Duration{50 * time.Millisecond}},
-		{name: "a broken connection under a write", call: create, steps: []step{{err: reset}, ok}, err: reset.Error()},
+		{name: "a write with an unknown outcome", call: create, steps: []step{{status: 504}, ok}, status: 504},
 		{
-			name: "a broken answer", call: get, steps: []step{{status: 200, body: "o", cut: true}, ok}, status: 200,
+			name: "a broken connection", call: get, steps: []step{{err: reset}, ok}, status: 200,
+			waits: []time.Duration{50 * time.Millisecond},
+		},
+		{name: "a broken connection during a write", call: create, steps: []step{{err: reset}, ok}, err: reset.Error()},
+		{
+			name: "a truncated response", call: get, steps: []step{{status: 200, body: "o", cut: true}, ok}, status: 200,
 			waits: []time.Duration{50 * time.Millisecond},
 		},
 		{
-			name: "a broken answer of unknown length", call: get, status: 200,
+			name: "a truncated response of unknown length", call: get, status: 200,
 			steps: []step{{status: 200, body: "o", cut: true, unknown: true}, ok}, waits: []time.Duration{50 * time.Millisecond},
 		},
 		{
-			name: "a broken answer that is handed on as it comes", call: get, o: middleware.RetryOptions{ResponseBytes: 1},
-			steps: []step{{status: 200, body: "long", cut: true, unknown: true}, ok}, err: io.ErrUnexpectedEOF.Error(), status: 200,
+			name: "a truncated response that is streamed", call: get, o: middleware.RetryOptions{ResponseBytes: 1},
+			steps: []step{
+				{status: 200, body: "long", cut: true, unknown: true},
+				ok,
+			}, err: io.ErrUnexpectedEOF.Error(), status: 200,
 		},
 		{
-			name: "a broken answer that may take long", call: middleware.Call{Verb: "get", Idempotent: true, LongRunning: true},
+			name: "a truncated response of a long-running request", call: middleware.Call{
+				Verb: "get", Idempotent: true,
+				LongRunning: true,
+			},
 			steps: []step{{status: 200, body: "log", cut: true}, ok}, err: io.ErrUnexpectedEOF.Error(), status: 200,
 		},
-		{name: "a server that was never there", call: get, steps: []step{{err: refused}, ok}, err: refused.Error()},
+		{name: "a server that was never reachable", call: get, steps: []step{{err: refused}, ok}, err: refused.Error()},
 		{
-			name: "a server that never comes back", call: get, o: middleware.RetryOptions{Attempts: 3},
+			name: "a server that stays unreachable", call: get, o: middleware.RetryOptions{Attempts: 3},
 			steps: []step{{err: reset}}, err: reset.Error() + "; sent 3 times in ",
 			waits: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond},
 		},
 		{
-			name: "an answer that stays", call: get, o: middleware.RetryOptions{Attempts: 2}, status: 503,
+			name: "a server that stays unavailable", call: get, o: middleware.RetryOptions{Attempts: 2}, status: 503,
 			steps: []step{{status: 503, body: "no"}}, waits: []time.Duration{50 * time.Millisecond},
 		},
 		{
-			name: "a watch, which is tried twice", call: middleware.Call{Verb: "watch", Idempotent: true}, err: "; sent 2 times in ",
+			name: "a watch is sent at most twice", call: middleware.Call{
+				Verb:       "watch",
+				Idempotent: true,
+			}, err: "; sent 2 times in ",
 			steps: []step{{err: reset}}, waits: []time.Duration{50 * time.Millisecond},
 		},
 		{
-			name: "no budget", call: get, o: middleware.RetryOptions{Budget: 1, BudgetPerSecond: 0.001}, err: "; sent 2 times in ",
+			name: "an exhausted budget", call: get, o: middleware.RetryOptions{
+				Budget:          1,
+				BudgetPerSecond: 0.001,
+			}, err: "; sent 2 times in ",
 			steps: []step{{err: reset}}, waits: []time.Duration{50 * time.Millisecond},
 		},
 	} {
@@ -238,16 +253,17 @@ func TestRetry(t *testing.T) {
 				var told []time.Duration
 				tc.o.OnRetry = func(_ context.Context, r middleware.Retrying) {
 					if told = append(told, r.Wait); r.Attempt != len(told) || r.Call != tc.call || (r.Err == nil) == (r.Status == 0) {
-						t.Errorf("told of %+v", r)
+						t.Errorf("OnRetry(%+v)", r)
 					}
 				}
 				status, _, err := call(t.Context(), mustRetry(t, &tc.o)(s), tc.call, "body")
 				if status != tc.status || (tc.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("answer = %d, %v; want %d, %s", status, err, tc.status, tc.err)
+					t.Errorf("response = %d, %v; want %d, %s", status, err, tc.status, tc.err)
 				}
 				waits := s.waits()
 				if diff := cmp.Diff(told, waits); diff != "" || len(waits) != len(tc.waits) {
-					t.Fatalf("waits = %v, want at least %v, and to be told of them (-told +waited):\n%s", waits, tc.waits, diff)
+					t.Fatalf("waits = %v, want at least %v, and OnRetry for each of them (-reported +waited):\n%s", waits, tc.waits,
+						diff)
 				}
 				for i, least := range tc.waits {
 					if waits[i] < least {
@@ -261,26 +277,27 @@ func TestRetry(t *testing.T) {
 				}
 				failed := slices.ContainsFunc(tc.steps, func(s step) bool { return s.err != nil })
 				if !failed && s.closed != len(s.bodies) {
-					t.Errorf("%d of %d answers were closed", s.closed, len(s.bodies))
+					t.Errorf("%d of %d responses were closed", s.closed, len(s.bodies))
 				}
 			})
 		})
 	}
 }
 
-// TestRetryOfKnownServer promises that a server which was there is waited for, and that a request whose body can't be
-// had again is sent once.
+// TestRetryOfKnownServer checks that requests are retried while a server that has responded before is unreachable, and
+// that a request whose body cannot be read again is sent once.
 func TestRetryOfKnownServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{{status: 404}, {err: refused}, {err: refused}, {status: 201}}}
 		rt := mustRetry(t, nil)(s)
 		for _, want := range []int{404, 201} {
 			if status, _, err := call(t.Context(), rt, create, "body"); status != want || err != nil {
-				t.Errorf("answer = %d, %v; want %d", status, err, want)
+				t.Errorf("response = %d, %v; want %d", status, err, want)
 			}
 		}
 		s.steps = []step{{status: 429}, {status: 200}}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://cluster.test", io.NopCloser(strings.NewReader("once")))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://cluster.test",
+			io.NopCloser(strings.NewReader("once")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,12 +307,12 @@ func TestRetryOfKnownServer(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusTooManyRequests {
-			t.Errorf("a body that can't be sent again: status = %d, want 429", resp.StatusCode)
+			t.Errorf("a body that cannot be sent again: status = %d, want 429", resp.StatusCode)
 		}
 	})
 }
 
-// TestRetryDeadline promises that no request sleeps past its deadline: the last failure comes back at once.
+// TestRetryDeadline checks that no request waits past its deadline: it returns the last failure immediately.
 func TestRetryDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := mustRetry(t, nil)(&script{steps: []step{{status: 429, header: retryAfter("5")}}})
@@ -304,7 +321,7 @@ func TestRetryDeadline(t *testing.T) {
 		defer cancel()
 		status, _, err := call(ctx, rt, get, "")
 		if took := time.Since(start); status != 429 || err != nil || took != 10*time.Second {
-			t.Errorf("answer = %d, %v after %v; want 429 after 10s", status, err, took)
+			t.Errorf("response = %d, %v after %v; want 429 after 10s", status, err, took)
 		}
 
 		cause := errors.New("enough")
@@ -317,13 +334,13 @@ func TestRetryDeadline(t *testing.T) {
 	})
 }
 
-// TestRetryError promises that the error says how often the request was sent, and what became of it the last time.
+// TestRetryError checks that the error contains the number of attempts and the last failure.
 func TestRetryError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, err := call(t.Context(), mustRetry(t, nil)(&script{steps: []step{{err: reset}}}), get, "")
 		re, ok := errors.AsType[*middleware.RetryError](err)
 		if !ok || re.Attempts != 10 || !errors.Is(err, syscall.ECONNRESET) {
-			t.Fatalf("error = %v, want one of 10 attempts", err)
+			t.Fatalf("error = %v, want a RetryError of 10 attempts", err)
 		}
 		if re.Elapsed < 15*time.Second || re.Elapsed > 30*time.Second {
 			t.Errorf("it took %v, want about 20s and no more than 30s", re.Elapsed)
@@ -331,23 +348,24 @@ func TestRetryError(t *testing.T) {
 	})
 }
 
-// TestWithAttempts promises that a caller may ask for fewer attempts, and an option for one alone.
+// TestWithAttempts checks that a caller can request fewer attempts, and that the option can disable retries.
 func TestWithAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n, want := range map[int]int{-1: 1, 1: 1, 3: 3, 5: 4} {
 			s := &script{steps: []step{{status: 503}}}
 			layer := mustRetry(t, &middleware.RetryOptions{Attempts: 4})
-			if _, _, err := call(middleware.WithAttempts(t.Context(), n), layer(s), get, ""); err != nil || len(s.bodies) != want {
+			if _, _, err := call(middleware.WithAttempts(t.Context(), n), layer(s), get, ""); err != nil ||
+				len(s.bodies) != want {
 				t.Errorf("WithAttempts(%d): %d attempts, %v; want %d", n, len(s.bodies), err, want)
 			}
 		}
 		if layer := mustRetry(t, &middleware.RetryOptions{Attempts: 1}); layer != nil {
-			t.Error("one attempt is a layer")
+			t.Error("Retry with one attempt is not nil")
 		}
 	})
 }
 
-// TestBudget promises that many callers together do not hammer a server that is down.
+// TestBudget checks that many callers together do not overload an unreachable server.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{{err: reset}}}
@@ -368,16 +386,17 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestRetryLog promises that retries are visible, with their attempt's number in the lines of each request.
+// TestRetryLog checks that retries are logged, with the number of the attempt in the lines of each request.
 func TestRetryLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == "wait" || a.Key == "took" {
-				return slog.Attr{}
-			}
-			return a
-		}}))
+		logger := slog.New(slog.NewTextHandler(&out,
+			&slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey || a.Key == "wait" || a.Key == "took" {
+					return slog.Attr{}
+				}
+				return a
+			}}))
 		s := &script{steps: []step{{status: 503}, {err: reset}, {status: 200}}}
 		o := &middleware.RetryOptions{Logger: logger, Budget: 2}
 		rt := middleware.Chain(s, mustRetry(t, o), middleware.Log(logger))
@@ -385,7 +404,8 @@ func TestRetryLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.steps = []step{{status: 503}}
-		if _, _, err := call(t.Context(), mustRetry(t, &middleware.RetryOptions{Logger: logger, Budget: 1, BudgetPerSecond: 1e-9, Attempts: 3})(s), get, ""); err != nil {
+		if _, _, err := call(t.Context(), mustRetry(t,
+			&middleware.RetryOptions{Logger: logger, Budget: 1, BudgetPerSecond: 1e-9, Attempts: 3})(s), get, ""); err != nil {
 			t.Fatal(err)
 		}
 		const want = `level=DEBUG msg=request method=POST url=https://cluster.test/x status=503
@@ -394,7 +414,7 @@ level=DEBUG msg=request method=POST url=https://cluster.test/x attempt=2 err="re
 level=INFO msg="request will be sent again" call.verb=get call.resource=pods attempt=2 err="read tcp: connection reset by peer"
 level=DEBUG msg=request method=POST url=https://cluster.test/x attempt=3 status=200
 level=INFO msg="request will be sent again" call.verb=get call.resource=pods attempt=1 status=503
-level=INFO msg="request not sent again: the budget for retries is spent" call.verb=get call.resource=pods
+level=INFO msg="request not sent again: the retry budget is exhausted" call.verb=get call.resource=pods
 `
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)
@@ -402,7 +422,7 @@ level=INFO msg="request not sent again: the budget for retries is spent" call.ve
 	})
 }
 
-// TestRetryOptions promises that what makes no sense is refused, by name.
+// TestRetryOptions checks that the error for an invalid option names it.
 func TestRetryOptions(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -413,7 +433,11 @@ func TestRetryOptions(t *testing.T) {
 		{"time", middleware.RetryOptions{MaxElapsedTime: -1}, "RetryOptions: MaxElapsedTime, "},
 		{"delay", middleware.RetryOptions{MaxBackoff: -1}, "RetryOptions: MaxElapsedTime, "},
 		{"budget", middleware.RetryOptions{BudgetPerSecond: -1}, "RetryOptions: Budget "},
-		{"answer", middleware.RetryOptions{ResponseBytes: -1}, "RetryOptions.ResponseBytes: -1 is negative; 1 hands on answers as they come"},
+		{
+			"response",
+			middleware.RetryOptions{ResponseBytes: -1},
+			"RetryOptions.ResponseBytes: -1 is negative; use 1 to stream responses",
+		},
 	} {
 		if _, err := middleware.Retry(&tc.in); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%s: error = %v, want %s", tc.name, err, tc.want)
@@ -422,7 +446,10 @@ func TestRetryOptions(t *testing.T) {
 }
 
 func FuzzRetryAfter(f *testing.F) {
-	for _, s := range []string{"", "0", "5", "-1", "99999999999999999999", "Sat, 01 Jan 2000 00:00:09 GMT", "soon", " 7 "} {
+	for _, s := range []string{
+		"", "0", "5", "-1", "99999999999999999999", "Sat, 01 Jan 2000 00:00:09 GMT", "soon",
+		" 7 ",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// RetryAfter returns how long the header of an answer asks to wait before the request is sent again, and whether it
-// asks at all. It may ask in seconds or by a date; one that has passed asks for no wait.
+// RetryAfter returns the delay that the Retry-After header of a response requests, and reports whether there is one.
+// The header contains seconds or a date; a date in the past requests no delay.
 func RetryAfter(header http.Header) (time.Duration, bool) {
 	value := strings.TrimSpace(header.Get("Retry-After"))
-	if n, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) { // which gives the largest
+	// After ErrRange, n is the maximum.
+	if n, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(min(n, math.MaxInt64/uint64(time.Second))) * time.Second, true
 	}
 	if t, err := http.ParseTime(value); err == nil {

@@ -3,5 +3,6 @@
 
 package middleware
 
-// UserAgent names the program to the server, which also derives default field managers from the name's first part.
+// UserAgent sets the name of the program in the User-Agent header. The server derives default field managers from its
+// first part.
 func UserAgent(name string) Func { return header("User-Agent", constant(name)) }

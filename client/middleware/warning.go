@@ -13,22 +13,22 @@ import (
 	"unicode"
 )
 
-// Warning is what a server says besides its answer, such as that an API is deprecated or a field unknown; see
-// https://kubernetes.io/blog/2020/09/03/warnings/.
+// Warning is a warning that a server sends with a response, for example that an API is deprecated or a field is
+// unknown; see https://kubernetes.io/blog/2020/09/03/warnings/.
 type Warning struct {
-	Code  int    // 299 for those of API servers
-	Agent string // who warns; API servers send "-"
+	Code  int    // 299 for warnings of API servers
+	Agent string // sender of the warning; API servers send "-"
 	Text  string // without control characters
 }
 
-// Bounds of what is taken from one answer.
+// Limits for the warnings of one response.
 const (
 	maxWarnings     = 64
 	maxWarningBytes = 4 << 10
 )
 
-// Warnings calls handle with each warning of code 299 in an answer, before the answer is returned; nil is no layer. The
-// context is that of the request, see [CallOf].
+// Warnings calls handle with each warning of code 299 in a response, before the response is returned. If handle is nil,
+// Warnings returns nil. The context is the context of the request, see [CallOf].
 func Warnings(handle func(context.Context, Warning)) Func {
 	if handle == nil {
 		return nil
@@ -49,10 +49,11 @@ func Warnings(handle func(context.Context, Warning)) Func {
 	}
 }
 
-// maxLogged is how many texts are remembered as logged.
+// maxLogged is the number of logged texts that are remembered.
 const maxLogged = 1 << 10
 
-// LogWarnings returns a handler for [Warnings] that logs each text once, at warn level; nil for a nil logger.
+// LogWarnings returns a handler for [Warnings] that logs each text once, at warn level. If logger is nil, it returns
+// nil.
 func LogWarnings(logger *slog.Logger) func(context.Context, Warning) {
 	if logger == nil {
 		return nil
@@ -79,11 +80,11 @@ func LogWarnings(logger *slog.Logger) func(context.Context, Warning) {
 	}
 }
 
-// ParseWarnings returns the warnings in the header of an answer, as RFC 7234 writes them:
+// ParseWarnings returns the warnings in the header of a response, in the format of RFC 7234:
 //
 //	Warning: 299 - "v1 Endpoints is deprecated", 299 - "unknown field \"x\"" "Sat, 21 Nov 2026 12:00:00 GMT"
 //
-// The rest of a line that can't be understood is passed over.
+// If a warning is malformed, the rest of its line is skipped.
 func ParseWarnings(header http.Header) []Warning {
 	var all []Warning
 	for _, line := range header.Values("Warning") {
@@ -102,7 +103,7 @@ func ParseWarnings(header http.Header) []Warning {
 	return all
 }
 
-// parseWarning parses one warning and returns what stands behind it.
+// parseWarning parses one warning and returns the text after it.
 func parseWarning(s string) (w Warning, rest string, ok bool) {
 	code, s, _ := strings.Cut(strings.TrimLeft(s, " \t"), " ")
 	agent, s, found := strings.Cut(s, " ")
@@ -122,7 +123,7 @@ func parseWarning(s string) (w Warning, rest string, ok bool) {
 	return Warning{Code: int(n), Agent: agent, Text: text}, s, true
 }
 
-// parseQuoted parses a quoted string, in which a backslash stands before what is meant as it is.
+// parseQuoted parses a quoted string. A backslash escapes the next character.
 func parseQuoted(s string) (text, rest string, ok bool) {
 	s, ok = strings.CutPrefix(s, `"`)
 	if !ok {
@@ -145,7 +146,7 @@ func parseQuoted(s string) (text, rest string, ok bool) {
 	return "", "", false
 }
 
-// printable returns a text without what could play with a terminal.
+// printable replaces control characters, which could control a terminal, with spaces.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -27,32 +27,32 @@ func TestParseWarnings(t *testing.T) {
 		in   []string
 		want []middleware.Warning
 	}{
-		{"none", nil, nil},
-		{"one", []string{`299 - "v1 Endpoints is deprecated"`}, one("v1 Endpoints is deprecated")},
-		{"an empty one", []string{`299 - ""`}, one("")},
+		{"no warning", nil, nil},
+		{"a warning", []string{`299 - "v1 Endpoints is deprecated"`}, one("v1 Endpoints is deprecated")},
+		{"an empty text", []string{`299 - ""`}, one("")},
 		{"quotes and backslashes", []string{`299 - "unknown field \"a\\b\""`}, one(`unknown field "a\b"`)},
 		{"a date", []string{`299 - "old" "Sat, 21 Nov 2026 12:00:00 GMT"`}, one("old")},
-		{"spaces around it", []string{"  299 - \"old\"  "}, one("old")},
+		{"surrounding spaces", []string{"  299 - \"old\"  "}, one("old")},
 		{"commas in the text", []string{`299 - "a, b"`}, one("a, b")},
-		{"characters that play with a terminal", []string{"299 - \"\x1b[31mred\x07\u0085\""}, one(" [31mred  ")},
-		{"bytes that are no text", []string{"299 - \"a\xffb\""}, one("ab")},
+		{"control characters", []string{"299 - \"\x1b[31mred\x07\u0085\""}, one(" [31mred  ")},
+		{"invalid UTF-8", []string{"299 - \"a\xffb\""}, one("ab")},
 		{
 			"several in a line, with and without dates",
 			[]string{`299 - "a" "Sat, 21 Nov 2026 12:00:00 GMT",299 kube "b" , 112 host:80 "c"`},
 			[]middleware.Warning{{299, "-", "a"}, {299, "kube", "b"}, {112, "host:80", "c"}},
 		},
 		{
-			"several lines, of which one is nonsense",
+			"several lines, one of them malformed",
 			[]string{`299 - "a"`, `nonsense`, `299 - "b", 299 - c`},
 			append(one("a"), one("b")...),
 		},
 		{"a text without an end", []string{`299 - "a`}, nil},
 		{"a backslash at the end", []string{`299 - "a\`}, nil},
 		{"a date without an end", []string{`299 - "a" "Sat`}, nil},
-		{"no code", []string{`- "a"`}, nil},
+		{"a missing code", []string{`- "a"`}, nil},
 		{"a code that is too long", []string{`0299 - "a"`}, nil},
-		{"no agent", []string{`299  "a"`}, nil},
-		{"no text", []string{`299 - `}, nil},
+		{"a missing agent", []string{`299  "a"`}, nil},
+		{"a missing text", []string{`299 - `}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, middleware.ParseWarnings(http.Header{"Warning": tc.in})); diff != "" {
@@ -62,7 +62,7 @@ func TestParseWarnings(t *testing.T) {
 	}
 }
 
-// TestWarningBounds promises that a server can't make anybody keep much.
+// TestWarningBounds checks that the number and the size of warnings are limited.
 func TestWarningBounds(t *testing.T) {
 	lines := make([]string, 1000)
 	for i := range lines {
@@ -74,16 +74,19 @@ func TestWarningBounds(t *testing.T) {
 	}
 }
 
-// TestWarnings promises that a handler hears of the warnings of API servers, and of what they are about.
+// TestWarnings checks that a handler receives the warnings of API servers, with the call that they belong to.
 func TestWarnings(t *testing.T) {
-	s := &script{steps: []step{{status: 404, header: http.Header{"Warning": {`299 - "a"`, `199 - "not for us"`}}}, {err: reset}}}
+	s := &script{steps: []step{
+		{status: 404, header: http.Header{"Warning": {`299 - "a"`, `199 - "another code"`}}},
+		{err: reset},
+	}}
 	var heard []string
 	rt := middleware.Warnings(func(ctx context.Context, w middleware.Warning) {
 		c, _ := middleware.CallOf(ctx)
 		heard = append(heard, c.Verb+" "+c.Resource+": "+w.Text)
 	})(s)
 	if status, _, err := call(t.Context(), rt, get, ""); status != 404 || err != nil {
-		t.Errorf("answer = %d, %v; want 404", status, err)
+		t.Errorf("response = %d, %v; want 404", status, err)
 	}
 	if _, _, err := call(t.Context(), rt, get, ""); err == nil {
 		t.Error("no error")
@@ -92,11 +95,11 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("heard (-want +got):\n%s", diff)
 	}
 	if middleware.Warnings(nil) != nil {
-		t.Error("warnings that nobody hears are a layer")
+		t.Error("Warnings(nil) is not nil")
 	}
 }
 
-// TestLogWarnings promises one line for each text, and a memory that does not grow for ever.
+// TestLogWarnings checks that each text is logged once, and that the memory for texts is limited.
 func TestLogWarnings(t *testing.T) {
 	var out bytes.Buffer
 	log := middleware.LogWarnings(slog.New(slog.NewTextHandler(&out, nil)))
@@ -104,7 +107,8 @@ func TestLogWarnings(t *testing.T) {
 	for range 3 {
 		log(ctx, middleware.Warning{Code: 299, Text: "v1 Endpoints is deprecated"})
 	}
-	if got, want := stripTime(out.String()), "level=WARN msg=\"the server warns: v1 Endpoints is deprecated\" call.verb=get call.resource=pods\n"; got != want {
+	if got, want := stripTime(out.String()), "level=WARN msg=\"the server warns: v1 Endpoints is deprecated\" "+
+		"call.verb=get call.resource=pods\n"; got != want {
 		t.Errorf("log = %q, want %q", got, want)
 	}
 	for i := range 3000 {
@@ -112,25 +116,29 @@ func TestLogWarnings(t *testing.T) {
 	}
 	out.Reset()
 	if log(ctx, middleware.Warning{Text: "v1 Endpoints is deprecated"}); out.Len() == 0 {
-		t.Error("a text is remembered after 3000 others")
+		t.Error("a text is still remembered after 3000 others")
 	}
 	if middleware.LogWarnings(nil) != nil {
-		t.Error("a handler without a logger")
+		t.Error("LogWarnings(nil) is not nil")
 	}
 }
 
 func FuzzParseWarnings(f *testing.F) {
-	for _, s := range []string{"", `299 - "a"`, `299 - "a\"" "date", 299 - "b"`, `299 - "`, "299 - \"\x1b\xff\"", `299 - "a",`, `299 - "a" "`} {
+	for _, s := range []string{
+		"", `299 - "a"`, `299 - "a\"" "date", 299 - "b"`, `299 - "`, "299 - \"\x1b\xff\"",
+		`299 - "a",`, `299 - "a" "`,
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		for _, w := range middleware.ParseWarnings(http.Header{"Warning": {line}}) {
-			if w.Code < 0 || w.Code > 999 || w.Agent == "" || len(w.Text) > len(line) || strings.ContainsFunc(w.Text, unicode.IsControl) {
+			if w.Code < 0 || w.Code > 999 || w.Agent == "" || len(w.Text) > len(line) ||
+				strings.ContainsFunc(w.Text, unicode.IsControl) {
 				t.Errorf("ParseWarnings(%q) = %+v", line, w)
 			}
 			again := http.Header{"Warning": {`299 - "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(w.Text) + `"`}}
 			if got := middleware.ParseWarnings(again); len(got) != 1 || got[0].Text != w.Text {
-				t.Errorf("%q written and parsed again is %+v", w.Text, got)
+				t.Errorf("%q encoded and parsed again is %+v", w.Text, got)
 			}
 		}
 	})

@@ -127,7 +127,7 @@ func TestAuth(t *testing.T) {
 		cfg := *admin
 		cfg.Server = "https://127.0.0.1:1"
 		_, err := whoami(t.Context(), t, &cfg)
-		if _, ok := errors.AsType[*kube.ConnectError](err); !ok || !strings.Contains(err.Error(), "nothing listens there") {
+		if _, ok := errors.AsType[*kube.ConnectError](err); !ok || !strings.Contains(err.Error(), "nothing listens on this address") {
 			t.Errorf("error = %v, want a ConnectError that says what to do", err)
 		}
 	})

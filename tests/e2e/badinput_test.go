@@ -74,13 +74,13 @@ func TestBadInput(t *testing.T) {
 			call: call{program: "list-pods", args: pod, env: kubeconfig(t, "https://127.0.0.1:1", bearer, "here")},
 			want: []string{
 				"list pods in default: reach https://127.0.0.1:1", `context "here" of `,
-				"connection refused", "nothing listens there: start the server, or correct the address",
+				"connection refused", "nothing listens on this address: start the server, or correct the address",
 			},
 		},
 		{
 			name: "a server of which nothing vouches",
 			call: call{program: "list-pods", args: pod, env: kubeconfig(t, loadConfig(t, "").Server, bearer, "here")},
-			want: []string{"not signed by the certificate-authority that is configured", "take the cluster's current one"},
+			want: []string{"not signed by the configured certificate-authority", "use the current certificate authority of the cluster"},
 		},
 		{
 			name: "a resource that the server does not have",

@@ -104,7 +104,7 @@ func TestStuckServer(t *testing.T) {
 	if resumed := apiserver.Resume(); resumed != nil {
 		t.Fatal(resumed)
 	}
-	if _, ok := errors.AsType[*kube.ConnectError](err); !ok || !strings.Contains(err.Error(), "no answer for 1s; ") ||
+	if _, ok := errors.AsType[*kube.ConnectError](err); !ok || !strings.Contains(err.Error(), "no response for 1s; ") ||
 		!strings.Contains(err.Error(), "; sent 2 times in ") || took > 10*time.Second {
 		t.Errorf("error = %v after %v, want that there is no answer after two times a second", err, took)
 	}

@@ -149,7 +149,7 @@ func TestExecPluginMisbehaves(t *testing.T) {
 	}{
 		{"hangs", "sleep 600", config.InteractiveNever, "was killed: it took longer than 500ms"},
 		{"leaves a child that hangs", "sleep 600 & sleep 600", config.InteractiveNever, "was killed: it took longer than 500ms"},
-		{"prints garbage", `printf '\0\377garbage-s3cret'`, config.InteractiveNever, "what it printed is no ExecCredential"},
+		{"prints garbage", `printf '\0\377garbage-s3cret'`, config.InteractiveNever, "its output is not an ExecCredential"},
 		{"prints 100 MB", "head -c 100000000 /dev/zero", config.InteractiveNever, "was killed: it printed more than 1048576 bytes"},
 		{
 			"fails and tells secrets", `echo '{"token":"stdout-s3cret"}'; echo "no session for Bearer stderr-s3cret" >&2; exit 1`, config.InteractiveNever,
@@ -157,7 +157,7 @@ func TestExecPluginMisbehaves(t *testing.T) {
 		},
 		{"asks though it must not", `read x; echo "$x"`, config.InteractiveNever, "printed nothing"},
 		{"asks though nobody is there", `read x; echo "$x"`, config.InteractiveIfAvailable, "printed nothing"},
-		{"must ask", "true", config.InteractiveAlways, "must ask a person, but standard input is not a terminal: log in beforehand"},
+		{"must ask", "true", config.InteractiveAlways, "is interactive, but standard input is not a terminal: log in beforehand"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			null, err := os.Open(os.DevNull)
