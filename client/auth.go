@@ -18,11 +18,11 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// authLayer returns the middleware that sends the credentials of the configuration, or nil if there are none to send,
-// and the additional source of client certificates, or nil if there is none. The transport presents the client
+// authMiddleware returns the middleware that sends the credentials of the configuration, or nil if there are none to
+// send, and the additional source of client certificates, or nil if there is none. The transport presents the client
 // certificate of the configuration itself. If there are several credentials, the first in this order is sent; a plugin
 // runs only if there are no others.
-func authLayer(cfg *config.Config, o *Options) (middleware.Func, certSource, error) {
+func authMiddleware(cfg *config.Config, o *Options) (middleware.Func, certSource, error) {
 	switch {
 	case cfg.BearerTokenFile != "":
 		return middleware.TokenFile(cfg.BearerTokenFile, string(cfg.BearerToken)), nil, nil
@@ -93,13 +93,13 @@ func (c *Client) failure(resp *http.Response) error {
 			return fmt.Errorf("%w (%w)", err, expired)
 		}
 	}
-	if hint := c.strangerHint(err); hint != "" {
+	if hint := c.identityHint(err); hint != "" {
 		return fmt.Errorf("%w; %s", err, hint)
 	}
 	return c.misdirected(err)
 }
 
-func impersonateLayer(cfg *config.Config) middleware.Func {
+func impersonation(cfg *config.Config) middleware.Func {
 	i := cfg.Impersonate
 	if i.User == "" {
 		return nil
@@ -107,8 +107,8 @@ func impersonateLayer(cfg *config.Config) middleware.Func {
 	return middleware.Impersonate(i.User, i.UID, i.Groups, i.Extra)
 }
 
-// strangerHint returns what to do if the server does not recognize the client's identity.
-func (c *Client) strangerHint(err *core.StatusError) string {
+// identityHint returns what to do if the server does not recognize the client's identity.
+func (c *Client) identityHint(err *core.StatusError) string {
 	cfg, from := c.config, ""
 	if cfg.Source != "" {
 		from = " (" + cfg.Source + ")"

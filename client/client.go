@@ -149,17 +149,17 @@ func newClient(cfg *config.Config, o *Options) (*Client, error) {
 	if o.Limits != nil {
 		c.limits = new(*o.Limits)
 	}
-	layers, err := c.layers(o)
+	chain, err := c.chain(o)
 	if err != nil {
 		return nil, err
 	}
-	c.rt = middleware.Chain(c.conns.requests, layers...)
-	c.upgrade = middleware.Chain(c.conns.upgrades, layers...)
+	c.rt = middleware.Chain(c.conns.requests, chain...)
+	c.upgrade = middleware.Chain(c.conns.upgrades, chain...)
 	return c, nil
 }
 
-// layers returns the middleware of every request, outermost first.
-func (c *Client) layers(o *Options) ([]middleware.Func, error) {
+// chain returns the middleware of every request, outermost first.
+func (c *Client) chain(o *Options) ([]middleware.Func, error) {
 	agent := o.UserAgent
 	if agent == "" {
 		agent = defaultUserAgent()
@@ -186,17 +186,17 @@ func (c *Client) layers(o *Options) ([]middleware.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	patience := cmp.Or(o.ResponseHeaderTimeout, answerTimeout)
-	if patience < 0 {
-		return nil, fmt.Errorf("Options.ResponseHeaderTimeout: %v is negative; leave it zero for the default", patience)
+	timeout := cmp.Or(o.ResponseHeaderTimeout, headerTimeout)
+	if timeout < 0 {
+		return nil, fmt.Errorf("Options.ResponseHeaderTimeout: %v is negative; leave it zero for the default", timeout)
 	}
 	return slices.Concat(
 		o.Middleware,
 		[]middleware.Func{
-			middleware.Warnings(warn), retry, limit, middleware.UserAgent(agent), impersonateLayer(c.config), c.conns.auth,
+			middleware.Warnings(warn), retry, limit, middleware.UserAgent(agent), impersonation(c.config), c.conns.auth,
 		},
 		o.PerAttempt,
-		[]middleware.Func{middleware.Log(o.Logger), c.explain, awaitAnswer(patience)},
+		[]middleware.Func{middleware.Log(o.Logger), c.explain, limitHeaderTime(timeout)},
 	), nil
 }
 

@@ -30,7 +30,7 @@ func connect(cfg *config.Config, o *Options) (connections, error) {
 	if o.Share != nil {
 		return o.Share.shared(cfg, o)
 	}
-	auth, certs, err := authLayer(cfg, o)
+	auth, certs, err := authMiddleware(cfg, o)
 	if err != nil {
 		return connections{}, err
 	}
@@ -68,7 +68,7 @@ func (c *Client) shared(cfg *config.Config, o *Options) (connections, error) {
 		return connections{}, err
 	}
 	var err error
-	conns.auth, _, err = authLayer(cfg, o)
+	conns.auth, _, err = authMiddleware(cfg, o)
 	return conns, err
 }
 

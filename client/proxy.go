@@ -35,7 +35,7 @@ func useProxy(t *http.Transport, cfg *config.Config, dialer *net.Dialer) error {
 	}
 	t.Proxy = http.ProxyURL(proxy)
 	t.OnProxyConnectResponse = func(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
-		return proxyAnswer(proxy, resp)
+		return proxyResponse(proxy, resp)
 	}
 	return nil
 }
@@ -117,9 +117,9 @@ func (e *proxyError) Error() string {
 	return fmt.Sprintf("the proxy %s responded with %s", e.proxy, e.status)
 }
 
-// proxyAnswer returns the error for a proxy's response to CONNECT. If the proxy cannot reach the server either, it is a
-// network error.
-func proxyAnswer(proxy *url.URL, resp *http.Response) error {
+// proxyResponse returns the error for a proxy's response to CONNECT. If the proxy cannot reach the server either, it is
+// a network error.
+func proxyResponse(proxy *url.URL, resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}

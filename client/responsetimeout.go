@@ -13,8 +13,8 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// answerTimeout is twice the default of the API server's flag --request-timeout.
-const answerTimeout = 2 * time.Minute
+// headerTimeout is twice the default of the API server's flag --request-timeout.
+const headerTimeout = 2 * time.Minute
 
 // silentError is the error of a server that does not respond to a request, though it may respond to pings.
 type silentError struct{ after time.Duration }
@@ -26,9 +26,10 @@ func (e *silentError) Error() string { return fmt.Sprintf("no response for %v", 
 func (*silentError) Timeout() bool   { return true }
 func (*silentError) Temporary() bool { return true }
 
-// awaitAnswer returns the middleware that fails a request if the header of its response does not arrive in time. It is
-// directly above the connection, so that only the time of the server counts. It does not limit long-running requests.
-func awaitAnswer(limit time.Duration) middleware.Func {
+// limitHeaderTime returns the middleware that fails a request if the header of its response does not arrive in time. It
+// is directly above the connection, so that only the time of the server counts. It does not limit long-running
+// requests.
+func limitHeaderTime(limit time.Duration) middleware.Func {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			if call, _ := middleware.CallOf(r.Context()); call.LongRunning || r.Header.Get("Upgrade") != "" {
@@ -51,21 +52,21 @@ func awaitAnswer(limit time.Duration) middleware.Func {
 				return nil, err
 			}
 			resp.Request = r
-			resp.Body = &answer{resp.Body, cancel}
+			resp.Body = &timedBody{resp.Body, cancel}
 			return resp, nil
 		})
 	}
 }
 
-// answer is the body of a response that arrived in time.
-type answer struct {
+// timedBody is the body of a response that arrived in time.
+type timedBody struct {
 	io.ReadCloser
 	done context.CancelFunc // releases the context
 }
 
 // Close closes the body.
-func (a *answer) Close() error {
-	err := a.ReadCloser.Close()
-	a.done()
+func (b *timedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.done()
 	return err
 }

@@ -144,11 +144,11 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // send sends a request through a middleware and returns the status.
-func send(t testing.TB, layer middleware.Func, to http.RoundTripper, header http.Header) (int, error) {
+func send(t testing.TB, mw middleware.Func, to http.RoundTripper, header http.Header) (int, error) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://kube.example.com/version", nil)
 	maps.Copy(r.Header, header)
-	resp, err := layer(to).RoundTrip(r)
+	resp, err := mw(to).RoundTrip(r)
 	if err != nil {
 		return 0, err
 	}

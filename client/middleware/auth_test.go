@@ -75,7 +75,7 @@ func TestAuthorize(t *testing.T) {
 				return w.Result(), nil
 			})
 			credential := "one"
-			layer := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
+			mw := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
 				if tc.never {
 					return credential, nil, tc.first
 				}
@@ -96,7 +96,7 @@ func TestAuthorize(t *testing.T) {
 				r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("body")), nil }
 			}
 			before := r.Header.Clone()
-			resp, err := layer(server).RoundTrip(r)
+			resp, err := mw(server).RoundTrip(r)
 			switch {
 			case tc.wantErr != "":
 				if err == nil || err.Error() != tc.wantErr || !errors.Is(err, broken) {
@@ -129,7 +129,7 @@ func TestAuthorizePausesWhileCredentialsAreRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var renewed, sent int
 		good := -1
-		layer := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
+		mw := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
 			return fmt.Sprint(renewed), func(context.Context) (bool, error) {
 				renewed++
 				return true, nil
@@ -144,7 +144,7 @@ func TestAuthorizePausesWhileCredentialsAreRejected(t *testing.T) {
 		}))
 		ask := func(when string, status, wantRenewed, wantSent int) {
 			t.Helper()
-			resp, err := layer.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/version", http.NoBody))
+			resp, err := mw.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/version", http.NoBody))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestAuthorizePausesWhileCredentialsAreRejected(t *testing.T) {
 
 func ExampleAuthorize() {
 	token := "outdated"
-	layer := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
+	mw := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
 		return "Bearer " + token, func(context.Context) (bool, error) {
 			token = "fresh"
 			return true, nil
@@ -182,7 +182,7 @@ func ExampleAuthorize() {
 		}
 		return w.Result(), nil
 	})
-	resp, err := layer(server).RoundTrip(httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/version",
+	resp, err := mw(server).RoundTrip(httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/version",
 		http.NoBody))
 	if err != nil {
 		fmt.Println(err)

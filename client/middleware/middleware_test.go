@@ -49,12 +49,12 @@ func newRequest(t testing.TB, header http.Header) *http.Request {
 }
 
 // roundTrip sends a request through one middleware and returns the headers that the transport receives.
-func roundTrip(t testing.TB, layer middleware.Func, header http.Header) (http.Header, error) {
+func roundTrip(t testing.TB, mw middleware.Func, header http.Header) (http.Header, error) {
 	t.Helper()
 	e := &end{status: 200}
 	in := newRequest(t, header)
 	before := in.Header.Clone()
-	resp, err := layer(e).RoundTrip(in)
+	resp, err := mw(e).RoundTrip(in)
 	if diff := cmp.Diff(before, in.Header); diff != "" {
 		t.Errorf("the middleware changed the request that it received (-before +after):\n%s", diff)
 	}
@@ -70,10 +70,10 @@ func TestHeaders(t *testing.T) {
 		"scopes": {"view", "dev"}, "example.com/why now?": {"100%"}, "ünü": {"x"}, "a+b~c": {"y"},
 	}
 	for _, tc := range []struct {
-		name  string
-		layer middleware.Func
-		in    http.Header
-		want  http.Header
+		name string
+		mw   middleware.Func
+		in   http.Header
+		want http.Header
 	}{
 		{"a user agent", middleware.UserAgent("me/1"), nil, http.Header{"User-Agent": {"me/1"}}},
 		{
@@ -108,7 +108,7 @@ func TestHeaders(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := roundTrip(t, tc.layer, tc.in)
+			got, err := roundTrip(t, tc.mw, tc.in)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("%v, headers (-want +got):\n%s", err, diff)
 			}
@@ -210,15 +210,15 @@ func TestTokenFile(t *testing.T) {
 
 func TestTokenFileWithInitial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
-	layer := middleware.TokenFile(path, "initial")
-	got, err := roundTrip(t, layer, nil)
+	mw := middleware.TokenFile(path, "initial")
+	got, err := roundTrip(t, mw, nil)
 	if err != nil || got.Get("Authorization") != "Bearer initial" {
 		t.Errorf("Authorization = %q, %v; want the initial token", got.Get("Authorization"), err)
 	}
 	if err := os.WriteFile(path, []byte("later"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err = roundTrip(t, layer, nil)
+	got, err = roundTrip(t, mw, nil)
 	if err != nil || got.Get("Authorization") != "Bearer later" {
 		t.Errorf("Authorization = %q, %v; want the file's token", got.Get("Authorization"), err)
 	}

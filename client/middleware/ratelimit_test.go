@@ -20,11 +20,11 @@ import (
 
 func limited(t testing.TB, o *middleware.RateLimitOptions, s *script) func(context.Context) error {
 	t.Helper()
-	layer, err := middleware.RateLimit(o)
+	mw, err := middleware.RateLimit(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := layer(s)
+	rt := mw(s)
 	return func(ctx context.Context) error {
 		_, _, err := call(ctx, rt, create, "body")
 		return err
@@ -134,7 +134,7 @@ func TestRateLimitOptions(t *testing.T) {
 			t.Errorf("%s: error = %v, want %s", tc.name, err, tc.want)
 		}
 	}
-	if layer, err := middleware.RateLimit(nil); layer != nil || err != nil {
+	if mw, err := middleware.RateLimit(nil); mw != nil || err != nil {
 		t.Errorf("RateLimit(nil) = %v, want nil", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // TestWorthRetrying checks each outcome of an attempt for each kind of request.
 func TestWorthRetrying(t *testing.T) {
-	answer := func(status int, retryAfter string) outcome {
+	response := func(status int, retryAfter string) outcome {
 		resp := &http.Response{StatusCode: status, Header: http.Header{}}
 		if retryAfter != "" {
 			resp.Header.Set("Retry-After", retryAfter)
@@ -37,21 +37,21 @@ func TestWorthRetrying(t *testing.T) {
 		// earlier response. A proxied request is retried after a response only if it is idempotent.
 		idempotent, other, eviction, first bool
 	}{
-		{"success", answer(200, ""), false, false, false, false},
-		{"a redirect", answer(302, "1"), false, false, false, false},
-		{"not found", answer(404, "1"), false, false, false, false},
-		{"a conflict", answer(409, "1"), false, false, false, false},
-		{"too many requests", answer(429, ""), true, true, false, true},
-		{"too many requests with Retry-After", answer(429, "1"), true, true, false, true},
-		{"an internal error", answer(500, ""), false, false, false, false},
-		{"an internal error with Retry-After", answer(500, "1"), true, false, false, true},
-		{"not implemented", answer(501, "1"), false, false, false, false},
-		{"a bad gateway", answer(502, ""), true, false, false, true},
-		{"unavailable", answer(503, ""), true, false, false, true},
-		{"unavailable with Retry-After", answer(503, "1"), true, true, true, true},
-		{"unavailable with a zero Retry-After", answer(503, "0"), true, true, true, true},
-		{"unavailable with an invalid Retry-After", answer(503, "soon"), true, false, false, true},
-		{"a gateway timeout", answer(504, ""), true, false, false, true},
+		{"success", response(200, ""), false, false, false, false},
+		{"a redirect", response(302, "1"), false, false, false, false},
+		{"not found", response(404, "1"), false, false, false, false},
+		{"a conflict", response(409, "1"), false, false, false, false},
+		{"too many requests", response(429, ""), true, true, false, true},
+		{"too many requests with Retry-After", response(429, "1"), true, true, false, true},
+		{"an internal error", response(500, ""), false, false, false, false},
+		{"an internal error with Retry-After", response(500, "1"), true, false, false, true},
+		{"not implemented", response(501, "1"), false, false, false, false},
+		{"a bad gateway", response(502, ""), true, false, false, true},
+		{"unavailable", response(503, ""), true, false, false, true},
+		{"unavailable with Retry-After", response(503, "1"), true, true, true, true},
+		{"unavailable with a zero Retry-After", response(503, "0"), true, true, true, true},
+		{"unavailable with an invalid Retry-After", response(503, "soon"), true, false, false, true},
+		{"a gateway timeout", response(504, ""), true, false, false, true},
 		{"connection refused", failure(refused), true, true, true, false},
 		{"an unreachable proxy", failure(&net.OpError{Op: "proxyconnect", Err: refused}), true, true, true, false},
 		{"an unreachable SOCKS proxy", failure(&net.OpError{Op: "socks connect", Err: refused}), true, true, true, false},
@@ -99,7 +99,7 @@ func TestWorthRetrying(t *testing.T) {
 
 // TestDelay checks that delays double up to the maximum, and vary.
 func TestDelay(t *testing.T) {
-	layer := retrier{options: RetryOptions{InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second}}
+	mw := retrier{options: RetryOptions{InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second}}
 	for n, middle := range []time.Duration{
 		1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 3: 400 * time.Millisecond, 4: 800 * time.Millisecond,
 		5: time.Second, 6: time.Second, 1000: time.Second,
@@ -109,7 +109,7 @@ func TestDelay(t *testing.T) {
 		}
 		seen := map[time.Duration]bool{}
 		for range 100 {
-			d := layer.delay(n)
+			d := mw.delay(n)
 			if seen[d] = true; d < middle/2 || d >= middle*3/2 {
 				t.Errorf("after attempt %d: %v, want about %v", n, d, middle)
 			}

@@ -112,11 +112,11 @@ func retryAfter(value string) http.Header { return http.Header{"Retry-After": {v
 
 func mustRetry(t testing.TB, o *middleware.RetryOptions) middleware.Func {
 	t.Helper()
-	layer, err := middleware.Retry(o)
+	mw, err := middleware.Retry(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return layer
+	return mw
 }
 
 // call sends a request through a round tripper and returns the status and the body of the response.
@@ -353,13 +353,13 @@ func TestWithAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n, want := range map[int]int{-1: 1, 1: 1, 3: 3, 5: 4} {
 			s := &script{steps: []step{{status: 503}}}
-			layer := mustRetry(t, &middleware.RetryOptions{Attempts: 4})
-			if _, _, err := call(middleware.WithAttempts(t.Context(), n), layer(s), get, ""); err != nil ||
+			mw := mustRetry(t, &middleware.RetryOptions{Attempts: 4})
+			if _, _, err := call(middleware.WithAttempts(t.Context(), n), mw(s), get, ""); err != nil ||
 				len(s.bodies) != want {
 				t.Errorf("WithAttempts(%d): %d attempts, %v; want %d", n, len(s.bodies), err, want)
 			}
 		}
-		if layer := mustRetry(t, &middleware.RetryOptions{Attempts: 1}); layer != nil {
+		if mw := mustRetry(t, &middleware.RetryOptions{Attempts: 1}); mw != nil {
 			t.Error("Retry with one attempt is not nil")
 		}
 	})

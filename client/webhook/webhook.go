@@ -31,7 +31,7 @@ type Options struct {
 func Conversion(convert conversion.Func, o *Options) http.Handler {
 	return &handler{
 		opts: optionsOf(o),
-		answer: func(_ context.Context, body io.Reader, limits *wire.Limits) ([]byte, error) {
+		respond: func(_ context.Context, body io.Reader, limits *wire.Limits) ([]byte, error) {
 			req, err := conversion.Read(body, limits)
 			if err != nil {
 				return nil, &refusedError{err}
@@ -45,7 +45,7 @@ func Conversion(convert conversion.Func, o *Options) http.Handler {
 func Admission(review func(context.Context, *admission.Request) *admission.Response, o *Options) http.Handler {
 	return &handler{
 		opts: optionsOf(o),
-		answer: func(ctx context.Context, body io.Reader, limits *wire.Limits) ([]byte, error) {
+		respond: func(ctx context.Context, body io.Reader, limits *wire.Limits) ([]byte, error) {
 			req, err := admission.Read(body, limits)
 			if err != nil {
 				return nil, &refusedError{err}
@@ -78,8 +78,8 @@ func (e *refusedError) Unwrap() error { return e.err }
 
 // handler responds to reviews.
 type handler struct {
-	opts   Options
-	answer func(context.Context, io.Reader, *wire.Limits) ([]byte, error)
+	opts    Options
+	respond func(context.Context, io.Reader, *wire.Limits) ([]byte, error)
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -119,5 +119,5 @@ func (h *handler) safely(r *http.Request) (body []byte, err error) {
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	return h.answer(r.Context(), r.Body, h.opts.Limits)
+	return h.respond(r.Context(), r.Body, h.opts.Limits)
 }
