@@ -53,7 +53,7 @@ type Decision struct {
 	EvaluationError string // the error that kept the server from asking all its authorizers
 }
 
-// Options are the options of [Can]. It has no fields yet.
+// Options are the options of [Can]. There are no options yet.
 type Options struct{}
 
 // reviews is the resource of access reviews for the requesting user.

@@ -20,7 +20,7 @@ type Identity struct {
 	Extra    map[string][]string `json:"extra"` // attributes that authenticators add
 }
 
-// WhoAmIOptions are the options of [WhoAmI]. It has no fields yet.
+// WhoAmIOptions are the options of [WhoAmI]. There are no options yet.
 type WhoAmIOptions struct{}
 
 // selfReviews is the resource of identity reviews of the requesting user.

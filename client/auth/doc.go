@@ -9,15 +9,14 @@
 //	if err != nil {
 //		return err
 //	}
-//	rt := plugin.Layer(transport) // which sends plugin.Certificate(ctx) as its client certificate
+//	rt := plugin.Layer(transport) // transport presents plugin.Certificate(ctx) as its client certificate
 //
 // # Expiration
 //
-// A credential is kept until shortly before it expires; the next request then obtains a new one. That is 30 seconds
-// before the expiration, or less if the credential is short-lived. If renewal fails, the old credential is used until
-// it expires. If the server rejects a credential, a new one is obtained immediately and the request is sent again, see
-// [middleware.Authorize]. If the new credential is rejected too, or is the same, the source is not called again for ten
-// seconds.
+// A credential is kept until 30 seconds before it expires, or less if it is short-lived; the next request then obtains
+// a new one. If renewal fails, the old credential is used until it expires. If the server rejects a credential, a new
+// one is obtained immediately and the request is sent again, see [middleware.Authorize]. If the new credential is
+// rejected too, or is the same, the source is not called again for ten seconds.
 //
 // However many requests wait for a credential, its source is called once. Each request waits as long as its context
 // allows. The plugin, or the refresh of a token, is not canceled with the last waiting request: it may have spent a

@@ -8,7 +8,7 @@
 //	d, err := discovery.Discover(ctx, c, nil)
 //	res, err := d.Resolve("deploy")               // name, singular, short name or kind
 //	all, err := d.ResolveCategory("all")          // several
-//	objs := client.Dynamic(c, res, "prod")
+//	objs := client.Dynamic(c, res).In("prod")
 //
 // A long-running program uses a [Mapper], which discovers again when it does not find a kind, so that kinds can be
 // installed while it runs:

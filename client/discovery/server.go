@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// VersionOptions are the options of [Version]. It has no fields yet.
+// VersionOptions are the options of [Version]. There are no options yet.
 type VersionOptions struct{}
 
 // Version asks the server for its version.

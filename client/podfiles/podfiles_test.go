@@ -220,7 +220,7 @@ func TestABrokenUploadIsExplained(t *testing.T) {
 	}{
 		{"no message of tar", "", "none/to", "none"},
 		{"a message of tar", "no room", "to", "no room"},
-		{"no error of tar", "", "to", "closed"},
+		{"no error of tar", "", "to", "connection broke"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			here, there := t.TempDir(), t.TempDir()
