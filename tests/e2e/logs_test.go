@@ -16,16 +16,16 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testLogs promises that a log is read as far as is asked, line by line, with times.
+// testLogs checks that LogLines returns the lines that its options select, one by one, with their timestamps.
 func testLogs(t *testing.T, pods *kube.API[corev1.Pod]) {
-	read := func(o *kube.LogOptions, most int) (texts []string, times []time.Time) {
+	read := func(o *kube.LogOptions, maxLines int) (texts []string, times []time.Time) {
 		t.Helper()
 		for line, err := range podVerbs(pods).LogLines(limit(t), "talker", o) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			texts, times = append(texts, line.Text), append(times, line.Time)
-			if len(texts) == most {
+			if len(texts) == maxLines {
 				break
 			}
 		}
@@ -35,31 +35,35 @@ func testLogs(t *testing.T, pods *kube.API[corev1.Pod]) {
 	texts, times := read(&kube.LogOptions{Container: "lines", Follow: true, Timestamps: true}, enough)
 	for i := range enough {
 		if want := fmt.Sprintf("line %d", i+1); texts[i] != want || i > 0 && !times[i].After(times[i-1]) {
-			t.Errorf("line %d = %q at %v, want %q, after the one before", i, texts[i], times[i], want)
+			t.Errorf("line %d = %q at %v, want %q, later than the line before", i, texts[i], times[i], want)
 		}
 	}
-	second := times[enough-1].Truncate(time.Second) // which is as exact as servers are
-	if texts, times = read(&kube.LogOptions{Container: "lines", SinceTime: second, Timestamps: true}, 1); times[0].Before(second) || times[0].Sub(second) > time.Second {
+	second := times[enough-1].Truncate(time.Second) // servers ignore fractions of a second
+	texts, times = read(&kube.LogOptions{Container: "lines", SinceTime: second, Timestamps: true}, 1)
+	if times[0].Before(second) || times[0].Sub(second) > time.Second {
 		t.Errorf("the log since %v begins with %q at %v", second, texts, times)
 	}
-	if texts, times = read(&kube.LogOptions{Container: "lines", TailLines: new(int64(3))}, 0); len(texts) != 3 || !times[0].IsZero() {
+	texts, times = read(&kube.LogOptions{Container: "lines", TailLines: new(int64(3))}, 0)
+	if len(texts) != 3 || !times[0].IsZero() {
 		t.Errorf("the last three lines = %q at %v", texts, times)
 	}
-	if texts, _ = read(&kube.LogOptions{Container: "lines", LimitBytes: 8}, 0); !slices.Equal(texts, []string{"line 1", "l"}) {
-		t.Errorf("eight bytes = %q", texts)
+	texts, _ = read(&kube.LogOptions{Container: "lines", LimitBytes: 8}, 0)
+	if !slices.Equal(texts, []string{"line 1", "l"}) {
+		t.Errorf("the first eight bytes = %q", texts)
 	}
 	for _, err := range podVerbs(pods).LogLines(limit(t), "talker", &kube.LogOptions{Container: "none"}) {
 		if !errors.Is(err, core.ErrBadRequest) {
-			t.Errorf("the log of no container: %v", err)
+			t.Errorf("the log of a missing container: %v, want ErrBadRequest", err)
 		}
 	}
 	if _, err := podVerbs(pods).Logs(limit(t), "none", nil); !errors.Is(err, kube.ErrNotFound) {
-		t.Errorf("the log of no pod: %v", err)
+		t.Errorf("the log of a missing pod: %v, want ErrNotFound", err)
 	}
 }
 
-// testLogsOfMany promises that the logs of many pods come in one order, also of pods that come later.
-func testLogsOfMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+// testMergedLogs checks that the lines of several pods are merged by time, including those of pods that are created
+// later.
+func testMergedLogs(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	node := nodeOf(t, c)
 	speaker := func(name string) *corev1.Pod {
 		pod := &corev1.Pod{Spec: podSpec(node)}
@@ -68,12 +72,13 @@ func testLogsOfMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		return pod
 	}
 	startPod(t, pods, speaker("first"))
-	// A line is held back for a quarter of a second while an older one may come. A node that is busy may be later than that.
-	// A pod is found some time after it has begun to write; what it has written until then is late.
+	// MergeLogs holds a line back for a quarter of a second, in case an older one arrives. A busy node may deliver a line
+	// later than that. MergeLogs finds a pod some time after it has started to write, so the lines written before that are
+	// late.
 	const patience = 3 * time.Second
 	seen := map[string]int{}
 	var last time.Time
-	inOrder := map[string]bool{"first": true} // whether a pod's lines have caught up with those of others
+	inOrder := map[string]bool{"first": true} // true once the lines of a pod have caught up with those of others
 	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{
 		LabelSelector: "app=speaker", Log: kube.LogOptions{Follow: true, Timestamps: true},
 	}) {
@@ -86,7 +91,7 @@ func testLogsOfMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 			inOrder[line.Pod.Name] = true
 			last = line.Time
 		case inOrder[line.Pod.Name] && last.Sub(line.Time) > patience:
-			t.Errorf("%q of %s comes %v after a younger line", line.Text, line.Pod, last.Sub(line.Time))
+			t.Errorf("%q of %s arrives %v after a newer line", line.Text, line.Pod, last.Sub(line.Time))
 		}
 		if seen["first"] == 5 && seen["second"] == 0 {
 			if _, err := pods.Create(limit(t), speaker("second"), nil); err != nil {
@@ -94,7 +99,7 @@ func testLogsOfMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 			}
 		}
 		if want := fmt.Sprintf("line %d", seen[line.Pod.Name]); line.Text != want || line.Container != "main" {
-			t.Fatalf("line = %+v, want %s of main", line, want)
+			t.Fatalf("line = %+v, want %q of the container main", line, want)
 		}
 		if seen["second"] == 10 {
 			break
@@ -102,16 +107,18 @@ func testLogsOfMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	}
 	n := 0
 	last = time.Time{}
-	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{LabelSelector: "app=speaker", Log: kube.LogOptions{Timestamps: true}}) {
+	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{
+		LabelSelector: "app=speaker", Log: kube.LogOptions{Timestamps: true},
+	}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n++; line.Time.Before(last) {
-			t.Errorf("%q of %s comes too late", line.Text, line.Pod)
+			t.Errorf("%q of %s arrives after a newer line", line.Text, line.Pod)
 		}
 		last = line.Time
 	}
 	if n < seen["first"]+seen["second"] {
-		t.Errorf("%d lines, there were %v before", n, seen)
+		t.Errorf("%d lines, want at least those that were followed: %v", n, seen)
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestVerbsOnNode holds what needs pods that really run. The built-in cluster has no node, so it takes another one.
+// TestVerbsOnNode groups the tests of verbs that need running pods. The built-in cluster has no node, so they use
+// another cluster.
 func TestVerbsOnNode(t *testing.T) {
 	c := clusterWithNode(t)
 	together(t, map[string]func(*testing.T){
@@ -52,7 +53,7 @@ func clusterWithNode(t *testing.T) *kube.Client {
 	return connect(t, &kube.ClientOptions{Config: cfg})
 }
 
-// nodeOf returns the name of a node that is ready and takes pods.
+// nodeOf returns the name of a node that is ready and accepts pods. It skips the test if there is none.
 func nodeOf(t *testing.T, c *kube.Client) string {
 	t.Helper()
 	for node, err := range kube.ClusterWide[corev1.Node](c).All(t.Context(), nil) {
@@ -64,31 +65,34 @@ func nodeOf(t *testing.T, c *kube.Client) string {
 			return node.Name
 		}
 	}
-	t.Skip("needs a node that is ready")
+	t.Skip("needs a ready node")
 	return ""
 }
 
-// podSpec returns what a pod of the test image does until it is told to end, which it does within a second.
+// podSpec returns the spec of a pod that runs the test image until it is deleted, and then ends within a second.
 func podSpec(node string) corev1.PodSpec {
 	return corev1.PodSpec{
 		NodeName:                      node,
 		TerminationGracePeriodSeconds: new(int64(1)),
-		Containers:                    []corev1.Container{{Name: "main", Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever}},
+		Containers: []corev1.Container{
+			{Name: "main", Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever},
+		},
 	}
 }
 
-// startPod makes a pod and waits until it runs.
+// startPod creates a pod and waits until it is ready.
 func startPod(t *testing.T, pods *kube.API[corev1.Pod], pod *corev1.Pod) {
 	t.Helper()
 	if _, err := pods.Create(limit(t), pod, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kube.Await(limit(t), pods, pod.Name, kube.StatusCondition[corev1.Pod]("Ready", metav1.ConditionTrue), nil); err != nil {
+	ready := kube.StatusCondition[corev1.Pod]("Ready", metav1.ConditionTrue)
+	if _, err := kube.Await(limit(t), pods, pod.Name, ready, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// testEphemeral promises that a container can be added to a pod that runs.
+// testEphemeral checks that a container can be added to a running pod.
 func testEphemeral(t *testing.T, c *kube.Client) {
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
@@ -102,8 +106,8 @@ func testEphemeral(t *testing.T, c *kube.Client) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		there := slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == name })
-		if !there {
+		named := func(c corev1.EphemeralContainer) bool { return c.Name == name }
+		if !slices.ContainsFunc(pod.Spec.EphemeralContainers, named) {
 			t.Errorf("the pod has no container %s: %v", name, pod.Spec.EphemeralContainers)
 		}
 	}
@@ -115,23 +119,26 @@ func testEphemeral(t *testing.T, c *kube.Client) {
 			}
 		}
 		if ended != 2 {
-			return fmt.Errorf("%d of 2 ephemeral containers have run", ended)
+			return fmt.Errorf("%d of 2 ephemeral containers have ended", ended)
 		}
 		return nil
 	}, nil)
 	if err != nil {
 		t.Error(err)
 	}
-	again := &corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "first", Image: "other"}}
-	if _, err := podVerbs(pods).AddEphemeralContainer(limit(t), "web", again, nil); !errors.Is(err, kube.ErrInvalid) {
-		t.Errorf("another container of the same name: %v, want ErrInvalid", err)
+	again := &corev1.EphemeralContainer{
+		EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "first", Image: "other"},
 	}
-	if err := kube.DeleteAndWait(limit(t), pods, "web", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
+	if _, err := podVerbs(pods).AddEphemeralContainer(limit(t), "web", again, nil); !errors.Is(err, kube.ErrInvalid) {
+		t.Errorf("adding another container with the same name: %v, want ErrInvalid", err)
+	}
+	now := &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}
+	if err := kube.DeleteAndWait(limit(t), pods, "web", now); err != nil {
 		t.Error(err)
 	}
 }
 
-// testResize promises that a container gets more while it runs.
+// testResize checks that the resources of a running container can be increased.
 func testResize(t *testing.T, c *kube.Client) {
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
@@ -145,7 +152,7 @@ func testResize(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 	if cpu := resized.Spec.Containers[0].Resources.Requests.Cpu(); cpu.MilliValue() != 20 {
-		t.Errorf("the pod asks for %v, want 20m", cpu)
+		t.Errorf("the pod requests %v, want 20m", cpu)
 	}
 	_, err = kube.Await(limit(t), pods, "web", func(pod *corev1.Pod) error {
 		for _, s := range pod.Status.ContainerStatuses {
@@ -153,15 +160,16 @@ func testResize(t *testing.T, c *kube.Client) {
 				return nil
 			}
 		}
-		return fmt.Errorf("the containers are %v", pod.Status.ContainerStatuses)
+		return fmt.Errorf("the container statuses are %v", pod.Status.ContainerStatuses)
 	}, nil)
 	if err != nil {
 		t.Error(err)
 	}
 	if _, err := podVerbs(pods).Resize(limit(t), "web", "other", more, nil); err == nil {
-		t.Error("a container that is not there was resized")
+		t.Error("Resize of a missing container succeeds, want an error")
 	}
-	if err := kube.DeleteAndWait(limit(t), pods, "web", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
+	now := &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}
+	if err := kube.DeleteAndWait(limit(t), pods, "web", now); err != nil {
 		t.Error(err)
 	}
 }

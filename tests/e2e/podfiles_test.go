@@ -19,52 +19,55 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testFiles promises that a folder comes into a container and back as it was, and that it is clear why what can't be
-// copied is not.
+// testFiles checks that a directory is copied to a container and back unchanged, and that errors say why a copy fails.
 func testFiles(t *testing.T, pods *kube.API[corev1.Pod]) {
-	var told podfiles.Progress
-	files := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "web", Progress: func(p podfiles.Progress) { told = p }})
+	var last podfiles.Progress
+	files := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{
+		Container: "web", Progress: func(p podfiles.Progress) { last = p },
+	})
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 	plant(t, from)
 	up, err := files.Upload(limit(t), from, "/tmp/copy")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told.Stats != up || up.Files != 6 || up.Bytes != 8<<20+5 {
-		t.Errorf("uploaded %+v, the last progress was %+v", up, told)
+	if last.Stats != up || up.Files != 6 || up.Bytes != 8<<20+5 {
+		t.Errorf("uploaded %+v, the last progress was %+v", up, last)
 	}
 	down, err := files.Download(limit(t), "/tmp/copy", to)
 	if err != nil || down != up {
 		t.Errorf("downloaded %+v, %v, want %+v", down, err, up)
 	}
 	if diff := cmp.Diff(survey(t, from), survey(t, to)); diff != "" {
-		t.Errorf("what came back differs (-sent +got):\n%s", diff)
+		t.Errorf("downloaded directory (-sent +got):\n%s", diff)
 	}
 
 	none := filepath.Join(t.TempDir(), "none")
-	if _, err := files.Download(limit(t), "/tmp/none", none); err == nil || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("downloading what is not there: %v", err)
+	_, err = files.Download(limit(t), "/tmp/none", none)
+	if err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("Download of a missing file: %v, want no such file", err)
 	}
 	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a failed download leaves %v", err)
+		t.Errorf("Stat after a failed download: %v, want ErrNotExist", err)
 	}
 	if _, err := files.Upload(limit(t), from, "/none/copy"); err == nil || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("uploading into a folder that is not there: %v", err)
+		t.Errorf("Upload to a missing directory: %v, want no such file", err)
 	}
 	fixed := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "fixed"})
-	if _, err := fixed.Upload(limit(t), from, "/tmp/copy"); err == nil || !strings.Contains(err.Error(), "read-only file system") {
-		t.Errorf("uploading to where nothing can be written: %v", err)
+	_, err = fixed.Upload(limit(t), from, "/tmp/copy")
+	if err == nil || !strings.Contains(err.Error(), "read-only file system") {
+		t.Errorf("Upload to a read-only file system: %v", err)
 	}
 	bare := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "bare"})
 	if _, err := bare.Upload(limit(t), from, "/tmp/copy"); !errors.Is(err, podfiles.ErrNoTar) {
-		t.Errorf("uploading where there is no tar: %v", err)
+		t.Errorf("Upload to a container without tar: %v, want ErrNoTar", err)
 	}
 	if _, err := bare.Download(limit(t), "/tmp", none); !errors.Is(err, podfiles.ErrNoTar) {
-		t.Errorf("downloading where there is no tar: %v", err)
+		t.Errorf("Download from a container without tar: %v, want ErrNoTar", err)
 	}
 }
 
-// plant makes a folder with one of each.
+// plant creates a directory with files of several modes and sizes, a subdirectory and a symbolic link.
 func plant(t *testing.T, dir string) {
 	t.Helper()
 	old := time.Date(2001, 2, 3, 4, 5, 6, 789_000_000, time.UTC)
@@ -72,7 +75,8 @@ func plant(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"program": "hello", "sub/large": strings.Repeat("0123456789abcdef", 512<<10), "sub/" + strings.Repeat("long ", 40): "",
+		"program": "hello", "sub/large": strings.Repeat("0123456789abcdef", 512<<10),
+		"sub/" + strings.Repeat("long ", 40): "",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o640); err != nil {
 			t.Fatal(err)
@@ -86,11 +90,11 @@ func plant(t *testing.T, dir string) {
 		if err := errors.Join(os.Chmod(file, mode), os.Chtimes(file, old, old)); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = os.Chmod(file, 0o700) }) // so that it can be removed
+		t.Cleanup(func() { _ = os.Chmod(file, 0o700) }) // so that the cleanup can remove it
 	}
 }
 
-// survey says what is in a folder: modes, times and contents.
+// survey returns a description of each file in a directory, by path: its mode, modification time and content.
 func survey(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -102,20 +106,20 @@ func survey(t *testing.T, dir string) map[string]string {
 		if err != nil {
 			return err
 		}
-		what, content := info.Mode().String(), []byte(nil)
+		desc, content := info.Mode().String(), []byte(nil)
 		switch {
 		case info.Mode().IsRegular():
 			content, err = os.ReadFile(file)
-			what += " " + info.ModTime().UTC().String() + " " + string(content)
+			desc += " " + info.ModTime().UTC().String() + " " + string(content)
 		case info.IsDir():
-			what += " " + info.ModTime().UTC().String()
+			desc += " " + info.ModTime().UTC().String()
 		default:
 			var target string
 			target, err = os.Readlink(file)
-			what += " " + target
+			desc += " " + target
 		}
 		rel, relErr := filepath.Rel(dir, file)
-		all[rel] = what
+		all[rel] = desc
 		return errors.Join(err, relErr)
 	})
 	if err != nil {

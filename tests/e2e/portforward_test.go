@@ -27,7 +27,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// httpThrough returns an HTTP client whose connections are forwarded.
+// httpThrough returns an HTTP client whose connections go through f.
 func httpThrough(t *testing.T, f *kube.PortForwarder) *http.Client {
 	t.Helper()
 	transport := &http.Transport{DialContext: f.DialContext}
@@ -50,7 +50,8 @@ func get(t *testing.T, c *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-// testPortForward promises that programs reach a pod's ports from within and through a local port, and hear why not.
+// testPortForward checks that a program can reach the ports of a pod directly and through a local port, and that errors
+// say why it can't.
 func testPortForward(t *testing.T, pods *kube.API[corev1.Pod]) {
 	f, err := podVerbs(pods).PortForward("talker", nil)
 	if err != nil {
@@ -70,7 +71,8 @@ func testPortForward(t *testing.T, pods *kube.API[corev1.Pod]) {
 	}
 	background(t, l.Run)
 	for _, addr := range l.Addrs() {
-		if got, err := get(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, "http://"+addr.String()); got != "talker\n" || err != nil {
+		once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		if got, err := get(t, once, "http://"+addr.String()); got != "talker\n" || err != nil {
 			t.Errorf("GET / at %v = %q, %v", addr, got, err)
 		}
 	}
@@ -84,21 +86,23 @@ func testPortForward(t *testing.T, pods *kube.API[corev1.Pod]) {
 	}
 	defer conn.Close()
 	if _, err := conn.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("a port on which nothing listens: %v", err)
+		t.Errorf("Read from a port on which no process listens: %v, want connection refused", err)
 	}
-	if _, err := f.Dial(limit(t), "https"); err == nil || !strings.Contains(err.Error(), "has no port https; it has http") {
-		t.Errorf("a port that has another name: %v", err)
+	_, err = f.Dial(limit(t), "https")
+	if err == nil || !strings.Contains(err.Error(), "has no port https; it has http") {
+		t.Errorf("Dial of an unknown port name: %v", err)
 	}
 	none, err := podVerbs(pods).PortForward("none", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := none.Dial(limit(t), "80"); !errors.Is(err, kube.ErrNotFound) {
-		t.Errorf("a pod that is not there: %v", err)
+		t.Errorf("Dial of a missing pod: %v, want ErrNotFound", err)
 	}
 }
 
-// testPortForwardMany promises that 200 connections at once work, each for itself, and leave nothing behind.
+// testPortForwardMany checks that 200 concurrent connections work independently of each other, and that no goroutine or
+// file is left behind.
 func testPortForwardMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	const many = 200
 	own := connect(t, &kube.ClientOptions{Config: c.Config()})
@@ -122,21 +126,21 @@ func testPortForwardMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod
 				return
 			}
 			defer conn.Close()
-			<-all // none is closed before all are open
+			<-all // no connection is closed before all are open
 			if err := echoes(conn, bytes.Repeat(fmt.Appendf(nil, "connection %d ", i), 10_000)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	dialled.Wait()
-	t.Logf("%d connections in %v", many, time.Since(start))
+	t.Logf("opened %d connections in %v", many, time.Since(start))
 	close(all)
 	running.Wait()
-	t.Logf("and they have echoed in %v", time.Since(start))
+	t.Logf("echoed data on all of them after %v", time.Since(start))
 	check()
 }
 
-// echoes sends data, and returns an error unless it comes back.
+// echoes writes data, and returns an error unless it reads the same data back.
 func echoes(conn net.Conn, data []byte) error {
 	failed := make(chan error, 1)
 	go func() {
@@ -148,13 +152,13 @@ func echoes(conn net.Conn, data []byte) error {
 		return err
 	}
 	if !bytes.Equal(got, data) {
-		return errors.New("what comes back differs")
+		return errors.New("the data that was read back differs")
 	}
 	return <-failed
 }
 
-// testPortForwardService promises that a service is reached through a pod that is ready, and another one when that has
-// gone.
+// testPortForwardService checks that a service is reached through a ready pod, and through another one after that pod
+// is deleted.
 func testPortForwardService(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	services := kube.Namespaced[corev1.Service](c, pods.Namespace())
 	_, err := services.Create(limit(t), &corev1.Service{
@@ -172,11 +176,12 @@ func testPortForwardService(t *testing.T, c *kube.Client, pods *kube.API[corev1.
 		t.Fatal(err)
 	}
 	if _, err := f.Dial(limit(t), "80"); err == nil || !strings.Contains(err.Error(), "no pod has the labels app=web") {
-		t.Errorf("without pods: %v", err)
+		t.Errorf("Dial without pods: %v", err)
 	}
 	node := nodeOf(t, c)
 	web := func(name string) *corev1.Pod {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}}, Spec: podSpec(node)}
+		labels := map[string]string{"app": "web"}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: podSpec(node)}
 		pod.Spec.Containers[0].Args = []string{"serve", "8080"}
 		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
 		return pod
@@ -190,23 +195,24 @@ func testPortForwardService(t *testing.T, c *kube.Client, pods *kube.API[corev1.
 	url := "http://" + l.Addrs()[0].String()
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	if got, err := get(t, once, url); got != "web-0\n" || err != nil {
-		t.Errorf("the service = %q, %v, want web-0", got, err)
+		t.Errorf("GET / of the service = %q, %v, want web-0", got, err)
 	}
 	startPod(t, pods, web("web-1"))
 	if err := pods.Delete(limit(t), "web-0", nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the other pod answers", func(context.Context) error {
+	eventually(t, "the other pod responds", func(context.Context) error {
 		got, err := get(t, once, url)
 		if err == nil && got != "web-1\n" {
-			err = fmt.Errorf("%q answers", got)
+			err = fmt.Errorf("the response is %q", got)
 		}
 		return err
 	})
 }
 
-// testKilled promises that the death of a pod ends each stream, that it is clear why, and that nothing is left behind.
-func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+// testPodDeletion checks that the deletion of a pod ends each stream with the expected error, and that nothing is left
+// behind.
+func testPodDeletion(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	own := connect(t, &kube.ClientOptions{Config: c.Config()})
 	pods = inSpace(t, pods, own)
 	check := leftovers(t, own)
@@ -214,7 +220,8 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	for _, name := range []string{"exec", "attach", "logs", "all logs", "port", "upload"} {
 		ends[name] = make(chan error, 1)
 	}
-	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
+	pause := &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}}
+	p, err := podVerbs(pods).Exec(limit(t), "talker", pause)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,10 +242,12 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	}()
 	allLogs, enough := context.WithCancelCause(limit(t))
 	following := make(chan struct{})
-	go func() { // which goes on without the pod, until it is told to end
+	go func() { // MergeLogs continues without the pod until its context ends
 		var last error
 		begun := sync.OnceFunc(func() { close(following) })
-		for _, err := range kube.MergeLogs(allLogs, pods, &kube.MergeLogsOptions{LabelSelector: "app=talker", Log: kube.LogOptions{Follow: true}}) {
+		for _, err := range kube.MergeLogs(allLogs, pods, &kube.MergeLogsOptions{
+			LabelSelector: "app=talker", Log: kube.LogOptions{Follow: true},
+		}) {
 			begun()
 			last = err
 		}
@@ -258,11 +267,11 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	}()
 	uploading := make(chan struct{})
 	go func() { ends["upload"] <- uploadWithoutEnd(t, pods, sync.OnceFunc(func() { close(uploading) })) }()
-	for what, begun := range map[string]<-chan struct{}{"the upload": uploading, "following all logs": following} {
+	for what, begun := range map[string]<-chan struct{}{"the upload": uploading, "the merged log": following} {
 		select {
 		case <-begun:
 		case <-limit(t).Done():
-			t.Fatalf("%s does not begin", what)
+			t.Fatalf("%s does not start", what)
 		}
 	}
 	if err := pods.Delete(limit(t), "talker", nil); err != nil {
@@ -274,10 +283,10 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 			exit, ok := errors.AsType[*kube.ExitError](err)
 			return ok && exit.Code == 137
 		},
-		"attach": func(err error) bool { return err == nil }, // it says nothing of how the process ended
-		"logs":   func(err error) bool { return err == nil }, // there is no more
+		"attach": func(err error) bool { return err == nil }, // attach does not report how the process ended
+		"logs":   func(err error) bool { return err == nil }, // the log has ended
 		"port":   func(err error) bool { return errors.Is(err, io.EOF) },
-		"upload": func(err error) bool { // servers may break off when input is left unread
+		"upload": func(err error) bool { // servers may cut the connection if input is left unread
 			exit, ok := errors.AsType[*kube.ExitError](err)
 			return ok && exit.Code == 137 || errors.Is(err, io.ErrUnexpectedEOF)
 		},
@@ -293,13 +302,13 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	}
 	enough(errStopped)
 	if err := <-ends["all logs"]; !errors.Is(err, errStopped) {
-		t.Errorf("following all logs ended with %v", err)
+		t.Errorf("the merged log ended with %v, want the cause of its context", err)
 	}
 	log.Close()
 	eventually(t, "a new stream is refused", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a kubelet may hold up a stream to a container that ends
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a kubelet may delay a stream to a terminating container
 		defer cancel()
-		_, err := podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}})
+		_, err := podVerbs(pods).Exec(ctx, "talker", pause)
 		if !errors.Is(err, kube.ErrNotFound) {
 			return fmt.Errorf("exec: %w", err)
 		}
@@ -308,18 +317,18 @@ func testKilled(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	check()
 }
 
-// uploadWithoutEnd uploads a file of which the pod will not live to see the end.
+// uploadWithoutEnd uploads a file that is so large that the pod is deleted before the end of the upload.
 func uploadWithoutEnd(t *testing.T, pods *kube.API[corev1.Pod], begun func()) error {
 	name := filepath.Join(t.TempDir(), "large")
 	if err := os.WriteFile(name, nil, 0o600); err != nil {
 		return err
 	}
-	if err := os.Truncate(name, 64<<30); err != nil { // with nothing in it, so it takes no room
+	if err := os.Truncate(name, 64<<30); err != nil { // a sparse file, which needs no disk space
 		return err
 	}
 	files := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "web", Progress: func(podfiles.Progress) {
 		begun()
-		<-time.After(20 * time.Millisecond) // for a megabyte, lest the pod's disk be filled
+		<-time.After(20 * time.Millisecond) // per megabyte, so that the pod does not fill its disk
 	}})
 	_, err := files.Upload(t.Context(), name, "/tmp/large")
 	return err

@@ -26,36 +26,45 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testProxyVerb promises that nodes, services and pods can be sent requests, and that what they answer is kept.
+// testProxyVerb checks that requests can be sent to nodes, services and pods, and that an error has the response of the
+// backend.
 func testProxyVerb(t *testing.T, c *kube.Client) {
 	ns, node := newNamespace(t, c), nodeOf(t, c)
 	awaitPods(t, c, ns)
 	pods, services := kube.Namespaced[corev1.Pod](c, ns), kube.Namespaced[corev1.Service](c, ns)
 	spec := podSpec(node)
 	spec.Containers[0].Args = []string{"serve", "8080"}
-	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: map[string]string{"app": "web"}}, Spec: spec})
-	_, err := services.Create(limit(t), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{
-		Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
-	}}, nil)
+	labels := map[string]string{"app": "web"}
+	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: labels}, Spec: spec})
+	_, err := services.Create(limit(t), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: corev1.ServiceSpec{
+			Selector: labels, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
+		},
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the service knows its pod", func(ctx context.Context) error {
-		return fetch(ctx, func(ctx context.Context) (*http.Response, error) { return service.In(c, ns).Proxy(ctx, "web", nil) }, "web-0\n")
+	eventually(t, "the service has found its pod", func(ctx context.Context) error {
+		return fetch(ctx, func(ctx context.Context) (*http.Response, error) {
+			return service.In(c, ns).Proxy(ctx, "web", nil)
+		}, "web-0\n")
 	})
 	checkNodeProxy(t, kube.ClusterWide[corev1.Node](c), node)
 	err = refusal(podVerbs(pods).Proxy(limit(t), "web-0", &request.ProxyOptions{Port: "8080", Path: "no such path"}))
-	if se, ok := errors.AsType[*kube.StatusError](err); !ok || string(se.Body) != "404 page not found\n" || !errors.Is(err, kube.ErrNotFound) {
-		t.Errorf("a path that the pod does not have: %v, want its answer", err)
+	status, ok := errors.AsType[*kube.StatusError](err)
+	if !ok || string(status.Body) != "404 page not found\n" || !errors.Is(err, kube.ErrNotFound) {
+		t.Errorf("a path that the pod does not have: %v, want ErrNotFound with the pod's response", err)
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := refusal(podVerbs(pods).Proxy(soon, "web-0", &request.ProxyOptions{Port: "8081"})); !errors.Is(err, core.ErrUnavailable) {
-		t.Errorf("a port where nobody listens: %v, want ErrUnavailable before long", err)
+	err = refusal(podVerbs(pods).Proxy(soon, "web-0", &request.ProxyOptions{Port: "8081"}))
+	if !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("a port on which no process listens: %v, want ErrUnavailable within 10 s", err)
 	}
 }
 
-// refusal returns the error of a call that is to have one.
+// refusal returns the error of a call that must fail.
 func refusal(resp *http.Response, err error) error {
 	if err == nil {
 		resp.Body.Close()
@@ -63,8 +72,9 @@ func refusal(resp *http.Response, err error) error {
 	return err
 }
 
-// checkNodeProxy asks the kubelet of a node. A server sends nothing to loopback, where the node of the test cluster is: there
-// it must say so, and is asked for a node whose address of this machine leads to the same kubelet.
+// checkNodeProxy sends requests to the kubelet of a node. An API server does not connect to a loopback address, which
+// the node of the test cluster has. In that case checkNodeProxy checks that the server rejects the request, and then
+// uses a new node whose address is another one of this machine and leads to the same kubelet.
 func checkNodeProxy(t *testing.T, nodes *kube.API[corev1.Node], node string) {
 	t.Helper()
 	n, err := nodes.Get(limit(t), node, nil)
@@ -84,7 +94,7 @@ func checkNodeProxy(t *testing.T, nodes *kube.API[corev1.Node], node string) {
 		return
 	}
 	if err := health(node); !errors.Is(err, core.ErrBadRequest) || !strings.Contains(err.Error(), "address not allowed") {
-		t.Errorf("a node at a loopback address: %v, want it refused by the server", err)
+		t.Errorf("a node with a loopback address: %v, want ErrBadRequest from the server", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(ownAddress(t), "0"))
 	if err != nil {
@@ -93,7 +103,9 @@ func checkNodeProxy(t *testing.T, nodes *kube.API[corev1.Node], node string) {
 	forward(t, listener, fmt.Sprintf("127.0.0.1:%d", n.Status.DaemonEndpoints.KubeletEndpoint.Port))
 	elsewhere, err := nodes.Create(limit(t), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "elsewhere-"},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "example.com/no-pods", Effect: corev1.TaintEffectNoSchedule}}}, // of daemon sets either
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{ // the node gets no pods, not even those of daemon sets
+			{Key: "example.com/no-pods", Effect: corev1.TaintEffectNoSchedule},
+		}},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +126,7 @@ func checkNodeProxy(t *testing.T, nodes *kube.API[corev1.Node], node string) {
 	eventually(t, "the server reaches the kubelet", func(context.Context) error { return health(elsewhere.Name) })
 }
 
-// ownAddress returns an address of this machine that is not loopback.
+// ownAddress returns an IPv4 address of this machine that is not a loopback address.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
@@ -126,11 +138,11 @@ func ownAddress(t *testing.T) string {
 			return ip.IP.String()
 		}
 	}
-	t.Fatalf("all addresses of this machine are loopback: %v", addresses)
+	t.Fatalf("no address of this machine is a global unicast IPv4 address: %v", addresses)
 	return ""
 }
 
-// fetch sends a request and looks for a text in the answer.
+// fetch sends a request, and returns an error unless the response body contains a string.
 func fetch(ctx context.Context, send func(context.Context) (*http.Response, error), want string) error {
 	resp, err := send(ctx)
 	if err != nil {
@@ -139,7 +151,7 @@ func fetch(ctx context.Context, send func(context.Context) (*http.Response, erro
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err == nil && !strings.Contains(string(body), want) {
-		err = fmt.Errorf("the answer is %.200q, want %q in it", body, want)
+		err = fmt.Errorf("the response is %.200q, want it to contain %q", body, want)
 	}
 	return err
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testRestart promises that a restart makes other pods of a stateful set and of a daemon set.
+// testRestart checks that a restart replaces the pods of a stateful set and of a daemon set.
 func testRestart(t *testing.T, c *kube.Client) {
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
 	template := func(name string) corev1.PodTemplateSpec {
-		return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}}, Spec: podSpec("")}
+		labels := map[string]string{"app": name}
+		return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec("")}
 	}
 	selects := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
@@ -33,13 +34,15 @@ func testRestart(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 	_, err = daemons.Create(limit(t), &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "agent"}, Spec: appsv1.DaemonSetSpec{Selector: selects("agent"), Template: template("agent")},
+		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
+		Spec:       appsv1.DaemonSetSpec{Selector: selects("agent"), Template: template("agent")},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	setDone := func(s *appsv1.StatefulSet) bool {
-		return s.Status.ObservedGeneration == s.Generation && s.Status.CurrentRevision == s.Status.UpdateRevision && s.Status.AvailableReplicas == 1
+		return s.Status.ObservedGeneration == s.Generation && s.Status.CurrentRevision == s.Status.UpdateRevision &&
+			s.Status.AvailableReplicas == 1
 	}
 	await := func() map[string]bool {
 		awaitRollout(t, sets, "db", setDone)
@@ -65,10 +68,10 @@ func testRestart(t *testing.T, c *kube.Client) {
 	after := await()
 	for uid := range after {
 		if before[uid] {
-			t.Errorf("pod %s has outlived the restart", uid)
+			t.Errorf("the restart has not replaced pod %s", uid)
 		}
 	}
 	if len(before) < 2 || len(after) != len(before) {
-		t.Errorf("%d pods before, %d after; want as many, one of each at least", len(before), len(after))
+		t.Errorf("%d pods before, %d after; want the same number, and at least one of each set", len(before), len(after))
 	}
 }

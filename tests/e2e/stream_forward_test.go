@@ -21,8 +21,8 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testPortForwardDeployment promises that the death of a pod ends its connections, and that the next ones reach the pod
-// that takes its place.
+// testPortForwardDeployment checks that the deletion of a pod ends its connections, and that new connections reach the
+// pod that replaces it.
 func testPortForwardDeployment(t *testing.T, c *kube.Client, ns string) {
 	deployments, pods := kube.Namespaced[appsv1.Deployment](c, ns), kube.Namespaced[corev1.Pod](c, ns)
 	labels := map[string]string{"app": "replica"}
@@ -50,45 +50,48 @@ func testPortForwardDeployment(t *testing.T, c *kube.Client, ns string) {
 	background(t, l.Run)
 	url := "http://" + l.Addrs()[0].String()
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	other := func(than string) (name string) {
+	responder := func(notFrom string) (name string) {
 		t.Helper()
-		eventually(t, "a pod answers", func(context.Context) error {
+		eventually(t, "a pod responds", func(context.Context) error {
 			name, err = get(t, once, url)
-			if err == nil && name == than {
-				err = errors.New(than + " answers still")
+			if err == nil && name == notFrom {
+				err = fmt.Errorf("the response is still from %q", name)
 			}
 			return err
 		})
 		return name
 	}
-	first := other("")
+	first := responder("")
 
 	open, err := f.Dial(limit(t), "http")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer open.Close()
-	if err := pods.Delete(limit(t), strings.TrimSpace(first), &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
+	now := &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}
+	if err := pods.Delete(limit(t), strings.TrimSpace(first), now); err != nil {
 		t.Fatal(err)
 	}
 	_ = open.SetReadDeadline(time.Now().Add(30 * time.Second)) // never fails
 	if n, err := open.Read(make([]byte, 1)); n > 0 || err == nil || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a connection to a pod that was killed: %d bytes, %v", n, err)
+		t.Errorf("Read from a connection to a deleted pod = %d, %v, want an error", n, err)
 	}
-	if second := other(first); !strings.HasPrefix(second, "replica-") {
-		t.Errorf("%q answers", second)
+	if second := responder(first); !strings.HasPrefix(second, "replica-") {
+		t.Errorf("the response is from %q, want a replica", second)
 	}
 }
 
-// testPortForwardRefused promises that a port on which nothing listens is told for each connection, and that the local
-// port serves when something does.
-func testPortForwardRefused(t *testing.T, pods *kube.API[corev1.Pod]) {
+// testPortForwardToClosedPort checks that each connection to a port on which no process listens is reported, and that
+// the local port works as soon as a process listens.
+func testPortForwardToClosedPort(t *testing.T, pods *kube.API[corev1.Pod]) {
 	f, err := podVerbs(pods).PortForward("talker", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	problems := make(chan error, 10)
-	l, err := f.Listen(limit(t), "9090", &kube.ListenOptions{Addresses: []string{"127.0.0.1"}, OnError: func(err error) { problems <- err }})
+	l, err := f.Listen(limit(t), "9090", &kube.ListenOptions{
+		Addresses: []string{"127.0.0.1"}, OnError: func(err error) { problems <- err },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,26 +107,29 @@ func testPortForwardRefused(t *testing.T, pods *kube.API[corev1.Pod]) {
 	}
 	for range 2 {
 		if n, err := connection().Read(make([]byte, 1)); n > 0 || err == nil || err == io.EOF {
-			t.Errorf("a port on which nothing listens: %d bytes, %v, want a reset", n, err)
+			t.Errorf("Read from a port on which no process listens = %d, %v, want a reset", n, err)
 		}
 		if err := <-problems; !strings.Contains(err.Error(), "connection refused") {
-			t.Errorf("the problem is %v, want that the connection was refused", err)
+			t.Errorf("reported error = %v, want connection refused", err)
 		}
 	}
-	server, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "serve", "9090"}, TTY: true})
+	server, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{
+		Container: "web", Command: []string{"tool", "serve", "9090"}, TTY: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	eventually(t, "the port serves", func(context.Context) error {
-		got, err := get(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, "http://"+l.Addrs()[0].String())
+	eventually(t, "the local port responds", func(context.Context) error {
+		once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		got, err := get(t, once, "http://"+l.Addrs()[0].String())
 		if err == nil && got != "talker\n" {
-			err = fmt.Errorf("%q answers", got)
+			err = fmt.Errorf("the response is %q", got)
 		}
 		return err
 	})
 
-	// A program that sends all it has to say and then listens gets the answer.
+	// A program that closes the connection for writing still receives the response.
 	conn := connection()
 	if _, err := io.WriteString(conn, "GET /bytes?size=4M HTTP/1.0\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -131,8 +137,8 @@ func testPortForwardRefused(t *testing.T, pods *kube.API[corev1.Pod]) {
 	if err := conn.CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := io.ReadAll(conn)
-	if err != nil || len(answer) < 4<<20 || !strings.HasPrefix(string(answer), "HTTP/1.0 200") {
-		t.Errorf("after it had sent all, the program got %d bytes, %v", len(answer), err)
+	response, err := io.ReadAll(conn)
+	if err != nil || len(response) < 4<<20 || !strings.HasPrefix(string(response), "HTTP/1.0 200") {
+		t.Errorf("after CloseWrite, ReadAll = %d bytes, %v, want a response of 4 MiB", len(response), err)
 	}
 }

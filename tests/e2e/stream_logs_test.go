@@ -19,21 +19,21 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testLogsOverCuts promises that a log that is followed has each line once, in its order, though the connection with the
-// server is cut again and again.
-func testLogsOverCuts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+// testLogsAcrossReconnects checks that following a log returns each line once and in order, although the connection to
+// the server is interrupted repeatedly.
+func testLogsAcrossReconnects(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	cfg := *c.Config()
 	server, err := url.Parse(cfg.Server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wire := newCutter(t, server.Host)
-	server.Host = wire.addr
+	link := newCutter(t, server.Host)
+	server.Host = link.addr
 	cfg.Server = server.String()
 	pods = inSpace(t, pods, connect(t, &kube.ClientOptions{Config: &cfg}))
 	const cutAfter, cuts = 5, 4
 	n, first := 0, 0
-	done, since, made := 0, 0, 0 // cuts; lines since the last one; connections before it
+	done, since, made := 0, 0, 0 // number of cuts; lines since the last cut; connections before it
 	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{
 		LabelSelector: "app=talker", Log: kube.LogOptions{Container: "lines", Follow: true, TailLines: new(int64(1))},
 	}) {
@@ -46,28 +46,28 @@ func testLogsOverCuts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) 
 			}
 		}
 		if want := fmt.Sprintf("line %d", first+n); line.Text != want {
-			t.Fatalf("the log goes on with %q, want %q", line.Text, want)
+			t.Fatalf("the log continues with %q, want %q", line.Text, want)
 		}
 		n++
-		// Lines that had come before a cut are read after it. There is a connection to cut when a new one was made.
-		if since++; since < cutAfter || wire.made() == made {
+		// Lines that arrived before a cut are read after it. Only a new connection can be cut again.
+		if since++; since < cutAfter || link.made() == made {
 			continue
 		}
 		if done == cuts {
 			break
 		}
-		made = wire.made()
-		wire.cut()
+		made = link.made()
+		link.cut()
 		done, since = done+1, 0
 	}
 	if done < cuts {
-		t.Errorf("the connection was cut %d times, want %d", done, cuts)
+		t.Errorf("the connection was interrupted %d times, want %d", done, cuts)
 	}
 }
 
-// testLogsOfRestarts promises that each run of a container is read, and none twice; and that the run before is there when
-// it is asked for.
-func testLogsOfRestarts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+// testLogsAcrossRestarts checks that following a log returns each run of a container once, and that the log of the
+// previous run can be requested.
+func testLogsAcrossRestarts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	pod := &corev1.Pod{Spec: podSpec(nodeOf(t, c))}
 	pod.Name, pod.Labels = "restarts", map[string]string{"app": "restarts"}
 	pod.Spec.Containers[0].Args = []string{"lines", "3", "10ms"}
@@ -75,19 +75,21 @@ func testLogsOfRestarts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]
 		t.Fatal(err)
 	}
 	n := 0
-	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{LabelSelector: "app=restarts", Log: kube.LogOptions{Follow: true}}) {
+	for line, err := range kube.MergeLogs(limit(t), pods, &kube.MergeLogsOptions{
+		LabelSelector: "app=restarts", Log: kube.LogOptions{Follow: true},
+	}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n++; line.Text != fmt.Sprintf("line %d", (n-1)%3+1) {
 			t.Fatalf("line %d is %q", n, line.Text)
 		}
-		if n == 6 { // of two runs
+		if n == 6 { // two runs of three lines
 			break
 		}
 	}
-	// The kubelet removes an older run of the container while it answers, if there is a newer one already.
-	eventually(t, "the run before has written three lines", func(ctx context.Context) error {
+	// The kubelet may remove an older run of the container during the request, if a newer one exists already.
+	eventually(t, "the log of the previous run has three lines", func(ctx context.Context) error {
 		var previous []string
 		for line, err := range podVerbs(pods).LogLines(ctx, "restarts", &kube.LogOptions{Previous: true}) {
 			if err != nil {
@@ -105,16 +107,16 @@ func testLogsOfRestarts(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]
 	}
 }
 
-// cutter is a way to a server on which connections can be cut.
+// cutter is a proxy to a server whose connections can be cut.
 type cutter struct {
 	addr, server string
 
 	mu    sync.Mutex // guards conns and n
 	conns []net.Conn
-	n     int
+	n     int // number of connections that were made
 }
 
-// newCutter returns a way to a server that ends with the test.
+// newCutter returns a proxy to a server, and stops it when the test ends.
 func newCutter(t *testing.T, server string) *cutter {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -168,7 +170,7 @@ func (c *cutter) cut() {
 	c.conns = nil
 }
 
-// made returns how many connections were made.
+// made returns the number of connections that were made.
 func (c *cutter) made() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

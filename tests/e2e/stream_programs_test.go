@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testStreamPrograms promises that the examples exec, logs and port-forward do what they say.
+// testStreamPrograms checks that the examples exec, logs and port-forward work as documented.
 func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
 	var env []string
 	if builtin != nil {
@@ -32,31 +32,32 @@ func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
 		program string
 		args    []string
 		code    int
-		stdout  string // a regular expression for all of it
-		stderr  string // the same
+		stdout  string // a regular expression that matches all of it
+		stderr  string // likewise
 	}{
 		{
-			name: "exec prints what the command prints", program: "exec", args: []string{"-c", "web", "talker", "tool", "echo", "a", "-b"},
-			stdout: `a -b\n`,
+			name: "exec prints the output of the command", program: "exec",
+			args: []string{"-c", "web", "talker", "tool", "echo", "a", "-b"}, stdout: `a -b\n`,
 		},
 		{
-			name: "exec exits as the command does", program: "exec", args: []string{"-c", "web", "talker", "tool", "cat", "/none"},
+			name: "exec exits with the status of the command", program: "exec",
+			args: []string{"-c", "web", "talker", "tool", "cat", "/none"},
 			code: 1, stderr: `tool: cat: open /none: no such file or directory\n`,
 		},
 		{
-			name: "exec takes flags behind the pod, and leaves the command its own", program: "exec",
+			name: "exec accepts flags after the pod and passes on those of the command", program: "exec",
 			args: []string{"talker", "-c", "web", "--", "tool", "echo", "-c"}, stdout: `-c\n`,
 		},
 		{
-			name: "exec passes on an input that is empty", program: "exec", args: []string{"-i", "-c", "web", "talker", "tool", "sum"},
-			stdout: `e3b0c442\w+ 0\n`,
+			name: "exec passes on an empty input", program: "exec",
+			args: []string{"-i", "-c", "web", "talker", "tool", "sum"}, stdout: `e3b0c442\w+ 0\n`,
 		},
 		{
-			name: "exec says what is wrong", program: "exec", args: []string{"absent", "tool"},
+			name: "exec reports a missing pod", program: "exec", args: []string{"absent", "tool"},
 			code: 1, stderr: `exec: exec pods ` + ns + `/absent: not found\n`,
 		},
 		{
-			name: "exec wants a terminal for a terminal", program: "exec", args: []string{"-t", "talker", "sh"},
+			name: "exec rejects -t without a local terminal", program: "exec", args: []string{"-t", "talker", "sh"},
 			code: 1, stderr: `exec: -t needs a terminal here, too; leave it out\n`,
 		},
 		{
@@ -68,28 +69,31 @@ func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
 			stdout: `(talker/\w+ .*\n)*talker/web serving on .*\n(talker/\w+ .*\n)*`,
 		},
 		{
-			name: "logs says that there is no such pod", program: "logs", args: []string{"absent"},
+			name: "logs reports a missing pod", program: "logs", args: []string{"absent"},
 			code: 1, stderr: `logs: get pods ` + ns + `/absent: not found\n`,
 		},
 		{
-			name: "port-forward says that there is no such port", program: "port-forward", args: []string{"talker", "http"},
-			code: 1, stderr: `port-forward: http: the local port must be a number .*\n`,
+			name: "port-forward rejects a local port that is not a number", program: "port-forward",
+			args: []string{"talker", "http"}, code: 1, stderr: `port-forward: http: the local port must be a number .*\n`,
 		},
 		{
-			name: "port-forward says that there is no such service", program: "port-forward", args: []string{"svc/absent", "80"},
+			name: "port-forward reports a missing service", program: "port-forward", args: []string{"svc/absent", "80"},
 			code: 1, stderr: `port-forward: get services ` + ns + `/absent: not found\n`,
 		},
 		{
-			name: "port-forward says that there is no such pod", program: "port-forward", args: []string{"absent", "0:80"},
+			name: "port-forward reports a missing pod", program: "port-forward", args: []string{"absent", "0:80"},
 			code: 1, stderr: `port-forward: get pods ` + ns + `/absent: not found\n`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := call{program: tc.program, args: append([]string{"-n", ns}, tc.args...), env: env}.run(t)
 			if got.code != tc.code {
-				t.Errorf("exit status %d, want %d; it says %s", got.code, tc.code, got.stderr)
+				t.Errorf("exit status %d, want %d; stderr: %s", got.code, tc.code, got.stderr)
 			}
-			for _, out := range []struct{ name, got, want string }{{"stdout", got.stdout, tc.stdout}, {"stderr", got.stderr, tc.stderr}} {
+			for _, out := range []struct{ name, got, want string }{
+				{"stdout", got.stdout, tc.stdout},
+				{"stderr", got.stderr, tc.stderr},
+			} {
 				if !regexp.MustCompile(`\A(` + out.want + `)\z`).MatchString(out.got) {
 					t.Errorf("%s = %q, want %s", out.name, out.got, out.want)
 				}
@@ -102,23 +106,23 @@ func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
 func testForwarding(t *testing.T, ns string, env []string) {
 	program := call{program: "port-forward", args: []string{"-n", ns, "talker", "0:http"}, env: env}.start(t)
 	var address string
-	eventually(t, "the program says where it listens", func(context.Context) error {
+	eventually(t, "the program prints the address on which it listens", func(context.Context) error {
 		_, err := fmt.Sscanf(program.stdout.String(), "forwarding %s to port http\n", &address)
 		return err
 	})
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	eventually(t, "the port answers", func(context.Context) error {
+	eventually(t, "the port responds", func(context.Context) error {
 		got, err := get(t, once, "http://"+address)
 		if err == nil && got != "talker\n" {
-			err = fmt.Errorf("it answers %q", got)
+			err = fmt.Errorf("the response is %q", got)
 		}
 		return err
 	})
 	got := program.stop()
 	if !strings.HasPrefix(address, "127.0.0.1:") || got.stderr != "" {
-		t.Errorf("it listens at %q and says %q, want an address of 127.0.0.1 and no error", address, got.stderr)
+		t.Errorf("address = %q, stderr = %q, want an address of 127.0.0.1 and no error", address, got.stderr)
 	}
 	if !strings.Contains(got.stdout, "with "+ns+"/talker:8080\n") {
-		t.Errorf("it says %q, want the connection, too", got.stdout)
+		t.Errorf("stdout = %q, want the connection in it, too", got.stdout)
 	}
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestLogRotation promises that who follows a log gets each line once, in its order, also when the node rotates the log
-// meanwhile; and shows what who comes later gets: the newest file.
-func TestLogRotation(t *testing.T) {
-	t.Parallel() // a node looks every ten seconds for what it should rotate
+// TestFollowedLogSurvivesRotation checks that following a log returns each line once and in order, even if the node
+// rotates the log in the meantime. It also shows that a new request returns only the newest file.
+func TestFollowedLogSurvivesRotation(t *testing.T) {
+	t.Parallel() // a node checks every ten seconds which logs to rotate
 	c := clusterWithNode(t)
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
@@ -34,8 +34,9 @@ func TestLogRotation(t *testing.T) {
 	chatter.Spec.Containers[0].Stdin = true
 	startPod(t, pods, chatter)
 
-	const before, after = 200_000, 1000                            // lines; the first alone are more than the 10 MiB that make a node rotate a log
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a busy machine takes its time for so many lines
+	// Numbers of lines. Those before the rotation are more than the 10 MiB after which a node rotates a log.
+	const before, after = 200_000, 1000
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a busy machine takes a long time for so many lines
 	defer cancel()
 	p, err := podVerbs(pods).Attach(ctx, "chatter", &pod.AttachOptions{Stdin: true, NoStdout: true, NoStderr: true})
 	if err != nil {
@@ -51,11 +52,11 @@ func TestLogRotation(t *testing.T) {
 		}
 		for n := first; n <= last; n++ {
 			if line, err, ok := next(); line.Text != lineOf(n) || err != nil {
-				t.Fatalf("%q, %v, %t comes after line %d", line.Text, err, ok, n-1)
+				t.Fatalf("line %d = %q, %v, %t", n, line.Text, err, ok)
 			}
 		}
 	}
-	pass(1, 1) // kubelets take along only those who have once come to the end of the log
+	pass(1, 1) // a kubelet follows a rotation only for readers that have reached the end of the log once
 	pass(2, before)
 	eventually(t, "the log is rotated", func(ctx context.Context) error {
 		for line, err := range podVerbs(pods).LogLines(ctx, "chatter", nil) {
@@ -64,14 +65,15 @@ func TestLogRotation(t *testing.T) {
 			}
 			return err
 		}
-		return nil // it is a new file
+		return nil // the newest file is empty
 	})
 	pass(before+1, before+after)
 }
 
-// lineOf returns a line that is told apart from others.
+// lineOf returns the line with a number.
 func lineOf(n int) string { return fmt.Sprintf("line %d %s", n, strings.Repeat(".", 40)) }
 
+// writeLines writes the lines from first to last.
 func writeLines(w io.Writer, first, last int) error {
 	buffered := bufio.NewWriter(w)
 	for n := first; n <= last; n++ {

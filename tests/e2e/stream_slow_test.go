@@ -18,26 +18,30 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testExecSlowly promises that a process without an input is heard to its end, and its exit status is known, though it has
-// ended long before a slow reader comes to that; and that it is asked for by the protocol for which this holds.
-func testExecSlowly(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
-	var spoken guarded[string]
-	layer := func(next http.RoundTripper) http.RoundTripper {
+// testExecWithSlowReader checks that a slow reader receives the whole output and the exit status of a process without
+// an input, although the process ends long before the reader has read everything. It also checks that Exec requests the
+// protocol that allows this.
+func testExecWithSlowReader(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+	var protocol guarded[string]
+	observe := func(next http.RoundTripper) http.RoundTripper {
 		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			resp, err := next.RoundTrip(r)
 			if err == nil {
-				spoken.set(resp.Header.Get("Sec-WebSocket-Protocol"))
+				protocol.set(resp.Header.Get("Sec-WebSocket-Protocol"))
 			}
 			return resp, err
 		})
 	}
-	pods = inSpace(t, pods, connect(t, &kube.ClientOptions{Config: c.Config(), Middleware: []middleware.Func{layer}}))
-	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "sum"}, Stdin: true})
+	pods = inSpace(t, pods, connect(t, &kube.ClientOptions{Config: c.Config(), Middleware: []middleware.Func{observe}}))
+	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{
+		Container: "web", Command: []string{"tool", "sum"}, Stdin: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Output(); err != nil || spoken.get() != "v5.channel.k8s.io" {
-		t.Errorf("with an input, %q was spoken, %v; want the protocol that can end it", spoken.get(), err)
+	if _, err := p.Output(); err != nil || protocol.get() != "v5.channel.k8s.io" {
+		t.Errorf("with an input, the protocol is %q, %v; want v5.channel.k8s.io, which can close the input",
+			protocol.get(), err)
 	}
 
 	exec := func(rate int) int {
@@ -51,27 +55,28 @@ func testExecSlowly(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		w := &slowWriter{rate: rate, start: time.Now()}
 		err = p.Run(nil, w, io.Discard)
 		if exit, ok := errors.AsType[*kube.ExitError](err); !ok || exit.Code != 1 {
-			t.Errorf("at %d bytes a second it ended with %v, want the exit status 1", rate, err)
+			t.Errorf("at %d bytes per second, the process ended with %v, want the exit status 1", rate, err)
 		}
 		return w.count
 	}
 	want := exec(1 << 30)
-	if spoken.get() != "v4.channel.k8s.io" {
-		t.Errorf("without an input, %q was spoken", spoken.get())
+	if protocol.get() != "v4.channel.k8s.io" {
+		t.Errorf("without an input, the protocol is %q, want v4.channel.k8s.io", protocol.get())
 	}
 	var running sync.WaitGroup
 	for seconds := 4; seconds < 12; seconds++ {
 		running.Go(func() {
-			if rate := want / seconds; exec(rate) != want {
-				t.Errorf("at %d bytes a second the output was not whole", rate)
+			rate := want / seconds
+			if got := exec(rate); got != want {
+				t.Errorf("at %d bytes per second, the output has %d bytes, want %d", rate, got, want)
 			}
 		})
 	}
 	running.Wait()
 }
 
-// testExecMany promises that two hundred processes, however they are left, leave nothing behind.
-func testExecMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
+// testManyProcesses checks that 200 processes leave nothing behind, no matter how their streams end.
+func testManyProcesses(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	own := connect(t, &kube.ClientOptions{Config: c.Config()})
 	pods = inSpace(t, pods, own)
 	check := leftovers(t, own)
@@ -84,20 +89,20 @@ func testExecMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 				ctx, cancel := context.WithCancelCause(limit(t))
 				p, err := podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{
 					Container: "web", Command: []string{"tool", "write", "1M"}, BufferBytes: 1 << 10, StallTimeout: -1,
-					Stdin: i >= 2 && i%2 == 0, // with an input, servers may break off at the end, see Exec
+					Stdin: i >= 2 && i%2 == 0, // with an input, servers may cut the connection at the end, see Exec
 				})
 				switch {
 				case err != nil:
-				case i < 2: // it is heard to its end
+				case i < 2: // its output is read to the end
 					err = p.Run(nil, io.Discard, nil)
-				case i < 4: // it is left while its output waits
+				case i < 4: // it is closed before its output is read
 					p.Close()
-				case i < 6: // its context ends at once
+				case i < 6: // its context ends immediately
 					cancel(enough)
 					if err = p.Wait(); errors.Is(err, enough) {
 						err = nil
 					}
-				default: // its reader fails
+				default: // writing its output fails
 					if err = p.Run(nil, full{enough}, nil); errors.Is(err, enough) {
 						err = nil
 					}
@@ -113,12 +118,12 @@ func testExecMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	check()
 }
 
-// full is a writer on which nothing more can be written.
+// full is a writer that always fails with err.
 type full struct{ err error }
 
 func (f full) Write([]byte) (int, error) { return 0, f.err }
 
-// slowWriter takes so many bytes a second, and counts them.
+// slowWriter accepts rate bytes per second, and counts them.
 type slowWriter struct {
 	rate, count int
 	start       time.Time

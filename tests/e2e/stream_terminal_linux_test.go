@@ -21,9 +21,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestTerminalOnNode promises that the example exec makes this terminal that of a process in a container, with its size and
-// its keys, and gives it back as it was, however the process ends.
-func TestTerminalOnNode(t *testing.T) {
+// TestExecExampleConnectsAndRestoresTerminal checks that the example exec connects a terminal to a process in a
+// container, with its size and its keys, and restores its settings no matter how the process ends.
+func TestExecExampleConnectsAndRestoresTerminal(t *testing.T) {
 	c := clusterWithNode(t)
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
@@ -46,7 +46,7 @@ func TestTerminalOnNode(t *testing.T) {
 	}{
 		{"ended by Ctrl-C", func(term *terminal) { term.write("\x03") }, 128 + int(syscall.SIGINT)},
 		{"ended by Ctrl-D", func(term *terminal) { term.write("\x04") }, 0},
-		{"whose pod is killed", func(*terminal) {
+		{"whose pod is deleted", func(*terminal) {
 			if err := pods.Delete(limit(t), "shell", &kube.DeleteOptions{GracePeriod: new(time.Duration(0))}); err != nil {
 				t.Fatal(err)
 			}
@@ -56,13 +56,14 @@ func TestTerminalOnNode(t *testing.T) {
 			term := newTerminal(t)
 			before := term.modes()
 			term.resize(80, 24)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it may have to be built
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // the program may have to be built
 			defer cancel()
-			program := call{program: "exec", args: []string{"-n", ns, "-i", "-t", "shell", "tool", "size"}, env: env}.command(ctx, t)
+			args := []string{"-n", ns, "-i", "-t", "shell", "tool", "size"}
+			program := call{program: "exec", args: args, env: env}.command(ctx, t)
 			term.start(program)
 			term.await("24 80")
 			if now := term.modes(); now.Lflag&(syscall.ICANON|syscall.ECHO|syscall.ISIG) != 0 {
-				t.Errorf("the terminal handles lines and keys itself: %#x", now.Lflag)
+				t.Errorf("the terminal is not in raw mode: its local flags are %#x", now.Lflag)
 			}
 			term.resize(132, 50)
 			term.await("50 132")
@@ -71,13 +72,13 @@ func TestTerminalOnNode(t *testing.T) {
 				t.Errorf("the program ended with %v, want the exit status %d", program.ProcessState, tc.code)
 			}
 			if after := term.modes(); after != before {
-				t.Errorf("the terminal is %+v, it was %+v", after, before)
+				t.Errorf("the settings of the terminal are %+v, want %+v as before", after, before)
 			}
 		})
 	}
 }
 
-// terminal is a terminal of this machine, with both its ends.
+// terminal is a pseudoterminal with both its ends.
 type terminal struct {
 	t             *testing.T
 	master, slave *os.File
@@ -102,17 +103,19 @@ func newTerminal(t *testing.T) *terminal {
 	return term
 }
 
-// control calls ioctl, see ioctl_tty(2).
-func (term *terminal) control(end *os.File, what uintptr, argument unsafe.Pointer) {
+// control calls ioctl on an end of the terminal, see ioctl_tty(2).
+func (term *terminal) control(end *os.File, request uintptr, argument unsafe.Pointer) {
 	term.t.Helper()
 	conn, err := end.SyscallConn()
 	if err != nil {
 		term.t.Fatal(err)
 	}
 	var errno syscall.Errno
-	err = conn.Control(func(fd uintptr) { _, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, what, uintptr(argument)) })
+	err = conn.Control(func(fd uintptr) {
+		_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, request, uintptr(argument))
+	})
 	if err != nil || errno != 0 {
-		term.t.Fatalf("ioctl %#x: %v, %v", what, err, errno)
+		term.t.Fatalf("ioctl %#x: %v, %v", request, err, errno)
 	}
 }
 
@@ -122,14 +125,14 @@ func (term *terminal) resize(columns, rows uint16) {
 	term.control(term.master, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 }
 
-// modes says how the terminal treats lines and keys.
+// modes returns the settings of the terminal.
 func (term *terminal) modes() (modes syscall.Termios) {
 	term.t.Helper()
 	term.control(term.slave, syscall.TCGETS, unsafe.Pointer(&modes))
 	return modes
 }
 
-// start starts a program whose terminal it is.
+// start starts a program whose controlling terminal is this one.
 func (term *terminal) start(program *exec.Cmd) {
 	term.t.Helper()
 	program.Stdin, program.Stdout, program.Stderr = term.slave, term.slave, term.slave
@@ -146,14 +149,14 @@ func (term *terminal) write(keys string) {
 	}
 }
 
-// await waits until a line is on the screen.
+// await waits until the terminal shows a line.
 func (term *terminal) await(line string) {
 	term.t.Helper()
-	_ = term.master.SetReadDeadline(time.Now().Add(time.Minute)) // else it is waited for without end
+	_ = term.master.SetReadDeadline(time.Now().Add(time.Minute)) // otherwise Scan could block forever
 	for term.lines.Scan() {
 		if strings.TrimSpace(term.lines.Text()) == line {
 			return
 		}
 	}
-	term.t.Fatalf("%s does not come: %v", line, term.lines.Err())
+	term.t.Fatalf("the terminal does not show %q: %v", line, term.lines.Err())
 }

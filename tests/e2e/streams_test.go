@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestStreamsOnNode holds what streams of bytes to and from pods promise.
+// TestStreamsOnNode groups the tests of streams to and from pods.
 func TestStreamsOnNode(t *testing.T) {
 	c := clusterWithNode(t)
 	ns := newNamespace(t, c)
@@ -25,29 +25,29 @@ func TestStreamsOnNode(t *testing.T) {
 	pods := kube.Namespaced[corev1.Pod](c, ns)
 	startPod(t, pods, talker("talker"))
 	t.Run("Exec", func(t *testing.T) { testExec(t, pods) })
-	t.Run("ExecMuch", func(t *testing.T) { testExecMuch(t, c, pods) })
-	t.Run("ExecMany", func(t *testing.T) { testExecMany(t, c, pods) })
+	t.Run("ExecOfLargeOutput", func(t *testing.T) { testExecMuch(t, c, pods) })
+	t.Run("ManyProcesses", func(t *testing.T) { testManyProcesses(t, c, pods) })
 	t.Run("Terminal", func(t *testing.T) { testTerminal(t, pods) })
 	t.Run("Attach", func(t *testing.T) { testAttach(t, pods) })
 	t.Run("PortForward", func(t *testing.T) { testPortForward(t, pods) })
-	t.Run("PortForwardMany", func(t *testing.T) { testPortForwardMany(t, c, pods) })
-	t.Run("PortForwardRefused", func(t *testing.T) { testPortForwardRefused(t, pods) })
+	t.Run("ManyPortForwards", func(t *testing.T) { testPortForwardMany(t, c, pods) })
+	t.Run("PortForwardToClosedPort", func(t *testing.T) { testPortForwardToClosedPort(t, pods) })
 	t.Run("Files", func(t *testing.T) { testFiles(t, pods) })
 	t.Run("Programs", func(t *testing.T) { testStreamPrograms(t, pods) })
-	// These wait most of the time: for a slow reader, and for the node to start pods.
+	// These tests mostly wait for slow readers and for the node to start pods.
 	together(t, map[string]func(*testing.T){
-		"ExecSlowly":            func(t *testing.T) { testExecSlowly(t, c, pods) },
+		"ExecWithSlowReader":    func(t *testing.T) { testExecWithSlowReader(t, c, pods) },
 		"Logs":                  func(t *testing.T) { testLogs(t, pods) },
-		"LogsOfMany":            func(t *testing.T) { testLogsOfMany(t, c, pods) },
-		"LogsOverCuts":          func(t *testing.T) { testLogsOverCuts(t, c, pods) },
-		"LogsOfRestarts":        func(t *testing.T) { testLogsOfRestarts(t, c, pods) },
+		"MergedLogs":            func(t *testing.T) { testMergedLogs(t, c, pods) },
+		"LogsAcrossReconnects":  func(t *testing.T) { testLogsAcrossReconnects(t, c, pods) },
+		"LogsAcrossRestarts":    func(t *testing.T) { testLogsAcrossRestarts(t, c, pods) },
 		"PortForwardService":    func(t *testing.T) { testPortForwardService(t, c, pods) },
 		"PortForwardDeployment": func(t *testing.T) { testPortForwardDeployment(t, c, ns) },
 	})
-	t.Run("Killed", func(t *testing.T) { testKilled(t, c, pods) })
+	t.Run("PodDeletion", func(t *testing.T) { testPodDeletion(t, c, pods) })
 }
 
-// together runs tests at the same time, and returns when all have ended.
+// together runs tests in parallel, and returns when all have ended.
 func together(t *testing.T, tests map[string]func(*testing.T)) {
 	t.Helper()
 	t.Run("Together", func(t *testing.T) {
@@ -60,7 +60,7 @@ func together(t *testing.T, tests map[string]func(*testing.T)) {
 	})
 }
 
-// talker is a pod with a container for each kind of talk.
+// talker returns a pod with a container for each kind of stream.
 func talker(name string) *corev1.Pod {
 	container := func(name string, args ...string) corev1.Container {
 		return corev1.Container{Name: name, Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever, Args: args}
@@ -79,13 +79,16 @@ func talker(name string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: new(int64(1)),
-			Containers:                    []corev1.Container{web, container("echo", "echo-server", "7"), container("lines", "lines", "1000000", "50ms"), input, terminal, bare, fixed},
+			Containers: []corev1.Container{
+				web, container("echo", "echo-server", "7"), container("lines", "lines", "1000000", "50ms"),
+				input, terminal, bare, fixed,
+			},
 		},
 	}
 }
 
-// leftovers notes the goroutines and the open files of this process, and returns a function that fails the test when there
-// are more. It takes a client of its own to leave nothing behind.
+// leftovers counts the goroutines and the open files of this process, and returns a function that fails the test if
+// there are more. It closes the idle connections of c, which no other test may use.
 func leftovers(t *testing.T, c *kube.Client) (check func()) {
 	t.Helper()
 	c.CloseIdleConnections()
@@ -98,8 +101,8 @@ func leftovers(t *testing.T, c *kube.Client) (check func()) {
 			select {
 			case <-deadline:
 				stacks := make([]byte, 1<<20)
-				t.Errorf("%d goroutines and %d open files, %d and %d before:\n%s", runtime.NumGoroutine(), openFiles(t), goroutines, files,
-					stacks[:runtime.Stack(stacks, true)])
+				t.Errorf("%d goroutines and %d open files, want at most %d and %d:\n%s",
+					runtime.NumGoroutine(), openFiles(t), goroutines, files, stacks[:runtime.Stack(stacks, true)])
 				return
 			case <-time.After(10 * time.Millisecond):
 			}
@@ -107,20 +110,21 @@ func leftovers(t *testing.T, c *kube.Client) (check func()) {
 	}
 }
 
+// openFiles returns the number of open files of this process. It skips the test on systems without /proc.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		t.Skip("needs to count the open files: ", err)
+		t.Skip("can't count the open files: ", err)
 	}
 	return len(entries)
 }
 
-// inSpace returns the pods of the same namespace by another client.
+// inSpace returns the API of the pods of the same namespace with another client.
 func inSpace(t *testing.T, pods *kube.API[corev1.Pod], c *kube.Client) *kube.API[corev1.Pod] {
 	t.Helper()
 	return kube.Namespaced[corev1.Pod](c, pods.Namespace())
 }
 
-// size is a number of bytes as people say it.
+// size formats a number of bytes in MiB.
 func size(bytes int) string { return fmt.Sprintf("%d MiB", bytes>>20) }
