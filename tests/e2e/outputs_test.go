@@ -17,8 +17,8 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestGeneratedSamples promises that the server takes the samples that kube-derive writes as they are.
-func TestGeneratedSamples(t *testing.T) {
+// TestGeneratedSamplesAreValid checks that the server accepts the samples that kube-derive writes without any changes.
+func TestGeneratedSamplesAreValid(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	for _, name := range []string{"zoo", "document", "written", "beasts"} {
@@ -38,7 +38,8 @@ func TestGeneratedSamples(t *testing.T) {
 			mapper := kube.NewMapper(c, nil)
 			for i, obj := range documentsOf(t, samples) {
 				var res kube.Resource
-				eventually(t, "the server lists "+obj.GetKind(), func(ctx context.Context) (err error) { // some time after it serves it
+				// The server lists a kind in discovery some time after it serves it.
+				eventually(t, "the server lists "+obj.GetKind(), func(ctx context.Context) (err error) {
 					res, err = mapper.ForObject(ctx, obj)
 					return err
 				})
@@ -55,7 +56,7 @@ func TestGeneratedSamples(t *testing.T) {
 	}
 }
 
-// documentsOf reads files that have one object each.
+// documentsOf decodes files that have one object each.
 func documentsOf(t *testing.T, files *generate.Files) []*unstructured.Unstructured {
 	t.Helper()
 	var objs []*unstructured.Unstructured
@@ -69,7 +70,7 @@ func documentsOf(t *testing.T, files *generate.Files) []*unstructured.Unstructur
 		}
 	}
 	if len(objs) == 0 || len(objs) != len(files.Files) {
-		t.Fatalf("%d objects in %d files", len(objs), len(files.Files))
+		t.Fatalf("%d objects in %d files, want one in each", len(objs), len(files.Files))
 	}
 	return objs
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// markersFromGo is a program that says in comments what it needs of a server.
-const markersFromGo = `// Package program needs much.
+// markersFromGo is a program whose markers declare the roles and the webhooks that it needs.
+const markersFromGo = `// Package program has markers.
 package program
 
 // +kubebuilder:rbac:groups=apps;batch,resources=deployments;jobs,verbs=get;list;watch
@@ -40,13 +40,14 @@ package program
 // +kubebuilder:webhook:url="https://hooks.example.com/check",mutating=false,failurePolicy=ignore,sideEffects=None,groups=e2e.example.com,resources=things,verbs=delete,versions=v1,name=delete.e2e.example.com,admissionReviewVersions=v1
 `
 
-// fromMarkers returns the objects in the one file that a command of kube-derive makes of the program. Where it speaks of a
-// namespace, it is this one.
+// fromMarkers runs a command of kube-derive on the program, with ns in the place of NAMESPACE, and returns the objects
+// of the one file that it writes.
 func fromMarkers(t *testing.T, ns, command string) []*unstructured.Unstructured {
 	t.Helper()
 	dir, tool := t.TempDir(), programPath(t, "kube-derive")
 	for name, text := range map[string]string{
-		"go.mod": "module example.com/program\n\ngo 1.26.0\n", "program.go": strings.ReplaceAll(markersFromGo, "NAMESPACE", ns),
+		"go.mod":     "module example.com/program\n\ngo 1.26.0\n",
+		"program.go": strings.ReplaceAll(markersFromGo, "NAMESPACE", ns),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -76,11 +77,12 @@ func fromMarkers(t *testing.T, ns, command string) []*unstructured.Unstructured 
 	return objects
 }
 
-// accepts creates an object, short of storing it, with every field checked, and wants nothing of it lost.
+// accepts checks, with a dry run and strict validation, that the server accepts an object and keeps all its fields.
 func accepts(t *testing.T, c *kube.Client, res kube.Resource, obj *unstructured.Unstructured) {
 	t.Helper()
 	want := obj.DeepCopy()
-	got, err := kube.Dynamic(c, res).In(obj.GetNamespace()).Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict})
+	strict := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
+	got, err := kube.Dynamic(c, res).In(obj.GetNamespace()).Create(limit(t), obj, strict)
 	if err != nil {
 		t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
 		return
@@ -90,9 +92,9 @@ func accepts(t *testing.T, c *kube.Client, res kube.Resource, obj *unstructured.
 	}
 }
 
-// TestRolesFromMarkers promises that the server takes the roles that kube-derive makes, and that they allow what the
-// markers say and nothing else.
-func TestRolesFromMarkers(t *testing.T) {
+// TestRolesFromMarkersGrantTheDeclaredAccess checks that the server accepts the roles that kube-derive generates, and
+// that they grant the access that the markers declare and nothing else.
+func TestRolesFromMarkersGrantTheDeclaredAccess(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	kinds := map[string]kube.Resource{
@@ -107,7 +109,7 @@ func TestRolesFromMarkers(t *testing.T) {
 		accepts(t, c, kinds[role.GetKind()], role.DeepCopy())
 	}
 
-	// The role in the namespace is put to use.
+	// Use the role of the namespace.
 	role := roles[1]
 	if _, err := kube.Dynamic(c, kinds["Role"]).In(ns).Create(limit(t), role, nil); err != nil {
 		t.Fatal(err)
@@ -125,13 +127,13 @@ func TestRolesFromMarkers(t *testing.T) {
 	cfg.Impersonate.User = user
 	as := connect(t, &kube.ClientOptions{Config: cfg})
 	secrets := kube.Namespaced[corev1.Secret](as, ns)
-	eventually(t, "the role allows to get secrets", func(ctx context.Context) error {
+	eventually(t, "the role allows the verb get for secrets", func(ctx context.Context) error {
 		if _, err := secrets.Get(ctx, "nothing", nil); !errors.Is(err, kube.ErrNotFound) {
 			return err
 		}
 		return nil
 	})
 	if _, err := secrets.List(limit(t), nil); !errors.Is(err, kube.ErrForbidden) {
-		t.Errorf("List of secrets = %v, want it forbidden: the marker says get", err)
+		t.Errorf("List of secrets = %v, want ErrForbidden: the marker allows only get", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// Ship is a kind that nothing was generated for.
+// Ship is a kind without generated code.
 type Ship struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -28,14 +28,15 @@ type Ship struct {
 	Status ShipStatus `json:"status,omitzero"`
 }
 
-// KubeResource tells what the kind is called.
+// KubeResource returns the names of the kind.
 func (Ship) KubeResource() kube.Resource {
 	return kube.Resource{
-		Group: "reflected.e2e.example.com", Version: "v1", Kind: "Ship", Plural: "ships", Namespaced: true, Subresources: []string{"status"},
+		Group: "reflected.e2e.example.com", Version: "v1", Kind: "Ship", Plural: "ships", Namespaced: true,
+		Subresources: []string{"status"},
 	}
 }
 
-// ShipSpec is what a user writes.
+// ShipSpec is the desired state of a ship.
 type ShipSpec struct {
 	Name  string   `json:"name" jsonschema:"minLength=1,maxLength=80,description=Name is painted on the bow."`
 	Class string   `json:"class,omitempty" jsonschema:"enum=frigate,enum=sloop,default=sloop"`
@@ -44,21 +45,21 @@ type ShipSpec struct {
 	Guns  int32    `json:"guns,omitempty"`
 }
 
-// JSONSchemaExtend says what is about more than one field.
+// JSONSchemaExtend adds the rules about more than one field.
 func (ShipSpec) JSONSchemaExtend(s *jsonschema.Schema) {
 	s.Extras = map[string]any{"x-kubernetes-validations": []map[string]string{
 		{"rule": "!has(self.guns) || self.guns <= self.crew", "message": "a gun takes a sailor"},
 	}}
 }
 
-// ShipStatus is what is seen.
+// ShipStatus is the observed state of a ship.
 type ShipStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty" jsonschema_extras:"x-kubernetes-list-type=map,x-kubernetes-list-map-keys=type"`
 }
 
-// TestReflectedKind promises that a definition that is made at run time is taken by the server as it is, and that the
-// server does what the struct's tags say.
-func TestReflectedKind(t *testing.T) {
+// TestReflectedDefinitionIsEnforced checks that the server accepts a definition that was made at run time without any
+// changes, and enforces what the tags of the struct declare.
+func TestReflectedDefinitionIsEnforced(t *testing.T) {
 	c := connect(t, nil)
 	crd, err := derive.Reflect[Ship](&derive.Options{
 		Columns:          []derive.Column{{Name: "Class", JSONPath: ".spec.class"}},
@@ -69,18 +70,19 @@ func TestReflectedKind(t *testing.T) {
 	}
 	crds := kube.Dynamic(c, kube.CRDResource())
 	strict := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
-	taken, err := crds.Create(limit(t), crd.DeepCopy(), strict)
+	stored, err := crds.Create(limit(t), crd.DeepCopy(), strict)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range missing("", crd.Object, taken.Object) {
+	for _, field := range missing("", crd.Object, stored.Object) {
 		t.Errorf("the server has dropped or changed %s", field)
 	}
 	if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{crd}, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := crds.Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
+		err := crds.Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil)
+		if err != nil && !errors.Is(err, kube.ErrNotFound) {
 			t.Error(err)
 		}
 	})
@@ -88,7 +90,8 @@ func TestReflectedKind(t *testing.T) {
 	ship := func(name string, spec ShipSpec) *Ship {
 		return &Ship{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	}
-	made, err := ships.Create(limit(t), ship("good", ShipSpec{Name: "Good", Crew: 3, Guns: 2, Ports: []string{"a", "b"}}), nil)
+	good := ShipSpec{Name: "Good", Crew: 3, Guns: 2, Ports: []string{"a", "b"}}
+	made, err := ships.Create(limit(t), ship("good", good), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +103,14 @@ func TestReflectedKind(t *testing.T) {
 		spec ShipSpec
 		want string
 	}{
-		{"a name that is empty", ShipSpec{Crew: 1}, "spec.name: Invalid value: \"\": spec.name in body should be at least 1 chars long"},
-		{"a class that there is not", ShipSpec{Name: "x", Crew: 1, Class: "barge"}, `supported values: "frigate", "sloop"`},
-		{"a crew of none", ShipSpec{Name: "x"}, "spec.crew in body should be greater than or equal to 1"},
-		{"a port twice", ShipSpec{Name: "x", Crew: 1, Ports: []string{"a", "a"}}, "spec.ports[1]: Duplicate value"},
+		{
+			"an empty name",
+			ShipSpec{Crew: 1},
+			"spec.name: Invalid value: \"\": spec.name in body should be at least 1 chars long",
+		},
+		{"an unknown class", ShipSpec{Name: "x", Crew: 1, Class: "barge"}, `supported values: "frigate", "sloop"`},
+		{"a missing crew", ShipSpec{Name: "x"}, "spec.crew in body should be greater than or equal to 1"},
+		{"a duplicate port", ShipSpec{Name: "x", Crew: 1, Ports: []string{"a", "a"}}, "spec.ports[1]: Duplicate value"},
 		{"more guns than sailors", ShipSpec{Name: "x", Crew: 1, Guns: 2}, "a gun takes a sailor"},
 	} {
 		_, err := ships.Create(limit(t), ship("bad", tt.spec), nil)
@@ -112,7 +119,8 @@ func TestReflectedKind(t *testing.T) {
 		}
 	}
 	made.Spec.Crew = 2
-	if _, err := ships.Update(limit(t), made, nil); !errors.Is(err, kube.ErrInvalid) || !strings.Contains(err.Error(), "self >= oldSelf") {
+	_, err = ships.Update(limit(t), made, nil)
+	if !errors.Is(err, kube.ErrInvalid) || !strings.Contains(err.Error(), "self >= oldSelf") {
 		t.Errorf("a smaller crew: %v, want an error about the rule", err)
 	}
 	list, err := ships.List(limit(t), &kube.ListOptions{FieldSelector: "spec.class=sloop"})

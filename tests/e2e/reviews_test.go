@@ -32,13 +32,14 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestReviews promises that an API server understands what webhooks answer by the means of core/admission and
-// core/conversion.
-func TestReviews(t *testing.T) {
+// TestServerUnderstandsReviews checks that an API server understands the responses that webhooks create with
+// core/admission and core/conversion.
+func TestServerUnderstandsReviews(t *testing.T) {
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
 	const events = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],` +
-		`"rules":[{"level":"Metadata","resources":[{"group":"","resources":["configmaps"]}],"namespaces":["default"]},{"level":"None"}]}`
+		`"rules":[{"level":"Metadata","resources":[{"group":"","resources":["configmaps"]}],"namespaces":["default"]},` +
+		`{"level":"None"}]}`
 	if err := os.WriteFile(policy, []byte(events), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestReviews(t *testing.T) {
 	t.Run("conversion", func(t *testing.T) { testConversion(t, connect(t, &kube.ClientOptions{Config: cfg}), hooks) })
 }
 
-// hooks is a server of webhooks.
+// hooks is a webhook server.
 type hooks struct {
 	*httptest.Server
 	ca []byte // in PEM
@@ -58,7 +59,7 @@ type hooks struct {
 
 func newHooks(t *testing.T) hooks {
 	t.Helper()
-	answer := func(read func(r *http.Request) ([]byte, error)) http.HandlerFunc {
+	respond := func(read func(r *http.Request) ([]byte, error)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			body, err := read(r)
 			if err != nil {
@@ -70,7 +71,7 @@ func newHooks(t *testing.T) hooks {
 		}
 	}
 	admit := func(review func(*admission.Request) *admission.Response) http.HandlerFunc {
-		return answer(func(r *http.Request) ([]byte, error) {
+		return respond(func(r *http.Request) ([]byte, error) {
 			req, err := admission.Read(r.Body, nil)
 			if err != nil {
 				return nil, err
@@ -81,7 +82,7 @@ func newHooks(t *testing.T) hooks {
 	mux := http.NewServeMux()
 	mux.Handle("/validate", admit(validate))
 	mux.Handle("/mutate", admit(mutate))
-	mux.Handle("/convert", answer(func(r *http.Request) ([]byte, error) {
+	mux.Handle("/convert", respond(func(r *http.Request) ([]byte, error) {
 		req, err := conversion.Read(r.Body, nil)
 		if err != nil {
 			return nil, err
@@ -93,7 +94,7 @@ func newHooks(t *testing.T) hooks {
 	return hooks{s, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})}
 }
 
-// validate refuses what says that it is to be refused, and comments on everything.
+// validate denies ConfigMaps whose data requests that. Each response has a warning and audit annotations.
 func validate(req *admission.Request) *admission.Response {
 	var cm corev1.ConfigMap
 	object := req.Object
@@ -111,11 +112,13 @@ func validate(req *admission.Request) *admission.Response {
 		resp = admission.Errored(errors.New("the ledger can't be read"))
 	}
 	resp.Warnings = []string{fmt.Sprintf("%s of %s by %s", req.Operation, req.Ref, req.User.Name)}
-	resp.AuditAnnotations = map[string]string{"verdict": strconv.FormatBool(resp.Allowed), "dry": strconv.FormatBool(req.DryRun)}
+	resp.AuditAnnotations = map[string]string{
+		"verdict": strconv.FormatBool(resp.Allowed), "dry": strconv.FormatBool(req.DryRun),
+	}
 	return resp
 }
 
-// mutate adds to what asks for it.
+// mutate patches ConfigMaps whose data requests that.
 func mutate(req *admission.Request) *admission.Response {
 	cm := new(corev1.ConfigMap)
 	if err := req.Object.Decode(cm); err != nil {
@@ -133,7 +136,8 @@ func mutate(req *admission.Request) *admission.Response {
 	return admission.Patched(req, cm)
 }
 
-// testAdmission promises that denials, warnings, patches and audit annotations come to where they belong.
+// testAdmission checks that denials reach the client, warnings the callback, patches the object, and audit annotations
+// the audit log.
 func testAdmission(t *testing.T, cfg *kube.Config, h hooks, auditLog string) {
 	var mu sync.Mutex // guards warnings
 	var warnings []string
@@ -144,43 +148,47 @@ func testAdmission(t *testing.T, cfg *kube.Config, h hooks, auditLog string) {
 	}})
 	register(t, c, h)
 	maps := kube.Namespaced[corev1.ConfigMap](c, "default")
-	eventually(t, "the webhooks are asked", func(ctx context.Context) error {
+	eventually(t, "the webhooks are called", func(ctx context.Context) error {
 		dry := &kube.CreateOptions{DryRun: true}
 		if _, err := maps.Create(ctx, configMap("probe", "deny"), dry); err == nil {
-			return errors.New("what they deny is allowed")
+			return errors.New("the object that they deny is allowed")
 		}
 		probe, err := maps.Create(ctx, configMap("probe", "patch"), dry)
 		if err == nil && probe.Data["v"] != "patched" {
-			err = errors.New("what they patch is unchanged")
+			err = errors.New("the object that they patch is unchanged")
 		}
 		return err
 	})
 
 	_, err := maps.Create(limit(t), configMap("denied", "deny"), nil)
-	want := `create configmaps default/denied: forbidden: server said: admission webhook "validate.e2e.example.com" denied the request: ` +
-		"data.v: must not be deny; choose another value"
+	want := `create configmaps default/denied: forbidden: server said: admission webhook "validate.e2e.example.com" ` +
+		"denied the request: data.v: must not be deny; choose another value"
 	if !errors.Is(err, kube.ErrForbidden) || err.Error() != want {
 		t.Errorf("Create = %v, want %s", err, want)
 	}
 	_, err = maps.Create(limit(t), configMap("broken", "error"), nil)
-	if !errors.Is(err, core.ErrInternal) || !strings.Contains(err.Error(), "denied the request: the ledger can't be read") {
-		t.Errorf("Create = %v, want what the webhook said", err)
+	want = "denied the request: the ledger can't be read"
+	if !errors.Is(err, core.ErrInternal) || !strings.Contains(err.Error(), want) {
+		t.Errorf("Create = %v, want ErrInternal with %q", err, want)
 	}
 	got, err := maps.Create(limit(t), configMap("patched", "patch"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Labels["example.com/patched"] != "yes" || got.Data["v"] != "patched" || string(got.BinaryData["raw"]) != "\x00\xff" {
-		t.Errorf("what was patched is %v, %v, %v", got.Labels, got.Data, got.BinaryData)
+	if got.Labels["example.com/patched"] != "yes" || got.Data["v"] != "patched" ||
+		string(got.BinaryData["raw"]) != "\x00\xff" {
+		t.Errorf("patched labels %v, data %v, binary data %v", got.Labels, got.Data, got.BinaryData)
 	}
 	if err := maps.Delete(limit(t), "patched", nil); err != nil {
 		t.Error(err)
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for _, operation := range []string{"CREATE of default/denied by", "CREATE of default/patched by", "DELETE of default/patched by"} {
-		if !strings.Contains(strings.Join(warnings, "\n"), operation) {
-			t.Errorf("warnings = %q, want one of the %s", warnings, operation)
+	for _, want := range []string{
+		"CREATE of default/denied by", "CREATE of default/patched by", "DELETE of default/patched by",
+	} {
+		if !strings.Contains(strings.Join(warnings, "\n"), want) {
+			t.Errorf("warnings = %q, want one that contains %q", warnings, want)
 		}
 	}
 	eventually(t, "the audit log is written", func(context.Context) error {
@@ -188,16 +196,16 @@ func testAdmission(t *testing.T, cfg *kube.Config, h hooks, auditLog string) {
 		if err != nil {
 			return err
 		}
-		for _, want := range []string{`"validate.e2e.example.com/verdict":"false"`, `"validate.e2e.example.com/verdict":"true"`, `"validate.e2e.example.com/dry":"true"`} {
-			if !strings.Contains(string(text), want) {
-				return fmt.Errorf("there is no %s in it", want)
+		for _, want := range []string{`verdict":"false"`, `verdict":"true"`, `dry":"true"`} {
+			if want = `"validate.e2e.example.com/` + want; !strings.Contains(string(text), want) {
+				return fmt.Errorf("it does not contain %s", want)
 			}
 		}
 		return nil
 	})
 }
 
-// register makes the API server ask the webhooks about ConfigMaps of the namespace default.
+// register configures the API server to call the webhooks for ConfigMaps of the namespace default.
 func register(t *testing.T, c *kube.Client, h hooks) {
 	t.Helper()
 	reach := func(path string) admissionv1.WebhookClientConfig {
@@ -209,7 +217,8 @@ func register(t *testing.T, c *kube.Client, h hooks) {
 		}}}
 	}
 	here := &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "default"}}
-	_, err := kube.ClusterWide[admissionv1.ValidatingWebhookConfiguration](c).Create(limit(t), &admissionv1.ValidatingWebhookConfiguration{
+	validating := kube.ClusterWide[admissionv1.ValidatingWebhookConfiguration](c)
+	_, err := validating.Create(limit(t), &admissionv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "e2e"},
 		Webhooks: []admissionv1.ValidatingWebhook{{
 			Name: "validate.e2e.example.com", ClientConfig: reach("/validate"), NamespaceSelector: here,
@@ -220,7 +229,8 @@ func register(t *testing.T, c *kube.Client, h hooks) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = kube.ClusterWide[admissionv1.MutatingWebhookConfiguration](c).Create(limit(t), &admissionv1.MutatingWebhookConfiguration{
+	mutating := kube.ClusterWide[admissionv1.MutatingWebhookConfiguration](c)
+	_, err = mutating.Create(limit(t), &admissionv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "e2e"},
 		Webhooks: []admissionv1.MutatingWebhook{{
 			Name: "mutate.e2e.example.com", ClientConfig: reach("/mutate"), NamespaceSelector: here,
@@ -233,7 +243,7 @@ func register(t *testing.T, c *kube.Client, h hooks) {
 	}
 }
 
-// sizedV1 is a widget whose size is a number, sizedV2 one whose size has a unit.
+// sizedV1 is a widget whose size is a number. sizedV2 is a widget whose size has a unit.
 type (
 	sizedV1 struct {
 		metav1.TypeMeta   `json:""`
@@ -255,7 +265,7 @@ type (
 
 const sizedGroup = "reviews.e2e.example.com"
 
-// convertWidget converts between the two. A size of 13 can't be said in v2.
+// convertWidget converts between the two versions. A size of 13 can't be represented in v2.
 func convertWidget(obj wire.Packed, apiVersion string) (core kube.Object, err error) {
 	switch apiVersion {
 	case sizedGroup + "/v2":
@@ -264,7 +274,7 @@ func convertWidget(obj wire.Packed, apiVersion string) (core kube.Object, err er
 			return nil, err
 		}
 		if from.Spec.Size == 13 {
-			return nil, errors.New("spec.size: 13 can't be said in v2")
+			return nil, errors.New("spec.size: 13 can't be represented in v2")
 		}
 		to.ObjectMeta, to.Spec.Size = from.ObjectMeta, strconv.Itoa(from.Spec.Size)+"cm"
 		return to, nil
@@ -279,26 +289,30 @@ func convertWidget(obj wire.Packed, apiVersion string) (core kube.Object, err er
 		}
 		return to, nil
 	}
-	return nil, fmt.Errorf("%s is no version of widgets", apiVersion)
+	return nil, fmt.Errorf("%s is not a version of widgets", apiVersion)
 }
 
-// testConversion promises that objects of both versions are read and written in both.
+// testConversion checks that objects of both versions can be read and written in both versions.
 func testConversion(t *testing.T, c *kube.Client, h hooks) {
 	definition := widgetDefinition(sizedGroup)
 	version := func(name, size string, storage bool) map[string]any {
-		return map[string]any{"name": name, "served": true, "storage": storage, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+		schema := map[string]any{
 			"type": "object", "properties": map[string]any{"spec": map[string]any{
 				"type": "object", "properties": map[string]any{"size": map[string]any{"type": size}},
 			}},
-		}}}
+		}
+		return map[string]any{
+			"name": name, "served": true, "storage": storage, "schema": map[string]any{"openAPIV3Schema": schema},
+		}
 	}
 	spec := definition["spec"].(map[string]any)
 	spec["versions"] = []any{version("v1", "integer", true), version("v2", "string", false)}
 	spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": h.URL + "/convert", "caBundle": h.ca},
+		"conversionReviewVersions": []any{"v1"},
+		"clientConfig":             map[string]any{"url": h.URL + "/convert", "caBundle": h.ca},
 	}}
 	crd := new(unstructured.Unstructured)
-	data, err := wire.MarshalJSON(definition) // with the certificate in base64
+	data, err := wire.MarshalJSON(definition) // encodes the certificate in base64
 	if err == nil {
 		err = wire.UnmarshalJSON(data, &crd.Object)
 	}
@@ -318,10 +332,10 @@ func testConversion(t *testing.T, c *kube.Client, h hooks) {
 	}
 	read, err := v2.Get(limit(t), "small", nil)
 	if err != nil || read.Spec.Size != "3cm" {
-		t.Fatalf("in v2 it is %+v, %v; want 3cm", read, err)
+		t.Fatalf("Get in v2 = %+v, %v; want a size of 3cm", read, err)
 	}
 	if diff := cmp.Diff(made.ObjectMeta, read.ObjectMeta); diff != "" {
-		t.Errorf("its metadata (-v1 +v2):\n%s", diff)
+		t.Errorf("metadata (-v1 +v2):\n%s", diff)
 	}
 	read.Spec.Size = "4cm"
 	if _, err := v2.Update(limit(t), read, nil); err != nil {
@@ -340,7 +354,7 @@ func testConversion(t *testing.T, c *kube.Client, h hooks) {
 		sizes[w.Name] = w.Spec.Size
 	}
 	if diff := cmp.Diff(map[string]int{"small": 4, "large": 40}, sizes); diff != "" {
-		t.Errorf("in v1 (-want +got):\n%s", diff)
+		t.Errorf("sizes in v1 (-want +got):\n%s", diff)
 	}
 
 	odd := &sizedV1{ObjectMeta: metav1.ObjectMeta{Name: "odd"}}
@@ -349,11 +363,12 @@ func testConversion(t *testing.T, c *kube.Client, h hooks) {
 		t.Fatal(err)
 	}
 	_, err = v2.Get(limit(t), "odd", nil)
-	const want = "convert object 0: Widget default/odd to " + sizedGroup + "/v2: spec.size: 13 can't be said in v2"
+	const want = "convert object 0: Widget default/odd to " + sizedGroup + "/v2: spec.size: 13 can't be represented in v2"
 	if !errors.Is(err, core.ErrInternal) || !strings.Contains(err.Error(), want) {
-		t.Errorf("Get of what can't be converted: %v, want %s", err, want)
+		t.Errorf("Get of an object that can't be converted: %v, want %s", err, want)
 	}
-	if _, err := v2.List(limit(t), nil); err == nil || !strings.Contains(err.Error(), "spec.size: 13 can't be said in v2") {
-		t.Errorf("List with what can't be converted: %v", err)
+	_, err = v2.List(limit(t), nil)
+	if err == nil || !strings.Contains(err.Error(), "spec.size: 13 can't be represented in v2") {
+		t.Errorf("List with an object that can't be converted: %v", err)
 	}
 }

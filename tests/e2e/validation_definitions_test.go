@@ -24,10 +24,10 @@ type definitionCase struct {
 	Versions []map[string]any `json:"versions,omitempty"`
 	Root     map[string]any   `json:"root,omitempty"`
 	Spec     map[string]any   `json:"spec,omitempty"`
-	Differs  string           `json:"differs,omitempty"` // why the texts are not the same
+	Differs  string           `json:"differs,omitempty"` // why the messages differ; empty means that they must not
 }
 
-// definition returns what the row describes.
+// definition returns the definition that the row describes.
 func (d definitionCase) definition() *unstructured.Unstructured {
 	text := map[string]any{"type": "string"}
 	properties := map[string]any{"a": text, "list": map[string]any{"type": "array", "items": text}}
@@ -58,9 +58,9 @@ func (d definitionCase) definition() *unstructured.Unstructured {
 	return crd
 }
 
-// TestValidationOfDefinitions promises that what validation.Check says of a definition is what the server says: the same
-// verdict, with the same causes.
-func TestValidationOfDefinitions(t *testing.T) {
+// TestValidationOfDefinitionsMatchesServer checks that validation.Check and the server agree on definitions: both
+// accept them, or both report the same causes.
+func TestValidationOfDefinitionsMatchesServer(t *testing.T) {
 	c := connect(t, nil)
 	crds := kube.Dynamic(c, kube.CRDResource())
 	var rows []definitionCase
@@ -74,7 +74,7 @@ func TestValidationOfDefinitions(t *testing.T) {
 			problems := validation.Check(enforced.of(crd))
 			_, err := crds.Create(limit(t), crd, &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict})
 			if (err == nil) != (len(problems) == 0) {
-				t.Fatalf("the server says %v, we say %v", err, problems)
+				t.Fatalf("the server reports %v, Check reports %v", err, problems)
 			}
 			if err == nil {
 				good++
@@ -82,16 +82,16 @@ func TestValidationOfDefinitions(t *testing.T) {
 				return
 			}
 			bad++
-			server := answerOf(t, err)
-			noted := server
-			if row.Differs != "" { // nobody compares its words
-				noted = server.wordless()
+			server := verdictOf(t, err)
+			saved := server
+			if row.Differs != "" { // its messages are not compared
+				saved = server.withoutMessages()
 			}
-			file.add(definitionRow{row.Name, crd.Object, &noted, row.Differs})
+			file.add(definitionRow{row.Name, crd.Object, &saved, row.Differs})
 			if server.Reason == metav1.StatusReasonBadRequest {
-				return // it was not read; the texts are those of decoders
+				return // the server could not decode it, so the messages are those of decoders
 			}
-			var ours answer
+			var ours verdict
 			ours.Reason = metav1.StatusReasonInvalid
 			for _, p := range problems {
 				ours.Causes = append(ours.Causes, metav1.StatusCause{Type: p.Reason, Field: p.Field, Message: p.Message})
@@ -106,6 +106,6 @@ func TestValidationOfDefinitions(t *testing.T) {
 	}
 	file.write(t)
 	if good < 50 || bad < 100 {
-		t.Errorf("of the definitions %d are good and %d are bad", good, bad)
+		t.Errorf("%d definitions are valid and %d are invalid, want at least 50 and 100", good, bad)
 	}
 }

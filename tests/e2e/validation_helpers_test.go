@@ -38,7 +38,7 @@ func readTable(t *testing.T, name string, table any) {
 	}
 }
 
-// thing is a definition that is fine. A plural of its own keeps tests apart.
+// thing returns a valid definition. The plural is derived from the kind, which keeps tests apart.
 func thing(group, kind string, schema map[string]any) *unstructured.Unstructured {
 	plural := strings.ToLower(kind) + "s"
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -57,12 +57,12 @@ func thing(group, kind string, schema map[string]any) *unstructured.Unstructured
 	}}
 }
 
-// ofSpec is the schema of objects with a spec.
+// ofSpec returns the schema of objects with a spec.
 func ofSpec(spec any) map[string]any {
 	return map[string]any{"type": "object", "properties": map[string]any{"spec": spec}}
 }
 
-// merge patches a map as a JSON merge patch does.
+// merge applies a JSON merge patch to a map.
 func merge(m, patch map[string]any) {
 	for key, v := range patch {
 		sub, isMap := v.(map[string]any)
@@ -78,7 +78,7 @@ func merge(m, patch map[string]any) {
 	}
 }
 
-// define creates definitions, and waits until their kinds can be used. They go when the test ends.
+// define creates definitions, waits until their kinds can be used, and deletes the definitions when the test ends.
 func define(t *testing.T, c *kube.Client, crds []*unstructured.Unstructured) {
 	t.Helper()
 	api := kube.Dynamic(c, kube.CRDResource())
@@ -104,15 +104,15 @@ func define(t *testing.T, c *kube.Client, crds []*unstructured.Unstructured) {
 					return nil
 				}
 			}
-			return errors.New("it is not established")
+			return errors.New("the definition is not established")
 		})
 	}
 }
 
-// record writes what the server answers to where the unit tests of the module derive find it.
-var record = flag.Bool("record", false, "write what the server answers to derive/validation/testdata")
+// record makes the tests write the responses of the server to files that the unit tests of the module derive read.
+var record = flag.Bool("record", false, "write the responses of the server to derive/validation/testdata")
 
-// recorded is a file of answers.
+// recorded is a file of verdicts.
 type recorded[T any] struct {
 	name string
 	rows []T
@@ -127,7 +127,8 @@ func (r *recorded[T]) write(t *testing.T) {
 		return
 	}
 	if version := os.Getenv(versionEnv); version != "" {
-		t.Fatalf("the unit tests are about the newest version, and not about %s: unset %s to record", version, versionEnv)
+		t.Fatalf("the unit tests expect the responses of the newest version, not of %s: unset %s to record",
+			version, versionEnv)
 	}
 	var b bytes.Buffer
 	for _, row := range r.rows {
@@ -142,95 +143,93 @@ func (r *recorded[T]) write(t *testing.T) {
 	}
 }
 
-// definitionRow is a definition with what the server says of it.
+// definitionRow is a definition with the verdict of the server.
 type definitionRow struct {
 	Name       string         `json:"name"`
 	Definition map[string]any `json:"definition"`
-	Answer     *answer        `json:"answer,omitempty"`
+	Verdict    *verdict       `json:"answer,omitempty"`
 	Differs    string         `json:"differs,omitempty"`
 }
 
-// objectRow is an object, or a change of one, with what the server says of it. The definition of its kind is in a row
-// before it.
+// objectRow is an object, or an update of one, with the verdict of the server. The definition of its kind is in an
+// earlier row.
 type objectRow struct {
 	Definition map[string]any `json:"definition,omitempty"`
 
 	Verb    string         `json:"verb,omitempty"` // create, update or status
 	Object  map[string]any `json:"object,omitempty"`
 	Old     map[string]any `json:"old,omitempty"`
-	Answer  *answer        `json:"answer,omitempty"`
+	Verdict *verdict       `json:"answer,omitempty"`
 	Differs string         `json:"differs,omitempty"`
 }
 
-// answer is what a server or a validator says, so that two can be compared.
-type answer struct {
+// verdict is the result of a server or of a validator, in a form that can be compared.
+type verdict struct {
 	Reason metav1.StatusReason  `json:"reason"`
 	Causes []metav1.StatusCause `json:"causes,omitempty"`
-	Text   string               `json:"text,omitempty"` // where there are no causes
+	Text   string               `json:"text,omitempty"` // set if there are no causes
 }
 
-// wordless returns an answer without the messages of its causes.
-func (a answer) wordless() answer {
-	a.Causes = slices.Clone(a.Causes)
-	for i := range a.Causes {
-		a.Causes[i].Message = ""
+// withoutMessages returns a copy without the messages of the causes.
+func (v verdict) withoutMessages() verdict {
+	v.Causes = slices.Clone(v.Causes)
+	for i := range v.Causes {
+		v.Causes[i].Message = ""
 	}
-	return a
+	return v
 }
 
-// answerOf returns the answer in an error; nothing for none.
-func answerOf(t *testing.T, err error) answer {
+// verdictOf returns the verdict in an error, or the zero value for nil.
+func verdictOf(t *testing.T, err error) verdict {
 	t.Helper()
 	if err == nil {
-		return answer{}
+		return verdict{}
 	}
 	status, ok := errors.AsType[*kube.StatusError](err)
 	if !ok {
-		t.Fatalf("not the answer of a server: %v", err)
+		t.Fatalf("the error is not a StatusError: %v", err)
 	}
-	a := answer{Reason: status.Status.Reason, Causes: slices.Clone(status.Causes())}
-	if len(a.Causes) == 0 {
-		a.Text = status.Status.Message
+	v := verdict{Reason: status.Status.Reason, Causes: slices.Clone(status.Causes())}
+	if len(v.Causes) == 0 {
+		v.Text = status.Status.Message
 	}
-	a.tidy()
-	return a
+	v.tidy()
+	return v
 }
 
-// selfType is a name that servers make up for each definition.
+// selfType matches a name that servers generate for each definition.
 var selfType = regexp.MustCompile(`selfType\d*`)
 
-// shape is an answer without its texts.
-func (a answer) shape() answer {
-	a.Causes = slices.Clone(a.Causes)
-	for i := range a.Causes {
-		a.Causes[i].Message = ""
-	}
-	a.Text = ""
-	return a
+// shape returns a copy without the text and the messages of the causes.
+func (v verdict) shape() verdict {
+	v = v.withoutMessages()
+	v.Text = ""
+	return v
 }
 
-func (a *answer) tidy() {
-	for i := range a.Causes {
-		a.Causes[i].Message = selfType.ReplaceAllString(a.Causes[i].Message, "selfType")
+// tidy sorts the causes and removes the numbers of generated names.
+func (v *verdict) tidy() {
+	for i := range v.Causes {
+		v.Causes[i].Message = selfType.ReplaceAllString(v.Causes[i].Message, "selfType")
 	}
-	slices.SortFunc(a.Causes, func(x, y metav1.StatusCause) int {
+	slices.SortFunc(v.Causes, func(x, y metav1.StatusCause) int {
 		return cmp.Or(cmp.Compare(x.Field, y.Field), cmp.Compare(x.Type, y.Type), cmp.Compare(x.Message, y.Message))
 	})
 }
 
-// compareAnswers compares what the server says with what we say. With a reason why the texts differ, they must, and all
-// else must not.
-func compareAnswers(t *testing.T, server, ours answer, differs string) {
+// compareVerdicts compares the verdict of the server with ours. If differs gives a reason, the messages must differ and
+// everything else must be equal.
+func compareVerdicts(t *testing.T, server, ours verdict, differs string) {
 	t.Helper()
 	diff := gocmp.Diff(server, ours)
 	switch {
 	case differs == "" && diff != "":
 		t.Errorf("-server +ours:\n%s", diff)
 	case differs != "" && diff == "":
-		t.Errorf("the texts are the same, but the table says that they differ: %s", differs)
+		t.Errorf("the messages are equal, but the table says that they differ: %s", differs)
 	case differs != "":
 		if diff := gocmp.Diff(server.shape(), ours.shape()); diff != "" {
-			t.Errorf("without texts, -server +ours:\n%s", diff)
+			t.Errorf("without messages, -server +ours:\n%s", diff)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// kindCase is a kind of objects.yaml with objects of it.
+// kindCase is a kind in objects.yaml with its objects.
 type kindCase struct {
 	Kind   string         `json:"kind"`
 	Spec   map[string]any `json:"spec,omitempty"`
@@ -30,16 +30,16 @@ type kindCase struct {
 	Objects []objectCase `json:"objects"`
 }
 
-// objectCase is an object, or a change of one.
+// objectCase is an object, or an update of one.
 type objectCase struct {
 	Spec     any            `json:"spec,omitempty"`
 	Object   map[string]any `json:"object,omitempty"`
 	Old      map[string]any `json:"old,omitempty"`
 	StatusOf any            `json:"statusOf,omitempty"`
-	Differs  string         `json:"differs,omitempty"` // why the texts are not the same
+	Differs  string         `json:"differs,omitempty"` // why the messages differ; empty means that they must not
 }
 
-// objectsGroup keeps the kinds apart from those of other tests.
+// objectsGroup is the group of the kinds. No other test uses it.
 const objectsGroup = "objects.checks.example.com"
 
 func (k kindCase) definition(spec map[string]any) *unstructured.Unstructured {
@@ -62,7 +62,7 @@ func (k kindCase) definition(spec map[string]any) *unstructured.Unstructured {
 	return crd
 }
 
-// object returns the object of a row, as a client sends it.
+// object returns the object of a row as a client sends it.
 func (o objectCase) object(kind, name string) *unstructured.Unstructured {
 	content := map[string]any{"metadata": map[string]any{"name": name}}
 	if o.Object != nil {
@@ -74,9 +74,9 @@ func (o objectCase) object(kind, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// TestValidationOfObjects promises that what a validation.Validator says of an object, or of a change of one, is what the
-// server says: the same verdict, with the same causes.
-func TestValidationOfObjects(t *testing.T) {
+// TestValidationOfObjectsMatchesServer checks that a validation.Validator and the server agree on objects and updates:
+// both accept them, or both report the same causes.
+func TestValidationOfObjectsMatchesServer(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	var kinds []kindCase
@@ -104,11 +104,11 @@ func TestValidationOfObjects(t *testing.T) {
 	}
 	file.write(t)
 	if good < 100 || bad < 150 {
-		t.Errorf("of the objects %d are good and %d are bad", good, bad)
+		t.Errorf("%d objects are valid and %d are invalid, want at least 100 and 150", good, bad)
 	}
 }
 
-// rowOfKind is a kind that the server has.
+// rowOfKind is a kind that exists on the server.
 type rowOfKind struct {
 	kindCase
 	crd *unstructured.Unstructured
@@ -117,7 +117,7 @@ type rowOfKind struct {
 	enforced enforcement
 }
 
-// compare compares all objects of a kind, and returns how many are good and bad.
+// compare compares the verdicts on all objects of a kind, and returns the numbers of valid and invalid objects.
 func (k *rowOfKind) compare(t *testing.T, c *kube.Client, file *recorded[objectRow]) (good, bad int) {
 	t.Helper()
 	olds := make([]*unstructured.Unstructured, len(k.Objects))
@@ -144,30 +144,30 @@ func (k *rowOfKind) compare(t *testing.T, c *kube.Client, file *recorded[objectR
 		if olds[i] != nil {
 			obj.SetName(olds[i].GetName())
 		}
-		noted := row.note(obj, olds[i])
-		theirs, ours := k.answers(t, v, row, obj, olds[i])
+		saved := row.recorded(obj, olds[i])
+		theirs, ours := k.validate(t, v, row, obj, olds[i])
 		if (theirs == nil) != (ours == nil) {
-			t.Errorf("row %d, %v: the server says %v, we say %v", i, obj.Object, theirs, ours)
+			t.Errorf("row %d, %v: the server reports %v, the validator reports %v", i, obj.Object, theirs, ours)
 			continue
 		}
 		if theirs == nil {
 			good++
-			file.add(noted)
+			file.add(saved)
 			continue
 		}
 		bad++
-		server := answerOf(t, theirs)
-		noted.Answer = &server
-		file.add(noted)
+		server := verdictOf(t, theirs)
+		saved.Verdict = &server
+		file.add(saved)
 		t.Run(fmt.Sprintf("row %d", i), func(t *testing.T) {
-			k.enforced.compare(t, server, answerOf(t, ours), row.Differs)
+			k.enforced.compare(t, server, verdictOf(t, ours), row.Differs)
 		})
 	}
 	return good, bad
 }
 
-// note is what is written of a row.
-func (o objectCase) note(obj, old *unstructured.Unstructured) objectRow {
+// recorded returns the row that is written to the file of verdicts.
+func (o objectCase) recorded(obj, old *unstructured.Unstructured) objectRow {
 	row := objectRow{Verb: "create", Object: runtime.DeepCopyJSON(obj.Object), Differs: o.Differs}
 	if old == nil {
 		return row
@@ -181,8 +181,10 @@ func (o objectCase) note(obj, old *unstructured.Unstructured) objectRow {
 	return row
 }
 
-// answers asks the server and the validator.
-func (k *rowOfKind) answers(t *testing.T, v *validation.Validator, row objectCase, obj, old *unstructured.Unstructured) (theirs, ours error) {
+// validate returns the errors of the server and of the validator.
+func (k *rowOfKind) validate(
+	t *testing.T, v *validation.Validator, row objectCase, obj, old *unstructured.Unstructured,
+) (theirs, ours error) {
 	t.Helper()
 	update := &kube.UpdateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
 	switch {
@@ -196,11 +198,12 @@ func (k *rowOfKind) answers(t *testing.T, v *validation.Validator, row objectCas
 		_, theirs = k.api.Update(limit(t), obj, update)
 		return theirs, v.Update(obj, old)
 	}
-	_, theirs = k.api.Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict})
+	create := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
+	_, theirs = k.api.Create(limit(t), obj, create)
 	return theirs, v.Create(obj)
 }
 
-// change changes the schema of the kind, and waits until the server goes by it.
+// change changes the schema of the kind, and waits until the server uses the new one.
 func (k *rowOfKind) change(t *testing.T, c *kube.Client) {
 	t.Helper()
 	crds := kube.Dynamic(c, kube.CRDResource())
@@ -209,10 +212,10 @@ func (k *rowOfKind) change(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 	probe := objectCase{Spec: map[string]any{"size": "S"}}.object(k.Kind, "probe")
-	eventually(t, "the new schema", func(ctx context.Context) error {
+	eventually(t, "the server uses the new schema", func(ctx context.Context) error {
 		_, err := k.api.Create(ctx, probe, &kube.CreateOptions{DryRun: true})
 		if err == nil {
-			return errors.New("the old one is in use")
+			return errors.New("the server uses the old one")
 		}
 		return nil
 	})

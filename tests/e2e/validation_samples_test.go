@@ -20,20 +20,20 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// samplesGroup keeps the kinds apart from those of other tests.
+// samplesGroup is the group of the kinds. No other test uses it.
 const samplesGroup = "samples.checks.example.com"
 
-// unbroken are the rules of which no object is found that breaks them, with the reason.
+// unbroken returns the rules for which no object is found that breaks them, with the reason.
 func unbroken() map[string]string {
 	return map[string]string{
-		"Change.x-kubernetes-validations[0]":        "it is about the status, which samples don't have",
-		"Declared.spec.x-kubernetes-validations[1]": "it is about a field that the old object does not have, and samples have all",
+		"Change.x-kubernetes-validations[0]":        "the rule is about the status, which samples don't have",
+		"Declared.spec.x-kubernetes-validations[1]": "the rule is about an added field, but samples have all fields",
 	}
 }
 
-// TestSamples promises that the samples of a definition pass on the server, and that one which breaks a rule is refused
-// with what the rule says.
-func TestSamples(t *testing.T) {
+// TestSamplesMatchTheRules checks that the server accepts the samples of a definition, and rejects an object that
+// breaks a rule with the cause that is expected for that rule.
+func TestSamplesMatchTheRules(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	crds := sampleDefinitions(t)
@@ -58,7 +58,8 @@ func TestSamples(t *testing.T) {
 				place = ""
 			}
 			t.Run(res.Kind+" "+version, func(t *testing.T) {
-				s := &sampling{kube.Dynamic(c, res).In(place), mustValidator(t, enforced.of(crd), version), never, enforced.values}
+				v := mustValidator(t, enforced.of(crd), version)
+				s := &sampling{kube.Dynamic(c, res).In(place), v, never, enforced.values}
 				full := s.passes(t)
 				passed += 2
 				refused += s.refuses(t, full)
@@ -66,14 +67,14 @@ func TestSamples(t *testing.T) {
 		}
 	}
 	if passed < 20 || refused < 550 {
-		t.Errorf("%d samples pass, and %d are refused", passed, refused)
+		t.Errorf("%d samples are accepted and %d objects are rejected, want at least 20 and 550", passed, refused)
 	}
 	if len(never) > 0 {
-		t.Errorf("said to be unbroken, but not so: %v", slices.Sorted(maps.Keys(never)))
+		t.Errorf("unbroken lists rules that objects break or that do not exist: %v", slices.Sorted(maps.Keys(never)))
 	}
 }
 
-// sampleDefinitions are the definitions of this repository, and those of the tables, in a group of their own.
+// sampleDefinitions returns the definitions of this repository and those of the tables, in samplesGroup.
 func sampleDefinitions(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	paths, err := filepath.Glob("../../derive/generate/testdata/*/crds/*.yaml")
@@ -114,16 +115,16 @@ func mustValidator(t *testing.T, crd *unstructured.Unstructured, version string)
 	return v
 }
 
-// sampling is a kind with what validates its objects.
+// sampling is a kind with the validator of its objects.
 type sampling struct {
 	api   *kube.API[unstructured.Unstructured]
 	v     *validation.Validator
 	never map[string]string
 
-	values bool // whether the server shows the values that break rules
+	values bool // the server shows the values that break rules
 }
 
-// passes creates the samples, and returns the full one.
+// passes checks that the server accepts the samples, and returns the full one.
 func (s *sampling) passes(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	var last *unstructured.Unstructured
@@ -132,15 +133,16 @@ func (s *sampling) passes(t *testing.T) *unstructured.Unstructured {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.api.Create(limit(t), obj, &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}); err != nil {
-			t.Fatalf("the server refuses the sample %v: %v", obj.Object, err)
+		strict := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
+		if _, err := s.api.Create(limit(t), obj, strict); err != nil {
+			t.Fatalf("the server rejects the sample %v: %v", obj.Object, err)
 		}
 		last = obj
 	}
 	return last
 }
 
-// refuses creates an object for each rule, and returns how many there are.
+// refuses checks that the server rejects an object for each rule, and returns the number of these objects.
 func (s *sampling) refuses(t *testing.T, full *unstructured.Unstructured) int {
 	t.Helper()
 	stored, err := s.api.Create(limit(t), full, nil)
@@ -152,7 +154,7 @@ func (s *sampling) refuses(t *testing.T, full *unstructured.Unstructured) int {
 		rule := full.GetKind() + "." + m.Rule
 		if m.Object == nil {
 			if s.never[rule] == "" {
-				t.Errorf("%s: no object is found that breaks it", rule)
+				t.Errorf("%s: no object is found that breaks the rule", rule)
 			}
 			delete(s.never, rule)
 			continue
@@ -165,8 +167,9 @@ func (s *sampling) refuses(t *testing.T, full *unstructured.Unstructured) int {
 		} else {
 			_, err = s.api.Create(limit(t), m.Object, &kube.CreateOptions{DryRun: true})
 		}
-		if !slices.ContainsFunc(causesOf(err), func(c metav1.StatusCause) bool { return sameCause(c, m.Cause, s.values) }) {
-			t.Errorf("%s: the server says %v, want %v", rule, err, m.Cause)
+		expected := func(c metav1.StatusCause) bool { return sameCause(c, m.Cause, s.values) }
+		if !slices.ContainsFunc(causesOf(err), expected) {
+			t.Errorf("%s: error = %v, want the cause %v", rule, err, m.Cause)
 		}
 	}
 	return n

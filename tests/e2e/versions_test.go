@@ -22,8 +22,8 @@ import (
 // newest that is supported.
 const versionEnv = "E2E_KUBERNETES_VERSION"
 
-// change is the minor version of Kubernetes from which on servers behave as the tests expect. All differences between the
-// supported versions are here; a test says what an older server does instead.
+// change is the first minor version of Kubernetes whose servers behave as the tests expect. All differences between the
+// supported versions are listed here. The tests state what older servers do instead.
 type change int
 
 const (
@@ -33,14 +33,14 @@ const (
 	formatsOfNames change = 35
 	// listsHaveReverse: the functions of lists in rules include reverse, so a wrong use of it has another error.
 	listsHaveReverse change = 35
-	// numbersHaveFormats: the formats int32, int64, float and double are enforced, and an integer is checked to be one before
-	// its bounds are. Older servers ignore these formats, and check the bounds.
+	// numbersHaveFormats: the formats int32, int64, float and double are enforced, and the server checks that a value is
+	// an integer before it checks the bounds. Older servers ignore these formats, and check the bounds.
 	numbersHaveFormats change = 36
-	// shardsAreServed: the feature gate ShardedListAndWatch exists. Older servers ignore that a shard is wanted.
+	// shardsAreServed: the feature gate ShardedListAndWatch exists. Older servers ignore the shard in a request.
 	shardsAreServed change = 36
 )
 
-// has reports whether the server behaves as it does from a version on.
+// has reports whether the server has the behavior of a version or of a later one.
 func has(t *testing.T, c *kube.Client, since change) bool {
 	t.Helper()
 	v, err := discovery.Version(limit(t), c, nil)
@@ -57,8 +57,9 @@ func has(t *testing.T, c *kube.Client, since change) bool {
 // shownType matches the message of a rule that shows the type of a value.
 var shownType = regexp.MustCompile(`(?s)^(Invalid value|Duplicate value): "(|object|array|string|integer|number|boolean)"(: .*)?$`)
 
-// showsTypeOf reports whether a message is that of a cause but for a type, which it shows in the place of a value of this
-// type. Of objects and lists, nothing is shown in that place. A value that may be of several types has an empty one.
+// showsTypeOf reports whether the message of a server equals the message of a cause, except that it shows the type of
+// the value in the place of the value. For objects and lists, the cause shows nothing in that place. A value that may
+// have several types has an empty type.
 func showsTypeOf(message, cause string) bool {
 	parts := shownType.FindStringSubmatch(message)
 	if parts == nil {
@@ -87,36 +88,36 @@ func showsTypeOf(message, cause string) bool {
 	return err == nil
 }
 
-// sameCause reports whether the server has the cause that is wanted. A server that does not show the values of rules may
-// show their types.
+// sameCause reports whether a cause of the server is the expected one. A server that does not show the values that
+// break rules may show their types.
 func sameCause(server, want metav1.StatusCause, showsValues bool) bool {
 	same := server.Type == want.Type && server.Field == want.Field
 	return same && (server.Message == want.Message || !showsValues && showsTypeOf(server.Message, want.Message))
 }
 
-// showTypes replaces the messages of causes by those of the server's response that differ from them in types alone.
-func (a *answer) showTypes(server answer) {
-	for i, ours := range a.Causes {
+// showTypes replaces the messages of causes by those of the server that differ only in types.
+func (v *verdict) showTypes(server verdict) {
+	for i, ours := range v.Causes {
 		for _, theirs := range server.Causes {
 			if sameCause(theirs, ours, false) {
-				a.Causes[i].Message = theirs.Message
+				v.Causes[i].Message = theirs.Message
 			}
 		}
 	}
-	a.tidy()
+	v.tidy()
 }
 
-// dropIntegerChecks removes the causes that say that a value or a bound is not an integer, and reports whether there are
-// any. Older servers go on to the bounds instead.
-func (a *answer) dropIntegerChecks() (dropped bool) {
-	n := len(a.Causes)
-	a.Causes = slices.DeleteFunc(a.Causes, func(c metav1.StatusCause) bool {
+// dropIntegerChecks removes the causes that say that a value or a bound is not an integer, and reports whether there
+// were any. Older servers check the bounds instead.
+func (v *verdict) dropIntegerChecks() (dropped bool) {
+	n := len(v.Causes)
+	v.Causes = slices.DeleteFunc(v.Causes, func(c metav1.StatusCause) bool {
 		return c.Field == "<nil>" && strings.Contains(c.Message, " must be of type integer (default format) in ")
 	})
-	return len(a.Causes) < n
+	return len(v.Causes) < n
 }
 
-// enforcement is what a server enforces, by its version.
+// enforcement says which checks a server has. That depends on its version.
 type enforcement struct {
 	values  bool // rulesShowValues
 	names   bool // formatsOfNames
@@ -124,6 +125,7 @@ type enforcement struct {
 	numbers bool // numbersHaveFormats
 }
 
+// enforcementOf returns the checks of a server.
 func enforcementOf(t *testing.T, c *kube.Client) enforcement {
 	t.Helper()
 	return enforcement{
@@ -132,11 +134,11 @@ func enforcementOf(t *testing.T, c *kube.Client) enforcement {
 	}
 }
 
-// fraction matches the error of a bound that is not an integer. Servers that do not check that truncate the bound.
+// fraction matches the error about a bound that is not an integer. Servers without that check truncate the bound.
 var fraction = regexp.MustCompile(`should be (less|greater) than or equal to \d+\.\d+$`)
 
-// compare compares the answer of the server with ours, which is that of the newest version.
-func (e enforcement) compare(t *testing.T, server, ours answer, differs string) {
+// compare compares the verdict of the server with ours, which is that of the newest version.
+func (e enforcement) compare(t *testing.T, server, ours verdict, differs string) {
 	t.Helper()
 	if !e.values {
 		ours.showTypes(server)
@@ -144,18 +146,18 @@ func (e enforcement) compare(t *testing.T, server, ours answer, differs string) 
 	if !e.numbers && ours.dropIntegerChecks() {
 		for _, want := range ours.Causes {
 			if !slices.Contains(server.Causes, want) && !fraction.MatchString(want.Message) {
-				t.Errorf("the server does not have the cause %v", want)
+				t.Errorf("the server does not report the cause %v", want)
 			}
 		}
 		if len(server.Causes) == 0 || server.Reason != ours.Reason {
-			t.Errorf("the server says %+v, want it invalid with a cause", server)
+			t.Errorf("the server reports %+v, want the reason %s with a cause", server, ours.Reason)
 		}
 		return
 	}
-	compareAnswers(t, server, ours, differs)
+	compareVerdicts(t, server, ours, differs)
 }
 
-// of returns what a server enforces of a definition: a copy without the formats that it ignores.
+// of returns the part of a definition that the server enforces: a copy without the formats that the server ignores.
 func (e enforcement) of(crd *unstructured.Unstructured) *unstructured.Unstructured {
 	crd = crd.DeepCopy()
 	spec, _ := crd.Object["spec"].(map[string]any)
@@ -168,6 +170,7 @@ func (e enforcement) of(crd *unstructured.Unstructured) *unstructured.Unstructur
 	return crd
 }
 
+// dropFormats removes the formats that the server ignores from a schema.
 func (e enforcement) dropFormats(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -186,9 +189,9 @@ func (e enforcement) dropFormats(schema any) {
 	}
 }
 
-// TestOlderMessagesDifferInTypesAlone promises that the message of an older server is taken for that of a newer one only if
-// it has the type of the same value.
-func TestOlderMessagesDifferInTypesAlone(t *testing.T) {
+// TestOlderMessagesDifferOnlyInTypes checks that the message of an older server is considered equal to that of a newer
+// one only if it shows the type of the same value.
+func TestOlderMessagesDifferOnlyInTypes(t *testing.T) {
 	for _, tt := range []struct {
 		older, newer string
 		want         bool
@@ -209,7 +212,7 @@ func TestOlderMessagesDifferInTypesAlone(t *testing.T) {
 		{`Required value: no`, `Required value: yes`, false},
 	} {
 		if got := showsTypeOf(tt.older, tt.newer); got != tt.want {
-			t.Errorf("%s and %s: %t, want %t", tt.older, tt.newer, got, tt.want)
+			t.Errorf("showsTypeOf(%s, %s) = %t, want %t", tt.older, tt.newer, got, tt.want)
 		}
 	}
 }

@@ -9,17 +9,19 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestWebhookConfigurationsFromMarkers promises that the server takes the configurations that kube-derive makes, with all
-// that the markers say.
-func TestWebhookConfigurationsFromMarkers(t *testing.T) {
+// TestWebhookConfigurationsFromMarkersAreAccepted checks that the server accepts the configurations that kube-derive
+// generates, with everything that the markers declare.
+func TestWebhookConfigurationsFromMarkersAreAccepted(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	kinds := map[string]kube.Resource{
 		"MutatingWebhookConfiguration": {
-			Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration", Plural: "mutatingwebhookconfigurations",
+			Group: "admissionregistration.k8s.io", Version: "v1",
+			Kind: "MutatingWebhookConfiguration", Plural: "mutatingwebhookconfigurations",
 		},
 		"ValidatingWebhookConfiguration": {
-			Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration", Plural: "validatingwebhookconfigurations",
+			Group: "admissionregistration.k8s.io", Version: "v1",
+			Kind: "ValidatingWebhookConfiguration", Plural: "validatingwebhookconfigurations",
 		},
 	}
 	configs := fromMarkers(t, ns, "webhook")

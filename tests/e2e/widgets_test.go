@@ -14,16 +14,20 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// widgetResource is a kind of a group that is this test's alone.
+// widgetResource returns the resource of widgets in a group.
 func widgetResource(group string) kube.Resource {
-	return kube.Resource{Group: group, Version: "v1", Kind: "Widget", Plural: "widgets", Singular: "widget", Namespaced: true}
+	return kube.Resource{
+		Group: group, Version: "v1", Kind: "Widget", Plural: "widgets", Singular: "widget", Namespaced: true,
+	}
 }
 
-// widgetDefinition defines widgets with a size, which have a scale.
+// widgetDefinition returns the definition of widgets, which have a size and a scale subresource.
 func widgetDefinition(group string) map[string]any {
 	typed := func(name string) map[string]any { return map[string]any{"type": name} }
 	schema := map[string]any{"type": "object", "properties": map[string]any{
-		"spec": map[string]any{"type": "object", "properties": map[string]any{"size": typed("integer"), "replicas": typed("integer")}},
+		"spec": map[string]any{"type": "object", "properties": map[string]any{
+			"size": typed("integer"), "replicas": typed("integer"),
+		}},
 		"status": map[string]any{"type": "object", "properties": map[string]any{
 			"replicas": typed("integer"), "selector": typed("string"), "phase": typed("string"),
 		}},
@@ -36,14 +40,16 @@ func widgetDefinition(group string) map[string]any {
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": schema},
 				"subresources": map[string]any{"status": map[string]any{}, "scale": map[string]any{
-					"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector",
+					"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+					"labelSelectorPath": ".status.selector",
 				}},
 			}},
 		},
 	}
 }
 
-// newWidgets defines a kind Widget for the length of a test, and returns its API in the namespace default.
+// newWidgets defines the kind Widget in a group for the duration of a test, and returns its API in the namespace
+// default.
 func newWidgets(t *testing.T, c *kube.Client, group string) *kube.API[unstructured.Unstructured] {
 	t.Helper()
 	group += ".e2e.example.com"
@@ -51,7 +57,7 @@ func newWidgets(t *testing.T, c *kube.Client, group string) *kube.API[unstructur
 	return kube.Dynamic(c, widgetResource(group)).In("default")
 }
 
-// defineKind makes a kind, waits until it is served, and removes it when the test ends.
+// defineKind creates a definition, waits until its kind is served, and deletes the definition when the test ends.
 func defineKind(t *testing.T, c *kube.Client, definition *unstructured.Unstructured) {
 	t.Helper()
 	crds := kube.Dynamic(c, kube.CRDResource())
@@ -59,17 +65,18 @@ func defineKind(t *testing.T, c *kube.Client, definition *unstructured.Unstructu
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { deleteNow(t, crds, definition.GetName()) })
-	if _, err := kube.Await(limit(t), crds, definition.GetName(), kube.Established[unstructured.Unstructured](), nil); err != nil {
+	established := kube.Established[unstructured.Unstructured]()
+	if _, err := kube.Await(limit(t), crds, definition.GetName(), established, nil); err != nil {
 		t.Fatal(err)
 	}
 	mapper := kube.NewMapper(c, nil)
-	eventually(t, "the discovery of "+definition.GetName(), func(ctx context.Context) error {
+	eventually(t, "discovery lists "+definition.GetName(), func(ctx context.Context) error {
 		_, err := mapper.Resolve(ctx, definition.GetName())
 		return err
 	})
 }
 
-// deleteNow deletes what a test has made.
+// deleteNow deletes an object, unless it is already deleted.
 func deleteNow[K any](t *testing.T, api *kube.API[K], name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
