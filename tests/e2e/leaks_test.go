@@ -23,10 +23,10 @@ import (
 	"github.com/kube-go/sdk/tests/e2e/internal/leaks"
 )
 
-// recorder keeps all that the run prints and logs, and the secrets that it uses.
+// recorder keeps everything that the run prints and logs, and the secrets that it uses.
 var recorder leaks.Recorder
 
-// The sources of output that each run has. What programs print is recorded by their names.
+// The sources of output that each run has. The output of a program is recorded under its name.
 const (
 	clientLog   = "the log of the clients"
 	printedForm = "the printed clients and configurations"
@@ -75,7 +75,9 @@ func addConfigSecrets(t *testing.T, cfg *kube.Config) {
 	add("bearer token", string(cfg.BearerToken))
 	add("password", string(cfg.Password))
 	add("client key", string(cfg.ClientKeyData))
-	for name, file := range map[string]string{"bearer token file": cfg.BearerTokenFile, "client key file": cfg.ClientKeyFile} {
+	for name, file := range map[string]string{
+		"bearer token file": cfg.BearerTokenFile, "client key file": cfg.ClientKeyFile,
+	} {
 		if file == "" {
 			continue
 		}
@@ -91,12 +93,12 @@ func addConfigSecrets(t *testing.T, cfg *kube.Config) {
 	}
 }
 
-// addClusterSecrets registers the private keys and the token of a cluster.
+// addClusterSecrets registers the private keys and the token of a cluster. It is an error if there are no keys.
 func addClusterSecrets(c *cluster.Cluster) error {
 	recorder.Add("token of the cluster", c.Token())
 	keys := 0
 	err := filepath.WalkDir(c.Dir(), func(path string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // a component has removed it meanwhile
+		if errors.Is(err, fs.ErrNotExist) { // a component has removed it in the meantime
 			return nil
 		}
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".key" {
@@ -107,32 +109,32 @@ func addClusterSecrets(c *cluster.Cluster) error {
 			return err
 		}
 		if block, _ := pem.Decode(text); block == nil {
-			return fmt.Errorf("%s is not in PEM", path)
+			return fmt.Errorf("%s is not PEM", path)
 		}
 		keys++
 		recorder.Add(filepath.Base(path)+" of the cluster", string(text))
 		return nil
 	})
 	if err == nil && keys == 0 {
-		err = fmt.Errorf("no private key is found in %s", c.Dir())
+		err = fmt.Errorf("no private key found in %s", c.Dir())
 	}
 	return err
 }
 
-// checkLeaks returns an error if the recorded output has a secret in it, or if nothing was recorded.
+// checkLeaks returns an error if the recorded output contains a secret, or if nothing was recorded.
 func checkLeaks() error {
 	var errs []error
 	for _, leak := range recorder.Find() {
 		errs = append(errs, errors.New("a secret has leaked: "+leak.String()))
 	}
 	if recorder.Size(clientLog) == 0 && recorder.Size(printedForm) > 0 {
-		errs = append(errs, errors.New("there are clients, but they have logged nothing: the check for leaks proves nothing"))
+		errs = append(errs, errors.New("clients were printed, but nothing was logged: the check for leaks proves nothing"))
 	}
 	return errors.Join(errs...)
 }
 
-// TestLogsAndOutputAreRecorded promises that the check for leaks sees what clients log at debug level, what programs
-// print and what tests print.
+// TestLogsAndOutputAreRecorded checks that the recorder has the debug logs of clients and the output of programs and
+// tests.
 func TestLogsAndOutputAreRecorded(t *testing.T) {
 	before := recorder.Size(clientLog)
 	if _, err := discovery.Version(limit(t), connect(t, nil), nil); err != nil {
@@ -142,7 +144,8 @@ func TestLogsAndOutputAreRecorded(t *testing.T) {
 		t.Error("the debug log of a client is not recorded")
 	}
 	before = recorder.Size("api-resources")
-	if got := (call{program: "api-resources", args: []string{"-o", "name"}}).run(t); recorder.Size("api-resources") < before+len(got.stdout) {
+	got := call{program: "api-resources", args: []string{"-o", "name"}}.run(t)
+	if recorder.Size("api-resources") < before+len(got.stdout) {
 		t.Error("the output of a program is not recorded")
 	}
 	const line = "this line is recorded"

@@ -19,14 +19,14 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// look calls a program that prints what the cluster has, and waits for its end.
+// look runs a program that prints cluster state, and waits until it exits.
 func look(t *testing.T, program string, args ...string) outcome {
 	t.Helper()
 	return call{program: program, args: args}.run(t)
 }
 
-// TestLookingExamples promises that the examples which print what a cluster has do what they say.
-func TestLookingExamples(t *testing.T) {
+// TestReadOnlyExamples checks that the examples get, api-resources and tree print the state of a cluster as documented.
+func TestReadOnlyExamples(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
@@ -50,11 +50,11 @@ func TestLookingExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	pods := kube.Namespaced[corev1.Pod](c, ns)
-	// The controllers write these one after the other.
+	// The controllers write the pods and the conditions of the deployment one after the other.
 	eventually(t, "the pods exist", func(ctx context.Context) error {
 		list, err := pods.List(ctx, nil)
 		if err == nil && len(list.Items) != 2 {
-			err = fmt.Errorf("there are %d", len(list.Items))
+			err = fmt.Errorf("there are %d pods, want 2", len(list.Items))
 		}
 		return err
 	})
@@ -69,20 +69,22 @@ func TestLookingExamples(t *testing.T) {
 		program string
 		args    string
 		code    int
-		stdout  string // a regular expression for all of it
-		stderr  string // the same
+		stdout  string // a regular expression that matches all of it
+		stderr  string // likewise
 	}{
 		{
 			name: "get prints a table", program: "get", args: "pods -n NS",
 			stdout: `NAME +READY +STATUS +RESTARTS +AGE\n(` + pod + ` +0/1 +Pending +0 +\w+\n){2}`,
 		},
 		{
-			name: "get prints a wide table of the selected objects of all namespaces", program: "get", args: "po -A -l app=web -o wide",
+			name:    "get prints a wide table of the selected objects of all namespaces",
+			program: "get", args: "po -A -l app=web -o wide",
 			stdout: `NAMESPACE +NAME .* NODE .*\n(.*\n)*NS +` + pod + ` .*\n(.*\n)*`,
 		},
 		{
-			name: "get prints a category", program: "get", args: "all -n NS",
-			stdout: `NAME +READY .*\n(pod/` + pod + ` .*\n){2}\nNAME .*\ndeployment.apps/web +0/2 .*\n\nNAME .*\nreplicaset.apps/web-[a-z0-9]+ .*\n`,
+			name: "get prints the resources of a category", program: "get", args: "all -n NS",
+			stdout: `NAME +READY .*\n(pod/` + pod + ` .*\n){2}\nNAME .*\ndeployment.apps/web +0/2 .*\n\n` +
+				`NAME .*\nreplicaset.apps/web-[a-z0-9]+ .*\n`,
 		},
 		{
 			name: "get prints names", program: "get", args: "deploy,cm -n NS -o name",
@@ -93,43 +95,48 @@ func TestLookingExamples(t *testing.T) {
 			stdout: `apiVersion: apps/v1\nkind: Deployment\n(.*\n)*  name: web\n(.*\n)*`,
 		},
 		{
-			name: "get says that there are none", program: "get", args: "svc -n NS",
+			name: "get reports an empty list", program: "get", args: "svc -n NS",
 			stderr: `no services found in namespace NS\n`,
 		},
 		{
-			name: "get says what is not there, and prints the rest", program: "get", args: "deploy web absent -n NS", code: 1,
+			name:    "get reports missing objects and prints the others",
+			program: "get", args: "deploy web absent -n NS", code: 1,
 			stdout: `NAME .*\nweb .*\n`, stderr: `get: get deployments.apps NS/absent: not found\n`,
 		},
 		{
-			name: "get says what can't be listed", program: "get", args: "subjectaccessreviews", code: 1,
+			name: "get reports a resource that can't be listed", program: "get", args: "subjectaccessreviews", code: 1,
 			stderr: `get: subjectaccessreviews.authorization.k8s.io can't be listed; the server lets one create them\n`,
 		},
 		{
-			name: "get says what is near", program: "get", args: "deploymets", code: 1,
+			name: "get suggests a similar resource", program: "get", args: "deploymets", code: 1,
 			stderr: `get: the server has no resource "deploymets".*; did you mean deployments.apps\?\n`,
 		},
 		{
 			name: "api-resources prints the kinds of a group", program: "api-resources", args: "-group apps",
-			stdout: `NAME +SHORTNAMES +APIVERSION +NAMESPACED +KIND\ncontrollerrevisions .*\n(.*\n)*deployments +deploy +apps/v1 +true +Deployment\n(.*\n)*`,
+			stdout: `NAME +SHORTNAMES +APIVERSION +NAMESPACED +KIND\ncontrollerrevisions .*\n(.*\n)*` +
+				`deployments +deploy +apps/v1 +true +Deployment\n(.*\n)*`,
 		},
 		{
-			name: "api-resources prints verbs and categories", program: "api-resources", args: "-group= -verbs=watch -namespaced=false -o wide",
-			stdout: `NAME .* VERBS +CATEGORIES\nnamespaces +ns +v1 +false +Namespace +create,.*watch *\nnodes .*\npersistentvolumes .*\n`,
+			name:    "api-resources prints verbs and categories",
+			program: "api-resources", args: "-group= -verbs=watch -namespaced=false -o wide",
+			stdout: `NAME .* VERBS +CATEGORIES\nnamespaces +ns +v1 +false +Namespace +create,.*watch *\n` +
+				`nodes .*\npersistentvolumes .*\n`,
 		},
 		{
-			name: "api-resources prints all versions", program: "api-resources", args: "-group autoscaling -all-versions -o name",
+			name:    "api-resources prints all versions",
+			program: "api-resources", args: "-group autoscaling -all-versions -o name",
 			stdout: `(horizontalpodautoscalers.autoscaling\n){2}`,
 		},
 		{
-			name: "api-resources says what it does not know", program: "api-resources", args: "pods", code: 1,
+			name: "api-resources rejects an unknown argument", program: "api-resources", args: "pods", code: 1,
 			stderr: `api-resources: "pods" is none of the flags; -h lists them\n`,
 		},
 		{
-			name: "tree says that there is no such object", program: "tree", args: "deploy absent -n NS", code: 1,
+			name: "tree reports a missing object", program: "tree", args: "deploy absent -n NS", code: 1,
 			stderr: `tree: get deployments.apps NS/absent: not found\n`,
 		},
 		{
-			name: "tree says that a node is in no namespace", program: "tree", args: "node x -n NS", code: 1,
+			name: "tree rejects a namespace for a node", program: "tree", args: "node x -n NS", code: 1,
 			stderr: `tree: nodes live in no namespace: leave out -n\n`,
 		},
 	} {
@@ -155,18 +162,21 @@ func TestLookingExamples(t *testing.T) {
 			Items []struct{ Kind string }
 		}
 		got := look(t, "get", "pods,deploy", "-n", ns, "-o", "json")
-		if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || list.Kind != "List" || len(list.Items) != 3 || list.Items[0].Kind != "Pod" {
+		err := json.Unmarshal([]byte(got.stdout), &list)
+		if err != nil || list.Kind != "List" || len(list.Items) != 3 || list.Items[0].Kind != "Pod" {
 			t.Errorf("%v: %s%s", err, got.stdout, got.stderr)
 		}
 	})
-	t.Run("tree prints what an object owns", func(t *testing.T) {
+	t.Run("tree prints the owned objects", func(t *testing.T) {
 		got := look(t, "tree", "deploy", "web", "-n", ns)
-		want := `^OBJECT +READY +AGE\nDeployment/web +False \(\w+\) +\w+\n└─ReplicaSet/web-\w+ +- +\w+\n  ├─Pod/` + pod + ` +-.*\n  └─Pod/` + pod + ` +-.*\n$`
-		if !regexp.MustCompile(want).MatchString(got.stdout) { // how it ends is up to what else the cluster has
+		want := `^OBJECT +READY +AGE\nDeployment/web +False \(\w+\) +\w+\n└─ReplicaSet/web-\w+ +- +\w+\n` +
+			`  ├─Pod/` + pod + ` +-.*\n  └─Pod/` + pod + ` +-.*\n$`
+		// The exit code and the standard error depend on the rest of the cluster.
+		if !regexp.MustCompile(want).MatchString(got.stdout) {
 			t.Errorf("stdout = %q, want %s; stderr = %q", got.stdout, want, got.stderr)
 		}
 	})
-	t.Run("get goes on with what changes", func(t *testing.T) {
+	t.Run("get prints changes with -w", func(t *testing.T) {
 		watching, stop := context.WithCancel(t.Context())
 		defer stop()
 		out := transcript{record: recorder.Writer("get")}
@@ -176,21 +186,22 @@ func TestLookingExamples(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		seen := func(what string, want int) {
-			eventually(t, what, func(context.Context) error {
-				if strings.Count(out.String(), what) < want {
-					return errStopped
+		awaitOutput := func(text string, want int) {
+			eventually(t, "the program prints "+text, func(context.Context) error {
+				if n := strings.Count(out.String(), text); n < want {
+					return fmt.Errorf("printed %d times, want %d", n, want)
 				}
 				return nil
 			})
 		}
-		seen("Pending", 2)
-		if _, err := kube.Namespaced[appsv1.Deployment](c, ns).Patch(limit(t), "web", kube.MergePatch(map[string]any{"spec": map[string]any{"replicas": 1}}), nil); err != nil {
+		awaitOutput("Pending", 2)
+		one := kube.MergePatch(map[string]any{"spec": map[string]any{"replicas": 1}})
+		if _, err := kube.Namespaced[appsv1.Deployment](c, ns).Patch(limit(t), "web", one, nil); err != nil {
 			t.Fatal(err)
 		}
-		seen("(deleted)", 1)
+		awaitOutput("(deleted)", 1)
 		stop()
-		_ = cmd.Wait() // its state says how it ended
+		_ = cmd.Wait() // ProcessState has the result
 		if code := cmd.ProcessState.ExitCode(); code != 0 {
 			t.Errorf("exit code %d after SIGTERM, want 0", code)
 		}

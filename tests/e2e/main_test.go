@@ -21,10 +21,10 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// builtin is the built-in cluster, nil when KUBECONFIG names another. TestMain sets it before any test runs.
+// builtin is the built-in cluster, or nil if KUBECONFIG names another one. TestMain sets it before any test runs.
 var builtin *cluster.Cluster
 
-// withNode starts the cluster with a node that the tests share, when the first of them asks for it.
+// withNode returns the cluster with a node, which the tests share. The first call starts it.
 var withNode = sync.OnceValues(func() (*cluster.Cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run runs the tests, and checks that none of their output has a secret in it.
+// run runs the tests, and checks that none of their output contains a secret.
 func run(m *testing.M) (code int) {
 	var restores []func() error
 	for source, file := range map[string]**os.File{"stdout": &os.Stdout, "stderr": &os.Stderr} {
@@ -122,17 +122,17 @@ func runTests(m *testing.M) (code int) {
 	return code
 }
 
-// builtinCluster returns the cluster whose components a test may break.
+// builtinCluster returns the built-in cluster, whose components a test may break.
 func builtinCluster(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	if builtin == nil {
-		t.Skip("needs the built-in cluster, to break its components; unset KUBECONFIG to run this")
+		t.Skip("needs the built-in cluster to break its components; unset KUBECONFIG to run this")
 	}
 	return builtin
 }
 
-// connect returns a client of the cluster under test with the given options, whose Config may be nil. All that the client
-// logs is recorded.
+// connect returns a client of the cluster under test with the given options, whose Config may be nil. The log of the
+// client is recorded.
 func connect(t *testing.T, o *kube.ClientOptions) *kube.Client {
 	t.Helper()
 	var options kube.ClientOptions
@@ -170,7 +170,7 @@ func loadConfig(t *testing.T, kubeContext string) *kube.Config {
 	return cfg
 }
 
-// newNamespace makes a namespace that goes when the test ends.
+// newNamespace creates a namespace, deletes it when the test ends, and returns its name.
 func newNamespace(t *testing.T, c *kube.Client) string {
 	t.Helper()
 	namespaces := kube.ClusterWide[corev1.Namespace](c)
@@ -192,8 +192,8 @@ func newNamespace(t *testing.T, c *kube.Client) string {
 	return ns.Name
 }
 
-// eventually fails the test unless check returns nil before long. It is for what the server does in its own time; what
-// can be watched is watched.
+// eventually calls check until it returns nil. It fails the test if that takes longer than a minute. Prefer a watch
+// where the state can be watched.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// idleDeployment returns a deployment that starts nothing.
+// idleDeployment returns a deployment without pods.
 func idleDeployment(name string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
@@ -39,8 +39,8 @@ func idleDeployment(name string) *appsv1.Deployment {
 	}
 }
 
-// TestApplyClaimsOnlyWhatIsSet promises that a struct claims no field that its author did not set.
-func TestApplyClaimsOnlyWhatIsSet(t *testing.T) {
+// TestApplyOwnsOnlySetFields checks that applying a struct makes the manager the owner of only the fields that are set.
+func TestApplyOwnsOnlySetFields(t *testing.T) {
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
 	got, err := deployments.Apply(limit(t), idleDeployment("web"), &kube.ApplyOptions{FieldManager: "web"})
@@ -52,25 +52,28 @@ func TestApplyClaimsOnlyWhatIsSet(t *testing.T) {
 		`.spec.template.spec.containers[name="main"].resources`,
 	} {
 		if owners, err := managed.Owners(got, field); err != nil || len(owners) > 0 {
-			t.Errorf("%s is owned by %v, %v, want nobody", field, owners, err)
+			t.Errorf("Owners(%s) = %v, %v, want none", field, owners, err)
 		}
 	}
-	for _, field := range []string{".spec.replicas", ".metadata.labels.app", `.spec.template.spec.containers[name="main"].image`} {
+	for _, field := range []string{
+		".spec.replicas", ".metadata.labels.app", `.spec.template.spec.containers[name="main"].image`,
+	} {
 		owners, err := managed.Owners(got, field)
-		if err != nil || len(owners) != 1 || owners[0].Manager != "web" || owners[0].Operation != metav1.ManagedFieldsOperationApply {
-			t.Errorf("%s is owned by %v, %v, want web", field, owners, err)
+		if err != nil || len(owners) != 1 || owners[0].Manager != "web" ||
+			owners[0].Operation != metav1.ManagedFieldsOperationApply {
+			t.Errorf("Owners(%s) = %v, %v, want web", field, owners, err)
 		}
 	}
-	// A struct that sets a part of a kind claims nothing of the rest, although Go writes it out.
+	// A struct that sets some fields of a kind does not claim the others, although Go encodes them.
 	part := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{"seen": "yes"}}}
 	if _, err := deployments.Apply(limit(t), part, &kube.ApplyOptions{FieldManager: "other"}); err != nil {
-		t.Errorf("apply of an annotation: %v", err)
+		t.Errorf("Apply of an annotation: %v", err)
 	}
 }
 
-// TestExtract promises that what a manager has applied can be read back, changed, and applied again, and that nothing else
-// changes.
-func TestExtract(t *testing.T) {
+// TestExtractedFieldsCanBeAppliedAgain checks that the fields that a manager has applied can be extracted, changed and
+// applied again, and that no other field changes.
+func TestExtractedFieldsCanBeAppliedAgain(t *testing.T) {
 	ctx := limit(t)
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
@@ -91,16 +94,16 @@ func TestExtract(t *testing.T) {
 	}
 	want := idleDeployment("web")
 	want.TypeMeta, want.Namespace = mine.TypeMeta, ns
-	want.Spec.Template.Spec.Containers[1].Ports[0].Protocol = "TCP" // the key of the port has it
+	want.Spec.Template.Spec.Containers[1].Ports[0].Protocol = "TCP" // it is part of the key of the port
 	if diff := cmp.Diff(want, mine); diff != "" {
-		t.Errorf("what was applied (-want +got):\n%s", diff)
+		t.Errorf("extracted fields (-want +got):\n%s", diff)
 	}
 	again, err := deployments.Apply(ctx, mine, web)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again.Generation != stored.Generation {
-		t.Error("applying what was extracted has changed the object")
+		t.Error("applying the extracted fields changed the object")
 	}
 
 	mine.Spec.Template.Spec.Containers = mine.Spec.Template.Spec.Containers[1:]
@@ -109,12 +112,14 @@ func TestExtract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := changed.Spec.Template.Spec.Containers; len(got) != 1 || got[0].Image != "main:2" || changed.Spec.MinReadySeconds != 3 {
-		t.Errorf("after the apply there are %d containers, the first %s, minReadySeconds %d", len(got), got[0].Image, changed.Spec.MinReadySeconds)
+	containers := changed.Spec.Template.Spec.Containers
+	if len(containers) != 1 || containers[0].Image != "main:2" || changed.Spec.MinReadySeconds != 3 {
+		t.Errorf("after the apply there are %d containers, the first has the image %s, minReadySeconds = %d",
+			len(containers), containers[0].Image, changed.Spec.MinReadySeconds)
 	}
 	nothing, err := managed.Extract(changed, "nobody", nil)
 	if err != nil || nothing.Name != "web" || nothing.Namespace != ns || nothing.Spec.Replicas != nil {
-		t.Errorf("of a manager that has applied nothing: %v, %v", nothing, err)
+		t.Errorf("Extract for a manager that has applied nothing = %v, %v", nothing, err)
 	}
 
 	disc, err := kube.Discover(ctx, c, nil)
@@ -146,8 +151,8 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestExtractStatus promises that what was applied to a subresource is told apart.
-func TestExtractStatus(t *testing.T) {
+// TestExtractSeparatesSubresources checks that the fields that were applied to a subresource are extracted separately.
+func TestExtractSeparatesSubresources(t *testing.T) {
 	ctx := limit(t)
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
@@ -155,7 +160,8 @@ func TestExtractStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := appsv1.DeploymentCondition{
-		Type: "Seen", Status: "True", Reason: "Test", Message: "by a test", LastUpdateTime: metav1.Unix(1, 0), LastTransitionTime: metav1.Unix(1, 0),
+		Type: "Seen", Status: "True", Reason: "Test", Message: "by a test",
+		LastUpdateTime: metav1.Unix(1, 0), LastTransitionTime: metav1.Unix(1, 0),
 	}
 	status := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	status.Status.Conditions = []appsv1.DeploymentCondition{seen}
@@ -167,19 +173,22 @@ func TestExtractStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mine.Spec.Replicas != nil || len(mine.Status.Conditions) != 1 || mine.Status.Conditions[0].Message != "by a test" {
-		t.Errorf("what was applied to the status is %+v", mine)
+	if conditions := mine.Status.Conditions; mine.Spec.Replicas != nil || len(conditions) != 1 ||
+		conditions[0].Message != "by a test" {
+		t.Errorf("Extract of the status = %+v, want only the applied condition", mine)
 	}
 	mine.Status.Conditions[0].Message = "again"
-	if stored, err = deployments.Status().Apply(ctx, mine, &kube.ApplyOptions{FieldManager: "web", Force: true}); err != nil {
+	stored, err = deployments.Status().Apply(ctx, mine, &kube.ApplyOptions{FieldManager: "web", Force: true})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if owners, err := managed.Owners(stored, `.status.conditions[type="Seen"].message`); err != nil || len(owners) != 1 || owners[0].Subresource != "status" {
-		t.Errorf("the message is owned by %v, %v", owners, err)
+	owners, err := managed.Owners(stored, `.status.conditions[type="Seen"].message`)
+	if err != nil || len(owners) != 1 || owners[0].Subresource != "status" {
+		t.Errorf("Owners of the message = %v, %v, want one of the subresource status", owners, err)
 	}
 }
 
-// TestConflictsNameOwners promises that an apply in conflict says which fields are in the way, and whose they are.
+// TestConflictsNameOwners checks that the conflicts of an apply name each conflicting field and its manager.
 func TestConflictsNameOwners(t *testing.T) {
 	ctx := limit(t)
 	c := connect(t, nil)
@@ -202,13 +211,15 @@ func TestConflictsNameOwners(t *testing.T) {
 	for _, c := range kube.Conflicts(err) {
 		owners[c.Field] = c.Manager
 		if (c.Manager == "some one") != (c.APIVersion == "apps/v1") {
-			t.Errorf("%#v: only who updates has a version", c)
+			t.Errorf("%#v: want an API version only for a manager that updates", c)
 		}
 		if !strings.Contains(c.String(), c.Field+" is owned by") {
-			t.Errorf("it reads %q", c)
+			t.Errorf("String() = %q, want the field and its owner", c)
 		}
 	}
-	want := map[string]string{".spec.minReadySeconds": "some one", `.spec.template.spec.containers[name="main"].image`: "web"}
+	want := map[string]string{
+		".spec.minReadySeconds": "some one", `.spec.template.spec.containers[name="main"].image`: "web",
+	}
 	if diff := cmp.Diff(want, owners); diff != "" {
 		t.Errorf("owners by field (-want +got):\n%s", diff)
 	}
@@ -218,14 +229,14 @@ func TestConflictsNameOwners(t *testing.T) {
 	}
 	for field, manager := range want {
 		if owners, err := managed.Owners(stored, field); err != nil || len(owners) != 1 || owners[0].Manager != manager {
-			t.Errorf("FieldOwners(%s) = %v, %v, want %s", field, owners, err, manager)
+			t.Errorf("Owners(%s) = %v, %v, want %s", field, owners, err, manager)
 		}
 	}
 }
 
-// TestMigrateOwnership promises that a field of an object that was written by updates goes when an apply leaves it out,
-// and that it is the migration that does it.
-func TestMigrateOwnership(t *testing.T) {
+// TestMigratedFieldsCanBeRemovedByApply checks that an apply removes a field that it leaves out if the field was
+// written by an update and its ownership has been migrated, and that the field is kept without a migration.
+func TestMigratedFieldsCanBeRemovedByApply(t *testing.T) {
 	ctx := limit(t)
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
@@ -234,10 +245,12 @@ func TestMigrateOwnership(t *testing.T) {
 		migrate bool
 		want    map[string]string
 	}{
-		{"stays", false, map[string]string{"keep": "1", "drop": "1"}},
-		{"goes", true, map[string]string{"keep": "1"}},
+		{"kept", false, map[string]string{"keep": "1", "drop": "1"}},
+		{"removed", true, map[string]string{"keep": "1"}},
 	} {
-		old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: tc.name}, Data: map[string]string{"keep": "1", "drop": "1"}}
+		old := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: tc.name}, Data: map[string]string{"keep": "1", "drop": "1"},
+		}
 		stored, err := maps.Create(ctx, old, &kube.CreateOptions{FieldManager: "legacy"})
 		if err != nil {
 			t.Fatal(err)
@@ -247,13 +260,14 @@ func TestMigrateOwnership(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Somebody was faster, so the first try is too late.
-			touched, err := maps.Patch(ctx, tc.name, kube.MergePatch(`{"metadata":{"labels":{"a":"b"}}}`), &kube.PatchOptions{FieldManager: "other"})
+			// Another manager changes the object first, so the first attempt is a conflict.
+			touched, err := maps.Patch(ctx, tc.name, kube.MergePatch(`{"metadata":{"labels":{"a":"b"}}}`),
+				&kube.PatchOptions{FieldManager: "other"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := maps.Patch(ctx, tc.name, kube.JSONPatch(ops...), nil); !errors.Is(err, kube.ErrConflict) {
-				t.Errorf("migrate an old version: error %v, want ErrConflict", err)
+				t.Errorf("migration of an old version: error %v, want ErrConflict", err)
 			}
 			if ops, err = managed.Migrate(touched, []string{"legacy"}, "web", nil); err != nil {
 				t.Fatal(err)
@@ -263,7 +277,7 @@ func TestMigrateOwnership(t *testing.T) {
 				t.Fatal(err)
 			}
 			if ops, err := managed.Migrate(migrated, []string{"legacy"}, "web", nil); err != nil || ops != nil {
-				t.Errorf("the second migration is %v, %v, want none", ops, err)
+				t.Errorf("the second migration = %v, %v, want none", ops, err)
 			}
 		}
 		mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: tc.name}, Data: map[string]string{"keep": "1"}}
@@ -272,14 +286,14 @@ func TestMigrateOwnership(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tc.want, got.Data); diff != "" {
-			t.Errorf("what %s (-want +got):\n%s", tc.name, diff)
+			t.Errorf("data of the object %s (-want +got):\n%s", tc.name, diff)
 		}
 	}
 }
 
-// TestDiff promises that a diff makes one object of another on the server, and that a locked one is refused when the object
-// has changed.
-func TestDiff(t *testing.T) {
+// TestDiffsPatchObjects checks that the patch from a diff changes an object on the server as intended, and that a patch
+// with a lock is a conflict if the object has changed.
+func TestDiffsPatchObjects(t *testing.T) {
 	ctx := limit(t)
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
@@ -303,15 +317,16 @@ func TestDiff(t *testing.T) {
 			}
 			var before, after *appsv1.Deployment
 			var got *appsv1.Deployment
-			// The controller may write the status meanwhile, which a lock is there for.
-			eventually(t, "the patch is made", func(ctx context.Context) (err error) {
+			// The controller may update the status in the meantime. The lock detects that.
+			eventually(t, "the patch succeeds", func(ctx context.Context) (err error) {
 				if before, err = deployments.Get(ctx, tc.name, nil); err != nil {
 					return err
 				}
 				after = before.DeepCopy()
 				after.Labels["new/label"] = "yes"
-				after.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "first", Image: "first:1"}}, after.Spec.Template.Spec.Containers[1])
-				after.Spec.Template.Spec.Containers[1].Args = nil
+				spec := &after.Spec.Template.Spec
+				spec.Containers = []corev1.Container{{Name: "first", Image: "first:1"}, spec.Containers[1]}
+				spec.Containers[1].Args = nil
 				p, err := tc.diff(before, after)
 				if err != nil {
 					return err

@@ -15,8 +15,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestMetadataView promises that a view of metadata sees which secrets exist, and none of their values.
-func TestMetadataView(t *testing.T) {
+// TestMetadataViewHoldsNoData checks that a view of metadata has the metadata of existing and new secrets, and none of
+// their data.
+func TestMetadataViewHoldsNoData(t *testing.T) {
 	const password = "hush-hush"
 	client := connect(t, nil)
 	ns := newNamespace(t, client)
@@ -58,13 +59,13 @@ func TestMetadataView(t *testing.T) {
 		}
 	}
 
-	// What the server has sent for the view, before a store could take anything away.
+	// Check the responses that the server sends for such a view, before a store could remove anything.
 	feed := kube.APIOf[metav1.PartialObjectMetadata](client, api.Resource()).In(ns).Feed()
 	sent := 0
 	check := func(object wire.Packed) {
 		sent++
 		if bytes.Contains(object.Bytes(), []byte(password)) {
-			t.Errorf("the server has sent %q, which is more than metadata", object.Bytes())
+			t.Errorf("the server sent %q, which is more than metadata", object.Bytes())
 		}
 	}
 	_, err := feed.List(limit(t), nil, func(object wire.Packed) error {
@@ -84,6 +85,6 @@ func TestMetadataView(t *testing.T) {
 		check(ev.Object)
 	}
 	if sent != 4 {
-		t.Errorf("the server has sent %d objects, want both secrets in a list and in a watch", sent)
+		t.Errorf("the server sent %d objects, want both secrets in the list and in the watch", sent)
 	}
 }

@@ -36,21 +36,21 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// identityProvider is an OpenID Connect provider, whose refresh tokens are good for once each. It is safe for concurrent
+// identityProvider is an OpenID Connect provider whose refresh tokens can be used only once. It is safe for concurrent
 // use.
 type identityProvider struct {
 	*httptest.Server
 
 	signers map[string]crypto.Signer // by algorithm
 
-	mu       sync.Mutex // guards what follows
-	alg      string     // of the tokens that are issued
-	lives    time.Duration
-	redeemed int
-	refused  bool
+	mu       sync.Mutex    // guards the fields below
+	alg      string        // the algorithm of new tokens
+	lifetime time.Duration // of new tokens
+	redeemed int           // number of refresh tokens that were used
+	refuses  bool          // rejects all refresh tokens
 }
 
-// The secrets of the provider. A number behind refreshToken makes each refresh token different.
+// The secrets of the provider. A number after refreshToken distinguishes the refresh tokens.
 const (
 	clientPassword = "client-s3cret"
 	accessToken    = "access-s3cret"
@@ -70,11 +70,14 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 	secret(t, "client secret", clientPassword)
 	secret(t, "access token", accessToken)
 	secret(t, "refresh tokens", refreshToken)
-	p := &identityProvider{signers: map[string]crypto.Signer{"RS256": rsaKey, "ES256": ecKey}, alg: "RS256", lives: time.Hour}
+	p := &identityProvider{
+		signers: map[string]crypto.Signer{"RS256": rsaKey, "ES256": ecKey}, alg: "RS256", lifetime: time.Hour,
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		answerJSON(w, http.StatusOK, map[string]any{
-			"issuer": p.URL, "jwks_uri": p.URL + "/keys", "token_endpoint": p.URL + "/token", "authorization_endpoint": p.URL + "/auth",
+		writeJSON(w, http.StatusOK, map[string]any{
+			"issuer": p.URL, "jwks_uri": p.URL + "/keys",
+			"token_endpoint": p.URL + "/token", "authorization_endpoint": p.URL + "/auth",
 			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
 			"id_token_signing_alg_values_supported": []string{"RS256", "ES256"},
 		})
@@ -84,9 +87,15 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 		t.Fatal(err)
 	}
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
-		answerJSON(w, http.StatusOK, map[string]any{"keys": []map[string]string{
-			{"kid": "RS256", "alg": "RS256", "use": "sig", "kty": "RSA", "n": base64URL(rsaKey.N.Bytes()), "e": "AQAB"},
-			{"kid": "ES256", "alg": "ES256", "use": "sig", "kty": "EC", "crv": "P-256", "x": base64URL(point[1:33]), "y": base64URL(point[33:])},
+		writeJSON(w, http.StatusOK, map[string]any{"keys": []map[string]string{
+			{
+				"kid": "RS256", "alg": "RS256", "use": "sig", "kty": "RSA",
+				"n": base64URL(rsaKey.N.Bytes()), "e": "AQAB",
+			},
+			{
+				"kid": "ES256", "alg": "ES256", "use": "sig", "kty": "EC",
+				"crv": "P-256", "x": base64URL(point[1:33]), "y": base64URL(point[33:]),
+			},
 		}})
 	})
 	mux.HandleFunc("POST /token", p.token)
@@ -96,7 +105,7 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 	return p
 }
 
-func answerJSON(w http.ResponseWriter, status int, body any) {
+func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
@@ -114,27 +123,30 @@ func (p *identityProvider) token(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case id != "kube" || password != clientPassword || r.FormValue("grant_type") != "refresh_token":
-		answerJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
-	case p.refused || r.FormValue("refresh_token") != p.refresh():
-		answerJSON(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant", "error_description": "not " + r.FormValue("refresh_token")})
+		writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
+	case p.refuses || r.FormValue("refresh_token") != p.refresh():
+		writeJSON(w, http.StatusBadRequest, map[string]string{
+			"error": "invalid_grant", "error_description": "not " + r.FormValue("refresh_token"),
+		})
 	default:
 		p.redeemed++
-		token, err := p.sign(p.lives)
+		token, err := p.sign(p.lifetime)
 		if err != nil {
-			answerJSON(w, http.StatusInternalServerError, map[string]string{"error": "server_error"})
+			writeJSON(w, http.StatusInternalServerError, map[string]string{"error": "server_error"})
 			return
 		}
-		answerJSON(w, http.StatusOK, map[string]any{
-			"access_token": accessToken, "token_type": "Bearer", "expires_in": 3600, "id_token": token, "refresh_token": p.refresh(),
+		writeJSON(w, http.StatusOK, map[string]any{
+			"access_token": accessToken, "token_type": "Bearer", "expires_in": 3600,
+			"id_token": token, "refresh_token": p.refresh(),
 		})
 	}
 }
 
-// refresh returns the refresh token that is good. The caller holds the mutex.
+// refresh returns the valid refresh token. The caller holds the mutex.
 func (p *identityProvider) refresh() string { return fmt.Sprint(refreshToken, p.redeemed) }
 
 // sign returns an ID token for ann. The caller holds the mutex.
-func (p *identityProvider) sign(lives time.Duration) (string, error) {
+func (p *identityProvider) sign(lifetime time.Duration) (string, error) {
 	header, err := json.Marshal(map[string]string{"alg": p.alg, "kid": p.alg, "typ": "JWT"})
 	if err != nil {
 		return "", err
@@ -142,7 +154,7 @@ func (p *identityProvider) sign(lives time.Duration) (string, error) {
 	now := time.Now()
 	claims, err := json.Marshal(map[string]any{
 		"iss": p.URL, "aud": "kube", "sub": "1234", "name": "ann", "teams": []string{"writers"},
-		"iat": now.Add(-time.Hour).Unix(), "exp": now.Add(lives).Unix(),
+		"iat": now.Add(-time.Hour).Unix(), "exp": now.Add(lifetime).Unix(),
 	})
 	if err != nil {
 		return "", err
@@ -165,18 +177,18 @@ func (p *identityProvider) sign(lives time.Duration) (string, error) {
 }
 
 // issue returns an ID token for ann.
-func (p *identityProvider) issue(t *testing.T, lives time.Duration) kube.Secret {
+func (p *identityProvider) issue(t *testing.T, lifetime time.Duration) kube.Secret {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	token, err := p.sign(lives)
+	token, err := p.sign(lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return kube.Secret(token)
 }
 
-// change changes what the provider does, and returns how many refresh tokens it has redeemed.
+// change calls f, which may change the fields, and returns the number of refresh tokens that were used.
 func (p *identityProvider) change(f func()) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,14 +196,16 @@ func (p *identityProvider) change(f func()) int {
 	return p.redeemed
 }
 
+// count returns the number of refresh tokens that were used.
 func (p *identityProvider) count() int { return p.change(func() {}) }
 
-// authority returns the certificate that the provider's leads to, in PEM.
+// authority returns the CA certificate of the provider in PEM.
 func (p *identityProvider) authority() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
 }
 
-// login writes a kubeconfig for ann as kubectl has it after a login, whose ID token has expired meanwhile.
+// login writes a kubeconfig for ann, as kubectl has it after a login, with an ID token. It returns the path of the
+// file.
 func (p *identityProvider) login(t *testing.T, cluster *kube.Config, idToken kube.Secret) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config")
@@ -215,7 +229,7 @@ func (p *identityProvider) login(t *testing.T, cluster *kube.Config, idToken kub
 	return file
 }
 
-// newTrustingServer starts an API server that believes an identity provider, and waits until it does.
+// newTrustingServer starts an API server that trusts an identity provider, and waits until it accepts its tokens.
 func newTrustingServer(t *testing.T, p *identityProvider) *kube.Config {
 	t.Helper()
 	authority := filepath.Join(t.TempDir(), "idp.crt")
@@ -223,7 +237,8 @@ func newTrustingServer(t *testing.T, p *identityProvider) *kube.Config {
 		t.Fatal(err)
 	}
 	cfg := ownCluster(t, &cluster.Options{APIServerArgs: []string{
-		"--oidc-issuer-url=" + p.URL, "--oidc-client-id=kube", "--oidc-ca-file=" + authority, "--oidc-signing-algs=RS256,ES256",
+		"--oidc-issuer-url=" + p.URL, "--oidc-client-id=kube",
+		"--oidc-ca-file=" + authority, "--oidc-signing-algs=RS256,ES256",
 		"--oidc-username-claim=name", "--oidc-username-prefix=oidc:", "--oidc-groups-claim=teams",
 	}})
 	if cfg.CAFile != "" {
@@ -232,18 +247,20 @@ func newTrustingServer(t *testing.T, p *identityProvider) *kube.Config {
 			t.Fatal(err)
 		}
 	}
-	bearer := &kube.Config{Server: cfg.Server, CAData: cfg.CAData, BearerToken: p.issue(t, time.Hour), Source: "this test"}
-	eventually(t, "the API server's trust in the provider", func(ctx context.Context) error {
+	bearer := &kube.Config{
+		Server: cfg.Server, CAData: cfg.CAData, BearerToken: p.issue(t, time.Hour), Source: "this test",
+	}
+	eventually(t, "the API server trusts the provider", func(ctx context.Context) error {
 		_, err := whoami(ctx, t, bearer)
 		return err
 	})
 	return cfg
 }
 
-// TestOIDC promises that the auth-provider of a kubeconfig works with a server that believes the same provider: an ID token
-// that has expired is replaced within the call, the new ones are kept for the next program, and what goes wrong is said
-// without any token.
-func TestOIDC(t *testing.T) {
+// TestOIDCTokensAreRefreshed checks that the auth-provider of a kubeconfig works with an API server that trusts the
+// same provider: an expired ID token is replaced within the call, new tokens are saved for the next program, and errors
+// contain no token.
+func TestOIDCTokensAreRefreshed(t *testing.T) {
 	t.Parallel()
 	provider := newIdentityProvider(t)
 	server := newTrustingServer(t, provider)
@@ -255,7 +272,7 @@ func TestOIDC(t *testing.T) {
 		}
 		user, err := whoami(t.Context(), t, cfg)
 		if err != nil || user.Username != "oidc:ann" || !strings.Contains(strings.Join(user.Groups, " "), "writers") {
-			t.Errorf("user = %+v, %v; want oidc:ann of writers", user, err)
+			t.Errorf("user = %+v, %v; want oidc:ann in the group writers", user, err)
 		}
 	}
 
@@ -264,42 +281,44 @@ func TestOIDC(t *testing.T) {
 			before := provider.change(func() { provider.alg = alg })
 			file := provider.login(t, server, provider.issue(t, -time.Minute))
 			isAnn(t, file)
-			isAnn(t, file) // another program, with what the first has left
+			isAnn(t, file) // like another program, with the tokens that the first one saved
 			if n := provider.count(); n != before+1 {
-				t.Errorf("%d tokens were redeemed, want one", n-before)
+				t.Errorf("%d tokens were redeemed, want 1", n-before)
 			}
 			kc, err := config.Read(t.Context(), file)
 			if err != nil {
 				t.Fatal(err)
 			}
 			settings := kc.User("ann").AuthProvider.Config
-			if want := fmt.Sprint(refreshToken, before+1); string(settings["refresh-token"]) != want || settings["client-id"] != "kube" {
-				t.Errorf("the kubeconfig has not got the new refresh token, or lost something: %d settings", len(settings))
+			want := fmt.Sprint(refreshToken, before+1)
+			if string(settings["refresh-token"]) != want || settings["client-id"] != "kube" {
+				t.Errorf("the kubeconfig lacks the new refresh token, or has lost the client ID: it has %d settings", len(settings))
 			}
 		})
 	}
 
-	t.Run("tokens that live for seconds", func(t *testing.T) {
-		before := provider.change(func() { provider.lives = 4 * time.Second })
-		defer provider.change(func() { provider.lives = time.Hour })
+	t.Run("tokens that expire within seconds", func(t *testing.T) {
+		before := provider.change(func() { provider.lifetime = 4 * time.Second })
+		defer provider.change(func() { provider.lifetime = time.Hour })
 		file := provider.login(t, server, provider.issue(t, -time.Minute))
 		cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: file})
 		if err != nil {
 			t.Fatal(err)
 		}
-		reviews := kube.APIOf[authenticationv1.SelfSubjectReview](connect(t, &kube.ClientOptions{Config: cfg}), selfSubjectReviews())
-		eventually(t, "the third token", func(ctx context.Context) error {
+		c := connect(t, &kube.ClientOptions{Config: cfg})
+		reviews := kube.APIOf[authenticationv1.SelfSubjectReview](c, selfSubjectReviews())
+		eventually(t, "the third token is redeemed", func(ctx context.Context) error {
 			if _, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if n := provider.count() - before; n < 3 {
-				return fmt.Errorf("%d tokens were redeemed", n)
+				return fmt.Errorf("%d tokens were redeemed, want 3", n)
 			}
 			return nil
 		})
 	})
 
-	t.Run("many programs at once", func(t *testing.T) {
+	t.Run("several programs at the same time", func(t *testing.T) {
 		before := provider.count()
 		file := provider.login(t, server, provider.issue(t, -time.Minute))
 		var programs sync.WaitGroup
@@ -312,25 +331,26 @@ func TestOIDC(t *testing.T) {
 		}
 	})
 
-	t.Run("a provider that refuses", func(t *testing.T) {
-		provider.change(func() { provider.refused = true })
-		defer provider.change(func() { provider.refused = false })
-		cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: provider.login(t, server, provider.issue(t, -time.Minute))})
+	t.Run("a provider that rejects refresh tokens", func(t *testing.T) {
+		provider.change(func() { provider.refuses = true })
+		defer provider.change(func() { provider.refuses = false })
+		file := provider.login(t, server, provider.issue(t, -time.Minute))
+		cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: file})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = whoami(t.Context(), t, cfg)
-		want := "create selfsubjectreviews.authentication.k8s.io: oidc provider " + provider.URL + ": refresh the id-token: " +
-			"400 Bad Request: invalid_grant: the refresh-token has expired or was used: log in again"
+		want := "create selfsubjectreviews.authentication.k8s.io: oidc provider " + provider.URL + ": " +
+			"refresh the id-token: 400 Bad Request: invalid_grant: the refresh-token has expired or was used: log in again"
 		if err == nil || err.Error() != want {
 			t.Errorf("error = %v\n want = %s", err, want)
 		}
 		if _, ok := errors.AsType[*auth.OIDCError](err); !ok {
-			t.Errorf("error = %T, want an OIDCError in it", err)
+			t.Errorf("error of type %T does not wrap an OIDCError", err)
 		}
 	})
 
-	t.Run("a server that does not believe the provider", func(t *testing.T) {
+	t.Run("a server that does not trust the provider", func(t *testing.T) {
 		other := loadConfig(t, "")
 		data := other.CAData
 		if other.CAFile != "" {
@@ -340,23 +360,26 @@ func TestOIDC(t *testing.T) {
 			}
 		}
 		cluster := &kube.Config{Server: other.Server, CAData: data}
-		cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: provider.login(t, cluster, provider.issue(t, time.Hour))})
+		file := provider.login(t, cluster, provider.issue(t, time.Hour))
+		cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: file})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer
 		before := provider.count()
-		c := connect(t, &kube.ClientOptions{Config: cfg, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
+		c := connect(t, &kube.ClientOptions{Config: cfg, Logger: slog.New(handler)})
 		for range 3 {
-			if _, err := kube.ClusterWide[corev1.Namespace](c).Get(t.Context(), "default", nil); !errors.Is(err, kube.ErrUnauthorized) {
+			_, err := kube.ClusterWide[corev1.Namespace](c).Get(t.Context(), "default", nil)
+			if !errors.Is(err, kube.ErrUnauthorized) {
 				t.Errorf("error = %v, want ErrUnauthorized", err)
 			}
 		}
 		if n := provider.count() - before; n != 1 {
-			t.Errorf("%d tokens were redeemed for three calls, want one: the provider is left alone when that was of no use", n)
+			t.Errorf("%d tokens were redeemed for three calls, want 1: there is no refresh after a new token was rejected", n)
 		}
 		if strings.Contains(log.String(), "s3cret") || strings.Contains(log.String(), "eyJ") {
-			t.Errorf("a secret is in the log:\n%s", &log)
+			t.Errorf("the log contains a secret:\n%s", &log)
 		}
 	})
 }

@@ -21,10 +21,10 @@ import (
 	"time"
 )
 
-// programs are the programs of this repository that users run, built when the first of them is called.
+// programs builds the programs of this repository that users run, before the first of them is run.
 var programs builder
 
-// builder builds programs, once.
+// builder builds programs once.
 type builder struct {
 	once sync.Once
 	dir  string
@@ -36,15 +36,16 @@ func (b *builder) build() {
 		return
 	}
 	examples := []string{"./..."}
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		examples = append([]string{"-race"}, examples...) // as these tests
+	race := debug.BuildSetting{Key: "-race", Value: "true"}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, race) {
+		examples = append([]string{"-race"}, examples...) // like these tests
 	}
 	b.err = errors.Join(b.compile("../../examples", examples...), b.compile("../../derive", "./cmd/kube-derive"))
 }
 
 func (b *builder) compile(module string, args ...string) error {
 	args = append([]string{"build", "-o", b.dir + string(filepath.Separator)}, args...)
-	cmd := exec.Command("go", args...) //nolint:noctx // it is every test's
+	cmd := exec.Command("go", args...) //nolint:noctx // all tests share it
 	cmd.Dir = module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
@@ -52,7 +53,7 @@ func (b *builder) compile(module string, args ...string) error {
 	return nil
 }
 
-// remove removes what was built.
+// remove removes the programs.
 func (b *builder) remove() error {
 	if b.dir == "" {
 		return nil
@@ -60,21 +61,21 @@ func (b *builder) remove() error {
 	return os.RemoveAll(b.dir)
 }
 
-// call is a call of a program.
+// call describes a run of a program.
 type call struct {
 	program string
 	args    []string
-	dir     string   // where it is called; empty: here
-	env     []string // what differs from the environment of this test, such as A=b; "A=" removes A
+	dir     string   // the working directory; empty means the current one
+	env     []string // changes to the environment of this test, such as A=b; "A=" removes A
 }
 
-// outcome is what came of a call.
+// outcome is the result of a run.
 type outcome struct {
 	code           int
 	stdout, stderr string
 }
 
-// programPath returns the path of a program, which is built when the first program is called.
+// programPath returns the path of a program. The first call builds all programs.
 func programPath(t *testing.T, name string) string {
 	t.Helper()
 	programs.once.Do(programs.build)
@@ -84,12 +85,12 @@ func programPath(t *testing.T, name string) string {
 	return filepath.Join(programs.dir, name)
 }
 
-// command returns the command, which is killed when the context ends. It knows the cluster under test.
+// command returns the command that runs the program on the cluster under test. It is killed when the context ends.
 func (c call) command(ctx context.Context, t *testing.T) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, programPath(t, c.program), c.args...)
 	cmd.Dir = c.dir
-	env := append([]string{"GORACE=atexit_sleep_ms=0"}, c.env...) // else each call takes a second longer
+	env := append([]string{"GORACE=atexit_sleep_ms=0"}, c.env...) // otherwise each run takes a second longer
 	if builtin != nil {
 		env = append([]string{"KUBECONFIG=" + builtin.Kubeconfig()}, env...)
 	}
@@ -104,11 +105,12 @@ func (c call) command(ctx context.Context, t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// run calls the program and waits for its end.
+// run runs the program and waits until it exits.
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a busy cluster takes its time to delete a namespace
+	// A busy cluster takes a long time to delete a namespace.
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := c.command(ctx, t)
 	out := recorder.Writer(c.program)
@@ -120,13 +122,13 @@ func (c call) run(t *testing.T) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
-	stop           func() outcome // asks it to end and waits for that
+	stop           func() outcome // sends SIGTERM and waits until it exits
 	stdout, stderr *transcript
 }
 
-// start calls the program, and stops it when the test ends.
+// start starts the program, and stops it when the test ends.
 func (c call) start(t *testing.T) *process {
 	t.Helper()
 	out := recorder.Writer(c.program)
@@ -140,14 +142,14 @@ func (c call) start(t *testing.T) *process {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Errorf("stop %s: %v", c.program, err)
 		}
-		_ = cmd.Wait() // its state says how it ended
+		_ = cmd.Wait() // ProcessState has the result
 		return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 	})
 	t.Cleanup(func() { stop() })
 	return &process{stop, &stdout, &stderr}
 }
 
-// transcript is what a program writes. It may be read meanwhile.
+// transcript collects the output of a program. It is safe for concurrent use.
 type transcript struct {
 	record io.Writer // gets a copy
 

@@ -30,17 +30,17 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// Who may use the proxies of these tests.
+// The credentials of the proxies.
 const (
 	proxyUser     = "ann"
 	proxyPassword = "hunter2-s3cret"
 )
 
-// gateway is an http, https or socks5 proxy that connects whoever knows the password.
+// gateway is an HTTP, HTTPS or SOCKS5 proxy that requires a user name and a password.
 type gateway struct {
 	url       *url.URL
-	authority []byte // that an https proxy's certificate leads to
-	connected atomic.Int64
+	authority []byte       // CA certificate of an HTTPS proxy, in PEM
+	connected atomic.Int64 // number of connections to targets
 
 	mu   sync.Mutex // guards open
 	open []net.Conn
@@ -66,7 +66,7 @@ func newGateway(t *testing.T, scheme string) *gateway {
 	return g
 }
 
-// config is a configuration that goes through the proxy.
+// config returns a copy of a configuration that uses the proxy with a password.
 func (g *gateway) config(t *testing.T, cfg *kube.Config, password string) *kube.Config {
 	t.Helper()
 	through := *cfg
@@ -85,7 +85,7 @@ func (g *gateway) config(t *testing.T, cfg *kube.Config, password string) *kube.
 	return &through
 }
 
-// connect serves CONNECT.
+// connect serves the method CONNECT.
 func (g *gateway) connect(w http.ResponseWriter, r *http.Request) {
 	want := "Basic " + base64.StdEncoding.EncodeToString([]byte(proxyUser+":"+proxyPassword))
 	if r.Method != http.MethodConnect || r.Header.Get("Proxy-Authorization") != want {
@@ -107,7 +107,7 @@ func (g *gateway) connect(w http.ResponseWriter, r *http.Request) {
 	g.pass(near, buffered, far)
 }
 
-// listen serves SOCKS5, see RFC 1928 and 1929, and returns where.
+// listen serves SOCKS5 (RFC 1928 and RFC 1929) and returns the address.
 func (g *gateway) listen(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -130,7 +130,7 @@ func (g *gateway) listen(t *testing.T) string {
 	t.Cleanup(func() {
 		listener.Close()
 		g.mu.Lock()
-		for _, conn := range g.open { // a client may keep them for a while
+		for _, conn := range g.open { // a client may keep idle connections open
 			conn.Close()
 		}
 		g.mu.Unlock()
@@ -172,7 +172,7 @@ func (g *gateway) socks(near net.Conn) {
 	g.pass(near, in, far)
 }
 
-// pass copies both ways until one side ends.
+// pass copies data in both directions until one side closes its connection.
 func (g *gateway) pass(near net.Conn, fromNear io.Reader, far net.Conn) {
 	g.connected.Add(1)
 	g.mu.Lock()
@@ -190,9 +190,9 @@ func (g *gateway) pass(near net.Conn, fromNear io.Reader, far net.Conn) {
 	both.Wait()
 }
 
-// TestThroughProxies promises that reads, writes and watches go through each kind of proxy, on one connection, and that
-// no error shows the proxy's password.
-func TestThroughProxies(t *testing.T) {
+// TestRequestsPassThroughProxies checks that reads, writes and watches pass through each kind of proxy on one
+// connection, and that no error contains the proxy's password.
+func TestRequestsPassThroughProxies(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"http", "https", "socks5"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -225,15 +225,15 @@ func TestThroughProxies(t *testing.T) {
 			wrong := connect(t, &kube.ClientOptions{Config: g.config(t, loadConfig(t, ""), "hunter1-s3cret")})
 			_, err = kube.ClusterWide[corev1.Namespace](wrong).Get(limit(t), "default", nil)
 			if _, ok := errors.AsType[*kube.ConnectError](err); !ok || strings.Contains(err.Error(), "hunter") {
-				t.Errorf("with a wrong password: %v, want a ConnectError without it", err)
+				t.Errorf("with a wrong password: %v, want a ConnectError without the password", err)
 			}
 			t.Log(err)
 		})
 	}
 }
 
-// TestExecThroughProxies promises that streams go through each kind of proxy.
-func TestExecThroughProxies(t *testing.T) {
+// TestStreamsPassThroughProxies checks that streams pass through each kind of proxy.
+func TestStreamsPassThroughProxies(t *testing.T) {
 	t.Parallel()
 	direct := clusterWithNode(t)
 	ns := newNamespace(t, direct)
@@ -256,13 +256,13 @@ func TestExecThroughProxies(t *testing.T) {
 				t.Error(err)
 			}
 			if n.count != much || g.connected.Load() != 1 {
-				t.Errorf("%d bytes came back over %d connections, want %d over 1", n.count, g.connected.Load(), much)
+				t.Errorf("received %d bytes over %d connections, want %d over 1", n.count, g.connected.Load(), much)
 			}
 		})
 	}
 }
 
-// zeros has no end.
+// zeros is an endless reader of zero bytes.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

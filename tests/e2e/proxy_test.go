@@ -13,23 +13,23 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// proxy is a TCP proxy between some clients and the API server, so that these can be cut off while others get through.
-// It passes bytes on; TLS goes from end to end. It is safe for concurrent use.
+// proxy is a TCP proxy to the API server. It can interrupt the connections of the clients that use it, while other
+// clients stay connected. It forwards bytes and does not terminate TLS. It is safe for concurrent use.
 type proxy struct {
 	listener net.Listener
 	target   string
 	running  sync.WaitGroup
 	ended    chan struct{} // closed when the test ends
 
-	mu    sync.Mutex        // guards what follows
-	conns map[net.Conn]bool // true for those that have fallen silent
+	mu    sync.Mutex        // guards the fields below
+	conns map[net.Conn]bool // true for silenced connections
 	shut  bool              // new connections are reset
-	gate  chan struct{}     // closed while bytes may pass
-	quota int64             // how many bytes more may come from the server before all connections are reset; negative: any
-	spent chan struct{}     // closed when they have come; nil without a quota
+	gate  chan struct{}     // closed while bytes are forwarded
+	quota int64             // bytes from the server until all connections are reset; negative means no limit
+	spent chan struct{}     // closed when the quota is used up; nil without a quota
 }
 
-// newProxy returns a proxy to the server of a configuration, and the configuration for those who go through it.
+// newProxy returns a proxy to the server of a configuration, and a configuration that uses the proxy.
 func newProxy(t *testing.T, cfg *kube.Config) (*proxy, *kube.Config) {
 	t.Helper()
 	server, err := url.Parse(cfg.Server)
@@ -67,13 +67,14 @@ func newProxy(t *testing.T, cfg *kube.Config) (*proxy, *kube.Config) {
 	return p, &through
 }
 
-// cut resets all connections, and new ones until restore.
+// cut resets all connections, and resets new ones until restore.
 func (p *proxy) cut() { p.reset(true) }
 
-// drop resets all connections; new ones get through.
+// drop resets all connections. New ones are accepted.
 func (p *proxy) drop() { p.reset(false) }
 
-// dropAfter drops when n more bytes have come from the server. The channel is closed when that has happened.
+// dropAfter drops all connections after n more bytes from the server. The channel is closed when those bytes have
+// arrived.
 func (p *proxy) dropAfter(n int64) (dropped <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,14 +82,15 @@ func (p *proxy) dropAfter(n int64) (dropped <-chan struct{}) {
 	return p.spent
 }
 
-// pause lets no byte pass and no connection through until restore, and resets none.
+// pause stops forwarding bytes and connecting to the server until restore. It resets no connection.
 func (p *proxy) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.gate = make(chan struct{})
 }
 
-// silence lets no byte of the connections that there are pass any more, and resets none; new ones get through.
+// silence permanently stops forwarding bytes on the existing connections, without resetting them. New ones are
+// accepted.
 func (p *proxy) silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +120,7 @@ func (p *proxy) reset(shut bool) {
 	}
 }
 
-// abort ends a connection as a crash does, without a goodbye.
+// abort resets a connection, as a crash does.
 func abort(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // it may be closed already
@@ -142,7 +144,7 @@ func (p *proxy) serve(client net.Conn) {
 		return
 	}
 	p.wait(client)
-	server, err := net.Dial("tcp", p.target) //nolint:noctx // the test's end resets it
+	server, err := net.Dial("tcp", p.target) //nolint:noctx // the end of the test resets it
 	if err != nil {
 		return
 	}
@@ -156,7 +158,7 @@ func (p *proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-// admit reports whether a new connection may stay.
+// admit registers a new connection, and reports whether it may stay open.
 func (p *proxy) admit(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +168,7 @@ func (p *proxy) admit(conn net.Conn) bool {
 	return !p.shut
 }
 
-// wait waits until bytes of a connection may pass.
+// wait waits until bytes of a connection may be forwarded.
 func (p *proxy) wait(conn net.Conn) {
 	p.mu.Lock()
 	gate, silent := p.gate, p.conns[conn]
@@ -184,8 +186,8 @@ func (p *proxy) forget(conn net.Conn) {
 	delete(p.conns, conn)
 }
 
-// pass copies until one side ends, and then ends the other one. May says how many of n bytes may pass, and whether all
-// connections are to be dropped after them.
+// pass copies data until one side closes its connection, and then closes the other one. May returns how many of n bytes
+// may be forwarded, and reports whether all connections must be dropped after them.
 func (p *proxy) pass(to, from net.Conn, may func(n int) (allowed int, last bool)) {
 	defer abort(to)
 	defer abort(from)
@@ -202,14 +204,14 @@ func (p *proxy) pass(to, from net.Conn, may func(n int) (allowed int, last bool)
 		}
 		if err != nil {
 			if err == io.EOF {
-				to.Close() // in good order, so that what was written arrives
+				to.Close() // gracefully, so that the written data arrives
 			}
 			return
 		}
 	}
 }
 
-// spend takes bytes from the server off the quota.
+// spend subtracts n bytes from the server from the quota. Its results are those of may.
 func (p *proxy) spend(n int) (allowed int, last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

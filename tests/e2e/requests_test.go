@@ -26,7 +26,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// send sends a request that was built by itself, and returns the body of its answer.
+// send sends a request that package request has built, and returns the response body.
 func send(t *testing.T, c *kube.Client, r *request.Request, err error) ([]byte, error) {
 	t.Helper()
 	if err != nil {
@@ -44,7 +44,7 @@ func send(t *testing.T, c *kube.Client, r *request.Request, err error) ([]byte, 
 	return body, nil
 }
 
-// target returns where requests about an object of k8s.io/api go.
+// target returns the target of requests about an object of k8s.io/api.
 func target[K any, P interface {
 	*K
 	kube.Object
@@ -57,21 +57,21 @@ func target[K any, P interface {
 	return request.Target{Resource: res, Namespace: namespace, Name: name}
 }
 
-// TestRequests promises that a real server reads the requests that are built here as they are meant.
-func TestRequests(t *testing.T) {
+// TestServerUnderstandsRequests checks that a real server interprets the requests of package request as intended.
+func TestServerUnderstandsRequests(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
 	pods := kube.Namespaced[corev1.Pod](c, ns)
 	spec := podSpec("")
-	spec.SchedulerName = "nobody" // so it waits for a node
+	spec.SchedulerName = "nobody" // so that the pod waits for a node
 	pod, err := pods.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}, Spec: spec}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := target[corev1.Pod](t, ns, pod.Name)
 
-	t.Run("what a pod must be for a binding and an eviction", func(t *testing.T) {
+	t.Run("preconditions of a binding and an eviction", func(t *testing.T) {
 		bind := func(o request.BindOptions) error {
 			o.DryRun = true
 			r, err := request.Bind(at, "n1", &o)
@@ -82,24 +82,29 @@ func TestRequests(t *testing.T) {
 			o.DryRun = true
 			r, err := request.Evict(at, &o)
 			_, err = send(t, c, r, err)
-			return err // the server takes 10 s to say that a condition does not hold, so that is not asked here
+			return err // the server needs 10 s to report a failed precondition, so that is not tested here
 		}
 		for _, tt := range []struct {
 			name string
 			err  error
-			want error // nil: it is allowed
+			want error // nil means success
 		}{
-			{"binding", bind(request.BindOptions{UID: pod.UID, ResourceVersion: pod.ResourceVersion, Annotations: map[string]string{"a": "b"}}), nil},
-			{"binding of a pod that is gone", bind(request.BindOptions{UID: "0"}), kube.ErrConflict},
-			{"binding of a pod as it was", bind(request.BindOptions{ResourceVersion: "1"}), kube.ErrConflict},
-			{"eviction", evict(request.EvictOptions{UID: pod.UID, Propagation: request.Background, GracePeriod: new(time.Duration(0))}), nil},
+			{"binding", bind(request.BindOptions{
+				UID: pod.UID, ResourceVersion: pod.ResourceVersion, Annotations: map[string]string{"a": "b"},
+			}), nil},
+			{"binding of a deleted pod", bind(request.BindOptions{UID: "0"}), kube.ErrConflict},
+			{"binding of an old version of a pod", bind(request.BindOptions{ResourceVersion: "1"}), kube.ErrConflict},
+			{"eviction", evict(request.EvictOptions{
+				UID: pod.UID, Propagation: request.Background, GracePeriod: new(time.Duration(0)),
+			}), nil},
 		} {
 			if tt.want == nil && tt.err != nil || !errors.Is(tt.err, tt.want) {
 				t.Errorf("%s: %v, want %v", tt.name, tt.err, tt.want)
 			}
 		}
-		if now, err := pods.Get(t.Context(), pod.Name, nil); err != nil || now.Spec.NodeName != "" || now.DeletionTimestamp != nil || now.Annotations["a"] != "" {
-			t.Errorf("a dry run has changed the pod: %v, %v", now, err)
+		now, err := pods.Get(t.Context(), pod.Name, nil)
+		if err != nil || now.Spec.NodeName != "" || now.DeletionTimestamp != nil || now.Annotations["a"] != "" {
+			t.Errorf("after the dry runs: %v, %v, want the pod unchanged", now, err)
 		}
 	})
 
@@ -119,7 +124,7 @@ func TestRequests(t *testing.T) {
 		secret(t, "token", token.Status.Token)
 	})
 
-	t.Run("views", func(t *testing.T) {
+	t.Run("tables and metadata", func(t *testing.T) {
 		table, metadata := at, at
 		table.View = request.ViewTable
 		metadata.View, metadata.Encoding = request.ViewMetadata, wire.JSON
@@ -135,23 +140,32 @@ func TestRequests(t *testing.T) {
 			return tm.Kind
 		}
 		patch := request.MergePatch(`{"metadata":{"labels":{"a":"b"}}}`)
-		own := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: map[string]string{"c": "d"}}}
+		own := &metav1.PartialObjectMetadata{
+			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: map[string]string{"c": "d"}},
+		}
 		for _, tt := range []struct{ name, got, want string }{
-			{"get of a table", kindOf(request.Get(table, &request.GetOptions{IncludeObject: request.IncludeAll})), "Table"},
+			{
+				"get of a table",
+				kindOf(request.Get(table, &request.GetOptions{IncludeObject: request.IncludeAll})), "Table",
+			},
 			{"get of metadata", kindOf(request.Get(metadata, nil)), "PartialObjectMetadata"},
 			{"patch for metadata", kindOf(request.PatchObject(metadata, patch, nil)), "PartialObjectMetadata"},
-			{"apply of metadata", kindOf(request.Apply(metadata, own, &request.ApplyOptions{FieldManager: "me"})), "PartialObjectMetadata"},
+			{
+				"apply of metadata",
+				kindOf(request.Apply(metadata, own, &request.ApplyOptions{FieldManager: "me"})), "PartialObjectMetadata",
+			},
 		} {
 			if tt.got != tt.want {
 				t.Errorf("%s: %q, want %q", tt.name, tt.got, tt.want)
 			}
 		}
-		if now, err := pods.Get(t.Context(), pod.Name, nil); err != nil || now.Labels["a"] != "b" || now.Labels["c"] != "d" || len(now.Spec.Containers) != 1 {
-			t.Errorf("what was patched and applied: %v, %v", now, err)
+		now, err := pods.Get(t.Context(), pod.Name, nil)
+		if err != nil || now.Labels["a"] != "b" || now.Labels["c"] != "d" || len(now.Spec.Containers) != 1 {
+			t.Errorf("after the patch and the apply: %v, %v, want both labels and the container", now, err)
 		}
 	})
 
-	t.Run("rows of a watch", func(t *testing.T) {
+	t.Run("a watch of a table", func(t *testing.T) {
 		table := target[corev1.Pod](t, ns, "")
 		table.View = request.ViewTable
 		r, err := request.Watch(table, &request.WatchOptions{Timeout: time.Minute, IncludeObject: request.IncludeNone})
@@ -174,12 +188,13 @@ func TestRequests(t *testing.T) {
 		if err := json.Unmarshal(line, &event); err != nil {
 			t.Fatal(err)
 		}
-		if event.Type != "ADDED" || event.Object.Kind != "Table" || len(event.Object.Rows) != 1 || event.Object.Rows[0].Object.Raw != nil {
-			t.Errorf("the first event: %s", line)
+		rows := event.Object.Rows
+		if event.Type != "ADDED" || event.Object.Kind != "Table" || len(rows) != 1 || rows[0].Object.Raw != nil {
+			t.Errorf("the first event is %s, want ADDED with a table of one row without its object", line)
 		}
 	})
 
-	t.Run("selectors that are refused here", func(t *testing.T) {
+	t.Run("invalid selectors", func(t *testing.T) {
 		for key, selectors := range map[string][]string{
 			"labelSelector": {"app===web", "a in b", "a=b=c", "-a", "a in (b", "a=%"},
 			"fieldSelector": {"metadata.name"},
@@ -190,21 +205,22 @@ func TestRequests(t *testing.T) {
 					o = &request.ListOptions{FieldSelector: selector}
 				}
 				if _, err := request.List(target[corev1.Pod](t, ns, ""), o); err == nil {
-					t.Errorf("%s %q is sent", key, selector)
+					t.Errorf("List with the %s %q succeeds, want an error", key, selector)
 				}
 				r, err := request.List(target[corev1.Pod](t, ns, ""), nil)
 				r.Query = url.Values{key: {selector}}
 				if _, err = send(t, c, r, err); !errors.Is(err, core.ErrBadRequest) {
-					t.Errorf("the server says of %s %q: %v", key, selector, err)
+					t.Errorf("response to the %s %q: %v, want ErrBadRequest", key, selector, err)
 				}
 			}
 		}
 	})
 
 	t.Run("the timeout of a list", func(t *testing.T) {
-		// For a version that is yet to come, the server waits three seconds and says so. A shorter timeout ends that wait.
+		// The server waits three seconds for a future resource version, and then responds that the version is too large. A
+		// shorter timeout ends that wait.
 		from := request.ListOptions{ResourceVersion: "9000000000000000", ResourceVersionMatch: request.NotOlderThan}
-		for timeout, comes := range map[time.Duration]bool{0: true, time.Second: false} {
+		for timeout, wantCause := range map[time.Duration]bool{0: true, time.Second: false} {
 			from.Timeout = timeout
 			r, err := request.List(target[corev1.Pod](t, ns, ""), &from)
 			if err != nil {
@@ -212,14 +228,15 @@ func TestRequests(t *testing.T) {
 			}
 			if resp, err := c.Do(middleware.WithAttempts(limit(t), 1), r); err == nil {
 				resp.Body.Close()
-				t.Errorf("with timeout %v, the list succeeds", timeout)
-			} else if _, told := core.CauseOf(err, metav1.CauseTypeResourceVersionTooLarge); told != comes || !errors.Is(err, core.ErrTimeout) {
-				t.Errorf("with timeout %v: %v; is the version named: %v, want %v", timeout, err, told, comes)
+				t.Errorf("with timeout %v, the list succeeds, want ErrTimeout", timeout)
+			} else if _, ok := core.CauseOf(err, metav1.CauseTypeResourceVersionTooLarge); ok != wantCause ||
+				!errors.Is(err, core.ErrTimeout) {
+				t.Errorf("with timeout %v: %v; the cause names the version: %t, want %t", timeout, err, ok, wantCause)
 			}
 		}
 	})
 
-	t.Run("paths", func(t *testing.T) {
+	t.Run("a raw path", func(t *testing.T) {
 		r, err := request.Raw("/readyz?verbose&exclude=etcd")
 		if body, err := send(t, c, r, err); err != nil || !strings.Contains(string(body), "[+]ping ok") {
 			t.Errorf("readyz = %s, %v", body, err)
@@ -227,8 +244,9 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// TestProxy promises that a request to a pod or a service through the API server arrives as it was built.
-func TestProxy(t *testing.T) {
+// TestProxiedRequestsArriveUnchanged checks that a request to a pod or a service through the API server arrives as it
+// was built.
+func TestProxiedRequestsArriveUnchanged(t *testing.T) {
 	c := clusterWithNode(t)
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
@@ -238,7 +256,8 @@ func TestProxy(t *testing.T) {
 	startPod(t, kube.Namespaced[corev1.Pod](c, ns), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: labels}, Spec: spec,
 	})
-	pod, service, named := target[corev1.Pod](t, ns, "web-0"), target[corev1.Service](t, ns, "web"), target[corev1.Service](t, ns, "named")
+	pod := target[corev1.Pod](t, ns, "web-0")
+	service, named := target[corev1.Service](t, ns, "web"), target[corev1.Service](t, ns, "named")
 	for name, port := range map[string]string{service.Name: "", named.Name: "http"} {
 		_, err := kube.Namespaced[corev1.Service](c, ns).Create(t.Context(), &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -250,7 +269,10 @@ func TestProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	echo := request.ProxyOptions{Method: "POST", Port: "8080", Path: "/echo", Body: []byte("a<b>\n"), ContentType: "text/plain"}
+	echo := request.ProxyOptions{
+		Method: "POST", Port: "8080", Path: "/echo", Body: []byte("a<b>\n"), ContentType: "text/plain",
+	}
+	query := request.ProxyOptions{Port: "8080", Path: "bytes", Query: url.Values{"size": {"0"}}}
 	for _, tt := range []struct {
 		name string
 		at   request.Target
@@ -258,14 +280,14 @@ func TestProxy(t *testing.T) {
 		want string
 	}{
 		{"the root of a pod", pod, &request.ProxyOptions{Port: "8080"}, "web-0\n"},
-		{"the root of a pod by its scheme", pod, &request.ProxyOptions{Scheme: "http", Port: "8080"}, "web-0\n"},
-		{"a path with a query", pod, &request.ProxyOptions{Port: "8080", Path: "bytes", Query: url.Values{"size": {"0"}}}, ""},
+		{"the root of a pod with a scheme", pod, &request.ProxyOptions{Scheme: "http", Port: "8080"}, "web-0\n"},
+		{"a path with a query", pod, &query, ""},
 		{"a body", pod, &echo, string(echo.Body)},
 		{"a service", service, nil, "web-0\n"},
 		{"a service by its port", service, &request.ProxyOptions{Port: "80"}, "web-0\n"},
 		{"a service by the name of its port", named, &request.ProxyOptions{Scheme: "http", Port: "http"}, "web-0\n"},
 	} {
-		eventually(t, tt.name, func(context.Context) error { // a service takes a moment to know its pods
+		eventually(t, tt.name, func(context.Context) error { // a service finds its pods after a moment
 			r, err := request.Proxy(tt.at, tt.o)
 			body, err := send(t, c, r, err)
 			if err == nil && string(body) != tt.want {
@@ -275,7 +297,8 @@ func TestProxy(t *testing.T) {
 		})
 	}
 	r, err := request.Proxy(pod, &request.ProxyOptions{Port: "8080", Path: "no such path"})
-	if _, err := send(t, c, r, err); !errors.Is(err, kube.ErrNotFound) || !strings.Contains(err.Error(), "404 page not found") {
-		t.Errorf("a path that the pod does not have: %v", err)
+	_, err = send(t, c, r, err)
+	if !errors.Is(err, kube.ErrNotFound) || !strings.Contains(err.Error(), "404 page not found") {
+		t.Errorf("a path that the pod does not have: %v, want ErrNotFound with the pod's response", err)
 	}
 }

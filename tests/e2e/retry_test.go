@@ -22,14 +22,14 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestServerRestarts promises that callers who keep calling do not notice when the API server is killed and comes back:
-// each idempotent call succeeds within its deadline.
-func TestServerRestarts(t *testing.T) {
+// TestCallsSurviveServerRestart checks that callers do not notice that the API server is killed and started again: each
+// idempotent call succeeds within its deadline.
+func TestCallsSurviveServerRestart(t *testing.T) {
 	apiserver := builtinCluster(t).Component(cluster.APIServer)
 	var retries atomic.Int64
-	failing := make(chan struct{}, 1) // told when a call has noticed
+	failing := make(chan struct{}, 1) // receives a value when an attempt fails
 	c := connect(t, &kube.ClientOptions{Retry: &kube.RetryOptions{
-		MaxElapsedTime: time.Minute, Attempts: 30, // a busy machine takes long to start a server
+		MaxElapsedTime: time.Minute, Attempts: 30, // a busy machine takes a long time to start a server
 		OnRetry: func(context.Context, middleware.Retrying) {
 			retries.Add(1)
 			select {
@@ -85,7 +85,7 @@ func TestServerRestarts(t *testing.T) {
 	select {
 	case <-failing:
 	case <-limit(t).Done():
-		t.Error("nobody has noticed that the server was killed")
+		t.Error("no attempt failed after the server was killed")
 	}
 	if err := apiserver.Start(limit(t)); err != nil {
 		t.Fatal(err)
@@ -96,44 +96,49 @@ func TestServerRestarts(t *testing.T) {
 	close(over)
 	running.Wait()
 	if retries.Load() == 0 {
-		t.Error("nothing was sent again")
+		t.Error("no request was retried")
 	}
 	t.Logf("%d retries", retries.Load())
 }
 
-// TestWarnings promises that what the server warns of reaches the program: a deprecated API, and a field that is unknown.
-func TestWarnings(t *testing.T) {
+// TestWarningsReachTheCallback checks that OnWarning is called with the server's warnings about a deprecated API and an
+// unknown field.
+func TestWarningsReachTheCallback(t *testing.T) {
 	t.Parallel()
-	var mu sync.Mutex // guards heard
-	var heard []string
+	var mu sync.Mutex // guards got
+	var got []string
 	c := connect(t, &kube.ClientOptions{OnWarning: func(ctx context.Context, w kube.Warning) {
 		call, _ := middleware.CallOf(ctx)
 		mu.Lock()
 		defer mu.Unlock()
-		heard = append(heard, call.Verb+" "+call.Resource+": "+w.Text)
+		got = append(got, call.Verb+" "+call.Resource+": "+w.Text)
 	}})
 	ns := newNamespace(t, c)
-	if _, err := kube.Namespaced[corev1.Endpoints](c, ns).List(t.Context(), nil); err != nil { //nolint:staticcheck // it is deprecated, which is the point
+	endpoints := kube.Namespaced[corev1.Endpoints](c, ns) //nolint:staticcheck // the test needs a deprecated API
+	if _, err := endpoints.List(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	odd := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "odd"}, "dota": map[string]any{"a": "b"},
 	}}
 	maps := kube.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
-	if _, err := kube.Dynamic(c, maps).In(ns).Create(t.Context(), odd, &kube.CreateOptions{FieldValidation: request.ValidationWarn}); err != nil {
+	warn := &kube.CreateOptions{FieldValidation: request.ValidationWarn}
+	if _, err := kube.Dynamic(c, maps).In(ns).Create(t.Context(), odd, warn); err != nil {
 		t.Fatal(err)
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"list endpoints: v1 Endpoints is deprecated", `create configmaps: unknown field "dota"`} {
-		if !slices.ContainsFunc(heard, func(h string) bool { return strings.HasPrefix(h, want) }) {
-			t.Errorf("heard %q, want %s", heard, want)
+	for _, want := range []string{
+		"list endpoints: v1 Endpoints is deprecated", `create configmaps: unknown field "dota"`,
+	} {
+		if !slices.ContainsFunc(got, func(h string) bool { return strings.HasPrefix(h, want) }) {
+			t.Errorf("warnings = %q, want one that begins with %q", got, want)
 		}
 	}
 }
 
-// TestOwnRateLimit promises that a program which limits itself keeps to it.
-func TestOwnRateLimit(t *testing.T) {
+// TestClientKeepsItsRateLimit checks that a client delays its requests to keep its rate limit.
+func TestClientKeepsItsRateLimit(t *testing.T) {
 	t.Parallel()
 	var waits atomic.Int64
 	c := connect(t, &kube.ClientOptions{RateLimit: &kube.RateLimitOptions{
@@ -146,18 +151,20 @@ func TestOwnRateLimit(t *testing.T) {
 		}
 	}
 	if took := time.Since(start); took < 500*time.Millisecond {
-		t.Errorf("10 requests at 10 a second, 5 of them at once, took %v", took)
+		t.Errorf("10 requests with a limit of 10 per second and a burst of 5 took %v, want at least 500ms", took)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Microsecond)
 	defer cancel()
-	if _, err := kube.ClusterWide[corev1.Namespace](c).Get(ctx, "default", nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error = %v, want that the deadline is over", err)
+	_, err := kube.ClusterWide[corev1.Namespace](c).Get(ctx, "default", nil)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error = %v, want DeadlineExceeded", err)
 	}
 	t.Logf("%d waits", waits.Load())
 }
 
-// TestSharedConnection promises that a client which acts as somebody else can share the connection of another one.
-func TestSharedConnection(t *testing.T) {
+// TestImpersonatingClientSharesConnection checks that a client that impersonates a user can share the connection of
+// another client.
+func TestImpersonatingClientSharesConnection(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
 	cfg := c.Config()
@@ -168,6 +175,6 @@ func TestSharedConnection(t *testing.T) {
 	}
 	_, err := kube.ClusterWide[corev1.Namespace](jane).Get(t.Context(), "default", nil)
 	if !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), `User "jane" cannot get`) {
-		t.Errorf("error = %v, want that jane may not", err)
+		t.Errorf("error = %v, want ErrForbidden for jane", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// deployment returns one that makes no pods.
+// deployment returns a deployment without pods.
 func deployment(name string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
@@ -32,14 +32,14 @@ func deployment(name string) *appsv1.Deployment {
 	}
 }
 
-// TestScale promises that the replicas of any kind that scales can be read and set, and that a kind that does not is
-// known not to.
-func TestScale(t *testing.T) {
+// TestScaleReadsAndSetsReplicas checks that the scale subresource can be read and changed, and that a request for a
+// kind without it is not sent.
+func TestScaleReadsAndSetsReplicas(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	deployments := kube.Namespaced[appsv1.Deployment](c, ns)
 	dep := deployment("web")
-	dep.Spec.Paused = true // so that nothing is made
+	dep.Spec.Paused = true // so that no pods are created
 	if _, err := deployments.Create(t.Context(), dep, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestScale(t *testing.T) {
 	if err != nil || scaled.Spec.Replicas != 3 || scaled.Kind != "Scale" || scaled.Status.Selector != "app=web" {
 		t.Errorf("Modify of the scale = %+v, %v", scaled, err)
 	}
-	scaled.Spec.Replicas, scaled.ResourceVersion = 4, "" // the deployment controller writes, too
+	scaled.Spec.Replicas, scaled.ResourceVersion = 4, "" // the deployment controller may have changed the object
 	if scaled, err = deployments.Scale().Update(t.Context(), scaled, nil); err != nil || scaled.Spec.Replicas != 4 {
 		t.Errorf("Update of the scale = %+v, %v", scaled, err)
 	}
@@ -59,15 +59,16 @@ func TestScale(t *testing.T) {
 		t.Errorf("Patch of the scale = %+v, %v", scaled, err)
 	}
 	if got, err := deployments.Get(t.Context(), "web", nil); err != nil || *got.Spec.Replicas != 0 {
-		t.Errorf("after all: %v, %v", got, err)
+		t.Errorf("after the patch: %v, %v, want 0 replicas", got, err)
 	}
-	if _, err := kube.Namespaced[corev1.ConfigMap](c, ns).Scale().Get(t.Context(), "web", nil); err == nil || !strings.Contains(err.Error(), "request not sent") {
-		t.Errorf("scale of a config map: %v, want it refused", err)
+	_, err = kube.Namespaced[corev1.ConfigMap](c, ns).Scale().Get(t.Context(), "web", nil)
+	if err == nil || !strings.Contains(err.Error(), "request not sent") {
+		t.Errorf("scale of a ConfigMap: %v, want an error without a request", err)
 	}
 }
 
-// TestRestart promises a template that differs from the one before, each time.
-func TestRestart(t *testing.T) {
+// TestRestartChangesTheTemplate checks that each restart changes the pod template.
+func TestRestartChangesTheTemplate(t *testing.T) {
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
 	if _, err := deployments.Create(t.Context(), deployment("web"), nil); err != nil {
@@ -82,7 +83,7 @@ func TestRestart(t *testing.T) {
 		seen[dep.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"]] = true
 	}
 	if len(seen) != 2 || seen[""] {
-		t.Errorf("the template was marked with %v, want two different marks", seen)
+		t.Errorf("restartedAt = %v, want two different values", seen)
 	}
 	_, err := deployments.Modify(limit(t), "web", func(d *appsv1.Deployment) error {
 		d.Spec.Paused = true
@@ -91,7 +92,8 @@ func TestRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rollout.Restart(limit(t), deployments, "web", nil); err == nil || !strings.Contains(err.Error(), "spec.paused: is true") {
-		t.Errorf("restart of what is paused: %v, want it refused", err)
+	_, err = rollout.Restart(limit(t), deployments, "web", nil)
+	if err == nil || !strings.Contains(err.Error(), "spec.paused: is true") {
+		t.Errorf("restart of a paused deployment: %v, want an error about spec.paused", err)
 	}
 }

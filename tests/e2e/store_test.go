@@ -20,11 +20,11 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestStoreEqualsServer promises that a store has what the server has, and that its subscribers know it, after whatever
-// changes and faults.
+// TestStoreEqualsServer checks that a store and its subscribers have the objects of the server after random changes and
+// faults.
 func TestStoreEqualsServer(t *testing.T) {
 	const operations = 300
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same on each run
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the sequence must be the same in each run
 	direct := connect(t, nil)
 	ns := newNamespace(t, direct)
 	api := kube.Namespaced[corev1.ConfigMap](direct, ns)
@@ -35,9 +35,9 @@ func TestStoreEqualsServer(t *testing.T) {
 	if err := view.Ready(limit(t)); err != nil {
 		t.Fatal(err)
 	}
-	told := subscribe(t, view)
+	known := subscribe(t, view)
 
-	names := map[string]string{} // to the value that the server has
+	names := map[string]string{} // each name with the value on the server
 	for i := range operations {
 		name, value := fmt.Sprintf("cm-%d", random.IntN(25)), strconv.Itoa(i)
 		var err error
@@ -88,13 +88,14 @@ func TestStoreEqualsServer(t *testing.T) {
 		t.Errorf("store (-server +store):\n%s", diff)
 	}
 	names["kube-root-ca.crt"] = ""
-	eventually(t, "the subscriber knows all", func(context.Context) error {
-		if diff := cmp.Diff(names, told()); diff != "" {
+	eventually(t, "the subscriber has received all changes", func(context.Context) error {
+		if diff := cmp.Diff(names, known()); diff != "" {
 			return fmt.Errorf("values (-server +subscriber):\n%s", diff)
 		}
 		return nil
 	})
-	eventually(t, "the view is healthy", func(context.Context) error { return view.Health() }) // the last fault may come late
+	// The last fault may have its effect late.
+	eventually(t, "the view is healthy", func(context.Context) error { return view.Health() })
 }
 
 // stored returns the objects of a store by name.
@@ -123,9 +124,9 @@ func withoutManagers(objects []*corev1.ConfigMap) map[string]*corev1.ConfigMap {
 	return byName
 }
 
-// subscribe keeps a model of what a subscriber of a view is told: names to values. It checks that changes agree with
-// the model.
-func subscribe(t *testing.T, view *kube.View[corev1.ConfigMap]) (told func() map[string]string) {
+// subscribe subscribes to a view and keeps a model of its objects: names to values. It returns a function that returns
+// the model. It checks that each change agrees with the model.
+func subscribe(t *testing.T, view *kube.View[corev1.ConfigMap]) (known func() map[string]string) {
 	t.Helper()
 	var model guarded[map[string]string]
 	model.set(map[string]string{})
@@ -140,7 +141,7 @@ func subscribe(t *testing.T, view *kube.View[corev1.ConfigMap]) (told func() map
 			next := maps.Clone(model.get())
 			_, known := next[change.Ref.Name]
 			if known != (change.Type != kube.Added) && change.Type != kube.Deleted {
-				return fmt.Errorf("%s is told of %s, which was known: %t", change.Type, change.Ref, known)
+				return fmt.Errorf("received %s of %s; known before: %t", change.Type, change.Ref, known)
 			}
 			delete(next, change.Ref.Name)
 			if change.New.Len() > 0 {
@@ -157,7 +158,7 @@ func subscribe(t *testing.T, view *kube.View[corev1.ConfigMap]) (told func() map
 	return model.get
 }
 
-// TestReadYourWrites promises that a store that has waited for a write's version has that write.
+// TestReadYourWrites checks that a store that has waited for the resource version of a write has that write.
 func TestReadYourWrites(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
@@ -179,14 +180,14 @@ func TestReadYourWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		if read.Data["v"] != value || read.ResourceVersion != written.ResourceVersion {
-			t.Fatalf("read %s at version %s, but have written %s at %s", read.Data["v"], read.ResourceVersion, value, written.ResourceVersion)
+			t.Fatalf("read %s at version %s, want %s at version %s",
+				read.Data["v"], read.ResourceVersion, value, written.ResourceVersion)
 		}
 	}
 }
 
-// TestSharedWatch promises that the server sees one watch of what is wanted in several places, for as long as somebody
-// wants it.
-func TestSharedWatch(t *testing.T) {
+// TestViewsShareOneWatch checks that several views of the same objects use one watch, as long as one of the views runs.
+func TestViewsShareOneWatch(t *testing.T) {
 	var sent requests
 	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
 	ns := newNamespace(t, c)
@@ -205,7 +206,7 @@ func TestSharedWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, stop := range stops[:2] { // the first of which has begun the watch
+	for _, stop := range stops[:2] { // the first view has started the watch
 		if err := stop(); !errors.Is(err, errStopped) {
 			t.Errorf("Run = %v, want the cause of its context", err)
 		}
@@ -215,8 +216,9 @@ func TestSharedWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	const watch = "/configmaps?"
-	if lists, all := sent.count(watch, "sendInitialEvents=true"), sent.count(watch, "watch=true"); lists != 1 || all != 1 {
-		t.Errorf("%d lists in %d watches, want one", lists, all)
+	lists, all := sent.count(watch, "sendInitialEvents=true"), sent.count(watch, "watch=true")
+	if lists != 1 || all != 1 {
+		t.Errorf("%d lists in %d watches, want 1 in 1", lists, all)
 	}
 
 	labelled := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns, LabelSelector: "a=b"})
@@ -225,9 +227,9 @@ func TestSharedWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if labelled.Store().Len() != 0 || sent.count(watch, "labelSelector=a%3Db") != 1 {
-		t.Errorf("another selection does not have a watch of its own: %d objects", labelled.Store().Len())
+		t.Errorf("a view of another selection has %d objects, want none, from a separate watch", labelled.Store().Len())
 	}
 	if got := slices.Sorted(maps.Keys(stored(t, views[2].Store()))); !slices.Contains(got, "later") {
-		t.Errorf("the shared store has %q", got)
+		t.Errorf("the shared store has %q, want the object later, too", got)
 	}
 }

@@ -22,37 +22,45 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestStrategicMergePatch promises that a strategic merge patch means to the server what it means to kubectl, which
-// applies it by the library that is asked here, and that no directive in it gets lost.
-func TestStrategicMergePatch(t *testing.T) {
+// TestStrategicMergePatchMatchesKubectl checks that the server interprets a strategic merge patch as kubectl does,
+// whose library computes the expected result here, and that no directive is lost.
+func TestStrategicMergePatchMatchesKubectl(t *testing.T) {
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
 	before, err := deployments.Create(t.Context(), threeContainers(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // else its finalizers would hold the namespace
-		if _, err := deployments.Patch(context.WithoutCancel(t.Context()), before.Name, kube.MergePatch(`{"metadata":{"finalizers":null}}`), nil); err != nil {
+	t.Cleanup(func() { // otherwise the finalizers would block the deletion of the namespace
+		release := kube.MergePatch(`{"metadata":{"finalizers":null}}`)
+		if _, err := deployments.Patch(context.WithoutCancel(t.Context()), before.Name, release, nil); err != nil {
 			t.Error(err)
 		}
 	})
 	pod := func(spec string) string { return `{"spec":{"template":{"spec":` + spec + `}}}` }
 	for _, tt := range []struct{ name, patch string }{
 		{"an item of a list is merged by its key", pod(`{"containers":[{"name":"b","image":"new"}]}`)},
-		{"a list within an item is merged, too", pod(`{"containers":[{"name":"a","ports":[{"containerPort":81},{"containerPort":80,"name":"web"}]}]}`)},
+		{"a list within an item is merged, too", pod(
+			`{"containers":[{"name":"a","ports":[{"containerPort":81},{"containerPort":80,"name":"web"}]}]}`,
+		)},
 		{"an item is deleted", pod(`{"containers":[{"name":"b","$patch":"delete"}]}`)},
 		{"a list is replaced", pod(`{"containers":[{"name":"x","image":"new"},{"$patch":"replace"}]}`)},
-		{"a mapping is replaced", pod(`{"nodeSelector":{"$patch":"replace","disk":"slow"}}`)},
-		{"a mapping is deleted", pod(`{"nodeSelector":{"$patch":"delete"}}`)},
+		{"a map is replaced", pod(`{"nodeSelector":{"$patch":"replace","disk":"slow"}}`)},
+		{"a map is deleted", pod(`{"nodeSelector":{"$patch":"delete"}}`)},
 		{"a field is removed", pod(`{"nodeSelector":{"disk":null}}`)},
-		{"items are put into another order", pod(`{"$setElementOrder/containers":[{"name":"c"},{"name":"b"},{"name":"a"}]}`)},
-		{"an item is added at a place", pod(`{"$setElementOrder/containers":[{"name":"x"},{"name":"c"},{"name":"a"},{"name":"b"}],` +
-			`"containers":[{"name":"x","image":"new"}]}`)},
+		{"items are reordered", pod(`{"$setElementOrder/containers":[{"name":"c"},{"name":"b"},{"name":"a"}]}`)},
+		{"an item is inserted at a position", pod(
+			`{"$setElementOrder/containers":[{"name":"x"},{"name":"c"},{"name":"a"},{"name":"b"}],` +
+				`"containers":[{"name":"x","image":"new"}]}`,
+		)},
 		{"a list without keys is replaced", pod(`{"tolerations":[{"key":"new","operator":"Exists"}]}`)},
-		{"no keys are left but those that are named", `{"spec":{"strategy":{"$retainKeys":["type"],"type":"Recreate"}}}`},
-		{"values are added to a list of text", `{"metadata":{"finalizers":["example.com/c"]}}`},
-		{"values are removed from a list of text", `{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/a"]}}`},
-		{"values are put into another order", `{"metadata":{"$setElementOrder/finalizers":["example.com/b","example.com/a"]}}`},
+		{"only the retained keys are kept", `{"spec":{"strategy":{"$retainKeys":["type"],"type":"Recreate"}}}`},
+		{"values are added to a list of strings", `{"metadata":{"finalizers":["example.com/c"]}}`},
+		{
+			"values are removed from a list of strings",
+			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/a"]}}`,
+		},
+		{"values are reordered", `{"metadata":{"$setElementOrder/finalizers":["example.com/b","example.com/a"]}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data, err := strategicpatch.StrategicMergePatch(encoded(t, before), []byte(tt.patch), before)
@@ -63,7 +71,7 @@ func TestStrategicMergePatch(t *testing.T) {
 		})
 	}
 
-	t.Run("what kubectl makes of an edit", func(t *testing.T) {
+	t.Run("a patch that kubectl computes from an edit", func(t *testing.T) {
 		after := before.DeepCopy()
 		pod := &after.Spec.Template.Spec
 		pod.Containers = []corev1.Container{pod.Containers[2], {Name: "x", Image: "new"}, pod.Containers[0]}
@@ -75,7 +83,8 @@ func TestStrategicMergePatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, directive := range []string{
-			"$setElementOrder/containers", "$setElementOrder/finalizers", "$deleteFromPrimitiveList/finalizers", "$retainKeys", "$patch",
+			"$setElementOrder/containers", "$setElementOrder/finalizers", "$deleteFromPrimitiveList/finalizers",
+			"$retainKeys", "$patch",
 		} {
 			if !strings.Contains(string(patch), `"`+directive+`"`) {
 				t.Errorf("the patch has no %s: %s", directive, patch)
@@ -85,7 +94,7 @@ func TestStrategicMergePatch(t *testing.T) {
 	})
 }
 
-// checkPatch tells whether a server makes of a patch what an update to want would, by a dry run of both.
+// checkPatch checks, with dry runs of both, that a patch has the same result as an update to want.
 func checkPatch(t *testing.T, api *kube.API[appsv1.Deployment], before, want *appsv1.Deployment, patch string) {
 	t.Helper()
 	got, err := api.Patch(limit(t), before.Name, kube.StrategicMergePatch(patch),
@@ -93,23 +102,23 @@ func checkPatch(t *testing.T, api *kube.API[appsv1.Deployment], before, want *ap
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.ResourceVersion = "" // whatever the deployment controller has noted meanwhile
+	want.ResourceVersion = "" // the deployment controller may have changed the object
 	if want, err = api.Update(limit(t), want, &kube.UpdateOptions{DryRun: true}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want.Spec, got.Spec); diff != "" {
-		t.Errorf("the spec (-want +got):\n%s", diff)
+		t.Errorf("spec (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want.Finalizers, got.Finalizers); diff != "" {
-		t.Errorf("the finalizers (-want +got):\n%s", diff)
+		t.Errorf("finalizers (-want +got):\n%s", diff)
 	}
 	if cmp.Equal(before.Spec, got.Spec) && cmp.Equal(before.Finalizers, got.Finalizers) {
 		t.Error("the patch changes nothing")
 	}
 }
 
-// TestStrategicMergePatchRefused promises a clear error for what a server does not merge.
-func TestStrategicMergePatchRefused(t *testing.T) {
+// TestRejectedStrategicMergePatchIsAnError checks that a patch that the server does not merge results in a clear error.
+func TestRejectedStrategicMergePatchIsAnError(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -117,8 +126,9 @@ func TestStrategicMergePatchRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := maps.Patch(t.Context(), "a", kube.StrategicMergePatch(`{"data":{"$patch":"explode"}}`), nil)
-	if err == nil || !strings.HasPrefix(err.Error(), "patch configmaps "+ns+"/a: ") || !strings.Contains(err.Error(), "explode") {
-		t.Errorf("an unknown directive: %v, want the server's word on it", err)
+	if err == nil || !strings.HasPrefix(err.Error(), "patch configmaps "+ns+"/a: ") ||
+		!strings.Contains(err.Error(), "explode") {
+		t.Errorf("an unknown directive: %v, want the server's error about it", err)
 	}
 	installDocuments(t, c)
 	documents := kube.Namespaced[v1.Document](c, ns)
@@ -131,7 +141,7 @@ func TestStrategicMergePatchRefused(t *testing.T) {
 	}
 }
 
-// threeContainers returns a deployment, without pods, with lists and mappings of each kind that a patch knows.
+// threeContainers returns a deployment without pods, with lists and maps for each kind of merge.
 func threeContainers() *appsv1.Deployment {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{

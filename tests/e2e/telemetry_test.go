@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -26,42 +25,43 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// telemetry is what a client tells about its requests.
+// telemetry collects the spans and the metrics of a client.
 type telemetry struct {
 	spans    *tracetest.InMemoryExporter
 	tracer   *sdktrace.TracerProvider
 	registry *prometheus.Registry
-	layers   []kube.Middleware
+	observes []kube.Middleware
 }
 
 func newTelemetry(t *testing.T) *telemetry {
 	t.Helper()
-	told := &telemetry{spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewPedanticRegistry()}
-	told.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(told.spans))
+	tel := &telemetry{spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewPedanticRegistry()}
+	tel.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(tel.spans))
 	t.Cleanup(func() {
-		if err := told.tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		if err := tel.tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	traces, err := kubeotel.New(&kubeotel.Options{TracerProvider: told.tracer})
+	traces, err := kubeotel.New(&kubeotel.Options{TracerProvider: tel.tracer})
 	if err != nil {
 		t.Fatal(err)
 	}
 	metrics := kubeprometheus.New(nil)
-	if err := told.registry.Register(metrics); err != nil {
+	if err := tel.registry.Register(metrics); err != nil {
 		t.Fatal(err)
 	}
-	told.layers = []kube.Middleware{middleware.Observe(traces.Observe), middleware.Observe(metrics.Observe)}
-	return told
+	tel.observes = []kube.Middleware{middleware.Observe(traces.Observe), middleware.Observe(metrics.Observe)}
+	return tel
 }
 
-// ended returns a line for each request that is over, in the order in which they have ended.
-func (told *telemetry) ended() []string {
+// ended returns a line for each request that has ended, in the order in which they ended.
+func (tel *telemetry) ended() []string {
 	var lines []string
-	for _, span := range told.spans.GetSpans() {
+	for _, span := range tel.spans.GetSpans() {
 		line := []string{span.Name}
 		for _, a := range span.Attributes {
-			if slices.Contains([]attribute.Key{"http.response.status_code", "http.request.resend_count", "network.protocol.version"}, a.Key) {
+			switch a.Key {
+			case "http.response.status_code", "http.request.resend_count", "network.protocol.version":
 				_, last, _ := strings.Cut(string(a.Key), ".")
 				line = append(line, last+"="+a.Value.String())
 			}
@@ -74,10 +74,10 @@ func (told *telemetry) ended() []string {
 	return lines
 }
 
-// counters returns the counters whose value is not zero, without the number of bytes.
-func (told *telemetry) counters(t *testing.T) map[string]float64 {
+// counters returns the counters, except those of bytes, and the gauges whose value is not zero.
+func (tel *telemetry) counters(t *testing.T) map[string]float64 {
 	t.Helper()
-	families, err := told.registry.Gather()
+	families, err := tel.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,17 +106,17 @@ func (told *telemetry) counters(t *testing.T) map[string]float64 {
 	return got
 }
 
-// TestTelemetry promises that OpenTelemetry and Prometheus are told what really went over the wire: each attempt, the one
-// whose answer was cut off included, a watch until its end, and an answer that says no.
-func TestTelemetry(t *testing.T) {
+// TestTelemetryObservesEachAttempt checks that OpenTelemetry and Prometheus observe the requests that were really sent:
+// each attempt, including one whose response was cut off, a watch until its end, and an error response.
+func TestTelemetryObservesEachAttempt(t *testing.T) {
 	t.Parallel()
 	direct := connect(t, nil)
 	ns := newNamespace(t, direct)
 	create(t, kube.Namespaced[corev1.ConfigMap](direct, ns), "web", strings.Repeat("0123456789abcdef", 4<<10))
-	told := newTelemetry(t)
+	tel := newTelemetry(t)
 	wire, cfg := newProxy(t, loadConfig(t, ""))
 	cfg.DisableCompression = true
-	c := connect(t, &kube.ClientOptions{Config: cfg, PerAttempt: told.layers})
+	c := connect(t, &kube.ClientOptions{Config: cfg, PerAttempt: tel.observes})
 	configMaps := kube.Namespaced[corev1.ConfigMap](c, ns)
 
 	list, err := configMaps.List(limit(t), nil)
@@ -135,11 +135,11 @@ func TestTelemetry(t *testing.T) {
 	})
 	create(t, kube.Namespaced[corev1.ConfigMap](direct, ns), "more", "")
 	awaitValue(t, seen, "more")
-	if n := told.counters(t)["requests_in_flight watch"]; n != 1 {
-		t.Errorf("%v watches are under way, want 1", n)
+	if n := tel.counters(t)["requests_in_flight watch"]; n != 1 {
+		t.Errorf("%v watches are in flight, want 1", n)
 	}
 	if err := stop(); !errors.Is(err, errStopped) {
-		t.Errorf("watch: %v", err)
+		t.Errorf("the watch ended with %v, want the cause of its context", err)
 	}
 	dropped := wire.dropAfter(20 << 10)
 	if _, err := configMaps.Get(limit(t), "web", nil); err != nil {
@@ -147,7 +147,7 @@ func TestTelemetry(t *testing.T) {
 	}
 	<-dropped
 	if _, err := configMaps.Get(limit(t), "none", nil); !errors.Is(err, kube.ErrNotFound) {
-		t.Errorf("get none: %v", err)
+		t.Errorf("get of a missing object: %v, want ErrNotFound", err)
 	}
 
 	wantSpans := []string{
@@ -157,14 +157,14 @@ func TestTelemetry(t *testing.T) {
 		"get configmaps request.resend_count=1 protocol.version=2 response.status_code=200",
 		"get configmaps protocol.version=2 response.status_code=404 failed",
 	}
-	if diff := cmp.Diff(wantSpans, told.ended()); diff != "" {
+	if diff := cmp.Diff(wantSpans, tel.ended()); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}
 	wantCounters := map[string]float64{
-		"requests_total 200 configmaps list": 1, "requests_total 200 configmaps watch": 1, "requests_total 200 configmaps get": 2,
-		"requests_total 404 configmaps get": 1, "retries_total configmaps get": 1,
+		"requests_total 200 configmaps list": 1, "requests_total 200 configmaps watch": 1,
+		"requests_total 200 configmaps get": 2, "requests_total 404 configmaps get": 1, "retries_total configmaps get": 1,
 	}
-	if diff := cmp.Diff(wantCounters, told.counters(t)); diff != "" {
+	if diff := cmp.Diff(wantCounters, tel.counters(t)); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}
 }

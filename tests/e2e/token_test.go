@@ -18,15 +18,17 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestToken promises a token that the server takes, and that does not show itself.
-func TestToken(t *testing.T) {
+// TestServiceAccountTokenWorks checks that the server accepts the token, and that printing the result does not show the
+// token.
+func TestServiceAccountTokenWorks(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	accounts := kube.Namespaced[corev1.ServiceAccount](c, ns)
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
+	robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}
+	if _, err := accounts.Create(t.Context(), robot, nil); err != nil {
 		t.Fatal(err)
 	}
-	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "robot", &request.TokenOptions{Expiration: time.Hour})
+	token, err := serviceaccount.In(c, ns).Token(t.Context(), "robot", &request.TokenOptions{Expiration: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,12 +37,13 @@ func TestToken(t *testing.T) {
 		t.Errorf("the token expires in %v, want an hour", left)
 	}
 	if shown := fmt.Sprintf("%v %+v %#v", token, *token, token); strings.Contains(shown, string(token.Token)) {
-		t.Error("the token shows itself when it is printed")
+		t.Error("printing the result shows the token")
 	}
 	own := loadConfig(t, "")
 	asRobot := &kube.Config{Server: own.Server, CAData: own.CAData, CAFile: own.CAFile, BearerToken: token.Token}
-	_, err = kube.Namespaced[corev1.ConfigMap](connect(t, &kube.ClientOptions{Config: asRobot}), ns).Get(t.Context(), "x", nil)
+	maps := kube.Namespaced[corev1.ConfigMap](connect(t, &kube.ClientOptions{Config: asRobot}), ns)
+	_, err = maps.Get(t.Context(), "x", nil)
 	if !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "system:serviceaccount:"+ns+":robot") {
-		t.Errorf("a request with the token: %v, want it forbidden to the service account", err)
+		t.Errorf("a request with the token: %v, want ErrForbidden for the service account", err)
 	}
 }

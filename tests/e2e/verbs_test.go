@@ -26,8 +26,9 @@ import (
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
-// TestModify promises that no change is lost when many make one at once, and that what a type does not declare stays.
-func TestModify(t *testing.T) {
+// TestModifyLosesNoChange checks that concurrent changes are not lost, and that fields that the type does not declare
+// are kept.
+func TestModifyLosesNoChange(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -57,16 +58,17 @@ func TestModify(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Data["v"] != strconv.Itoa(writers) || len(got.BinaryData["raw"]) != 3 {
-		t.Errorf("after %d changes: %v, %v", writers, got.Data, got.BinaryData)
+		t.Errorf("after %d changes: %v, %v, want all changes and the binary data", writers, got.Data, got.BinaryData)
 	}
 	same, err := lean.Modify(t.Context(), "counter", func(*leanConfigMap) error { return nil }, nil)
 	if err != nil || same.ResourceVersion != got.ResourceVersion {
-		t.Errorf("a change of nothing: %v, %v; want version %s", same, err, got.ResourceVersion)
+		t.Errorf("Modify without a change = %v, %v; want version %s", same, err, got.ResourceVersion)
 	}
 }
 
-// TestCreateOrUpdate promises that many may see to one object at once.
-func TestCreateOrUpdate(t *testing.T) {
+// TestCreateOrUpdateWorksConcurrently checks that several callers can create or update the same object at the same
+// time.
+func TestCreateOrUpdateWorksConcurrently(t *testing.T) {
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
 	const writers = 6
@@ -91,7 +93,7 @@ func TestCreateOrUpdate(t *testing.T) {
 		t.Errorf("GetOrNil = %v, %v; want %d keys", got, err, writers)
 	}
 	if other, err := maps.GetOrNil(t.Context(), "other", nil); other != nil || err != nil {
-		t.Errorf("GetOrNil of nothing = %v, %v", other, err)
+		t.Errorf("GetOrNil of a missing object = %v, %v, want nil", other, err)
 	}
 	entry, err := maps.Entry(t.Context(), "shared", nil)
 	if err != nil {
@@ -102,12 +104,13 @@ func TestCreateOrUpdate(t *testing.T) {
 	}
 	entry.Object().Data["v"] = "older"
 	if _, err := entry.Commit(t.Context(), nil); !errors.Is(err, kube.ErrConflict) {
-		t.Errorf("commit of an entry that has changed: %v, want ErrConflict", err)
+		t.Errorf("Commit of an entry whose object has changed: %v, want ErrConflict", err)
 	}
 }
 
-// TestDeleteAndWait promises that an object is gone when it returns, or else that the error says what holds it.
-func TestDeleteAndWait(t *testing.T) {
+// TestDeleteAndWaitReturnsAfterDeletion checks that the object is deleted when DeleteAndWait returns, or that the error
+// says what blocks the deletion.
+func TestDeleteAndWaitReturnsAfterDeletion(t *testing.T) {
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
 	held := configMap("held", "1")
@@ -123,8 +126,9 @@ func TestDeleteAndWait(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, errors.New("that was long enough"))
 	defer cancel()
 	err := kube.DeleteAndWait(ctx, maps, "held", nil)
-	if err == nil || !strings.HasSuffix(err.Error(), "that was long enough; last seen: it is being deleted and waits for example.com/guard") {
-		t.Errorf("error = %v, want the finalizer in it", err)
+	const want = "that was long enough; last seen: it is being deleted and waits for example.com/guard"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error = %v, want one that ends with %q", err, want)
 	}
 	done := make(chan error, 1)
 	go func() { done <- kube.DeleteAndWait(limit(t), maps, "held", nil) }()
@@ -135,21 +139,21 @@ func TestDeleteAndWait(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	// The deletion may come after the object has gone, since it was being deleted before.
+	// The object may be deleted before the request arrives, because its deletion has already started.
 	if err := <-done; err != nil && !errors.Is(err, kube.ErrNotFound) {
 		t.Error(err)
 	}
 	if cm, err := maps.GetOrNil(t.Context(), "held", nil); cm != nil || err != nil {
-		t.Errorf("after all: %v, %v", cm, err)
+		t.Errorf("GetOrNil after the deletion = %v, %v, want nil", cm, err)
 	}
 }
 
-// TestDeleteAndWaitForOneOfMany promises that the wait is for the object that was deleted, not for those that take its
-// name as soon as it is gone.
-func TestDeleteAndWaitForOneOfMany(t *testing.T) {
+// TestDeleteAndWaitIgnoresNewObjects checks that DeleteAndWait waits for the object that it has deleted, and not for
+// objects that get the same name immediately after the deletion.
+func TestDeleteAndWaitIgnoresNewObjects(t *testing.T) {
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
-	again := func(ctx context.Context) error { // somebody who always wants one to be there
+	recreate := func(ctx context.Context) error { // creates the object again after each deletion
 		for ctx.Err() == nil {
 			if _, err := maps.Create(ctx, configMap("web", "1"), nil); err != nil && !errors.Is(err, kube.ErrAlreadyExists) {
 				return err
@@ -157,7 +161,7 @@ func TestDeleteAndWaitForOneOfMany(t *testing.T) {
 		}
 		return context.Cause(ctx)
 	}
-	stop := background(t, again)
+	stop := background(t, recreate)
 	for range 10 {
 		old, err := kube.Await(limit(t), maps, "web", wait.Exists[corev1.ConfigMap](), nil)
 		if err != nil {
@@ -175,12 +179,12 @@ func TestDeleteAndWaitForOneOfMany(t *testing.T) {
 	}
 }
 
-// TestAllGoesOn promises that an iteration goes on although the server has forgotten the state that it began with. The
-// test sees to that by an old version in the token of the second page. The kind is new, so that the server has no memory of
-// its own of that version.
-func TestAllGoesOn(t *testing.T) {
+// TestAllContinuesAfterExpiration checks that an iteration continues although the server no longer has the state with
+// which the iteration started. To cause this, the test puts an old resource version into the continue token of the
+// second page. The kind is new, so that the server has no cache of that version.
+func TestAllContinuesAfterExpiration(t *testing.T) {
 	var mu sync.Mutex
-	aged, refused := 0, 0
+	aged, rejected := 0, 0
 	age := func(next http.RoundTripper) http.RoundTripper {
 		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			q := r.URL.Query()
@@ -195,7 +199,7 @@ func TestAllGoesOn(t *testing.T) {
 			resp, err := next.RoundTrip(r)
 			if err == nil && resp.StatusCode == http.StatusGone {
 				mu.Lock()
-				refused++
+				rejected++
 				mu.Unlock()
 			}
 			return resp, err
@@ -210,7 +214,7 @@ func TestAllGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if builtin != nil { // other servers forget in their own time
+	if builtin != nil { // other servers compact their history at a time of their choice
 		if _, err := builtin.CompactEtcd(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -227,12 +231,12 @@ func TestAllGoesOn(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
-	if refused > 1 || refused == 0 && builtin != nil { // a server that is young may remember everything
-		t.Errorf("the server has refused %d pages, want one", refused)
+	if rejected > 1 || rejected == 0 && builtin != nil { // a new server may still have its whole history
+		t.Errorf("the server has rejected %d pages, want 1", rejected)
 	}
 }
 
-// agedToken returns a continue token with the version of long ago.
+// agedToken returns a continue token with a very old resource version.
 func agedToken(t *testing.T, token string) string {
 	t.Helper()
 	data, err := base64.RawURLEncoding.DecodeString(token)
@@ -244,7 +248,7 @@ func agedToken(t *testing.T, token string) string {
 		t.Fatal(err)
 	}
 	if _, ok := fields["rv"]; !ok {
-		t.Fatalf("the token %s holds no version", data)
+		t.Fatalf("the token %s has no resource version", data)
 	}
 	fields["rv"] = 1
 	if data, err = json.Marshal(fields); err != nil {

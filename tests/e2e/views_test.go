@@ -17,8 +17,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestMetadata promises that the metadata of any kind can be read and changed alone, and watched.
-func TestMetadata(t *testing.T) {
+// TestMetadataCanBeUsedAlone checks that the metadata of any kind can be read, changed and watched without the rest of
+// the object.
+func TestMetadataCanBeUsedAlone(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	installDocuments(t, c)
@@ -35,7 +36,7 @@ func TestMetadata(t *testing.T) {
 	t.Run("of a custom kind", func(t *testing.T) { testMetadata(t, docs.Metadata(), "docs.example.com/v1", "Document") })
 	kept, err := maps.Get(t.Context(), "web", nil)
 	if err != nil || kept.Data["v"] != "1" {
-		t.Errorf("after all: %v, %v; want its data unchanged", kept, err)
+		t.Errorf("after the changes: %v, %v; want the data unchanged", kept, err)
 	}
 	if err := docs.Metadata().Delete(t.Context(), "web", nil); err != nil {
 		t.Error(err)
@@ -46,7 +47,8 @@ func testMetadata(t *testing.T, meta *kube.API[metav1.PartialObjectMetadata], ap
 	t.Helper()
 	check := func(what string, obj *metav1.PartialObjectMetadata, label string) {
 		t.Helper()
-		if obj.Name != "web" || obj.UID == "" || obj.Kind != kind || obj.APIVersion != apiVersion || obj.Labels["by"] != label {
+		if obj.Name != "web" || obj.UID == "" || obj.Kind != kind || obj.APIVersion != apiVersion ||
+			obj.Labels["by"] != label {
 			t.Errorf("%s = %+v; want web of kind %s with label %q", what, obj, kind, label)
 		}
 	}
@@ -89,12 +91,12 @@ func testMetadata(t *testing.T, meta *kube.API[metav1.PartialObjectMetadata], ap
 		break
 	}
 	if _, err := meta.Update(t.Context(), got, nil); err == nil || !strings.Contains(err.Error(), "request not sent") {
-		t.Errorf("Update of metadata alone: %v, want it refused", err)
+		t.Errorf("Update of metadata: %v, want an error without a request", err)
 	}
 }
 
-// TestTable promises the columns that the server has for people.
-func TestTable(t *testing.T) {
+// TestTableHasTheColumnsOfTheServer checks that a table has the columns that the server defines for display.
+func TestTableHasTheColumnsOfTheServer(t *testing.T) {
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
 	for _, name := range []string{"a", "b", "c"} {
@@ -114,7 +116,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
 	if len(table.Rows) != 1 || table.Rows[0].Cells[0] != "b" || table.Rows[0].Cells[1] != int64(1) {
-		t.Fatalf("rows = %v, want one of b", table.Rows)
+		t.Fatalf("rows = %v, want one for b", table.Rows)
 	}
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(table.Rows[0].Object.Raw, &meta); err != nil || meta.Name != "b" {
@@ -122,6 +124,6 @@ func TestTable(t *testing.T) {
 	}
 	page, err := maps.Table(t.Context(), &kube.ListOptions{Limit: 2})
 	if err != nil || len(page.Rows) != 2 || page.Continue == "" {
-		t.Errorf("a page of two: %v, %v", page, err)
+		t.Errorf("the first page = %v, %v, want two rows and a continue token", page, err)
 	}
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestWatch promises that one watch tells what the server tells, to its end.
-func TestWatch(t *testing.T) {
+// TestWatchOnceReportsEveryChange checks that a single watch request reports the events of the server to its end.
+func TestWatchOnceReportsEveryChange(t *testing.T) {
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
 	before, err := maps.List(t.Context(), nil)
@@ -48,7 +48,7 @@ func TestWatch(t *testing.T) {
 	}
 	ours := func(ev kube.WatchEvent[corev1.ConfigMap]) bool { return ev.Object.Data["v"] != "" }
 
-	t.Run("every change after a version is told, with its object", func(t *testing.T) {
+	t.Run("every change after a resource version is reported with its object", func(t *testing.T) {
 		var got []string
 		for ev, err := range maps.WatchOnce(limit(t), &request.WatchOptions{ResourceVersion: before.ResourceVersion}) {
 			if err != nil {
@@ -58,7 +58,7 @@ func TestWatch(t *testing.T) {
 				continue
 			}
 			if ev.Object.Kind != "ConfigMap" || ev.Object.ResourceVersion == "" {
-				t.Errorf("an object lacks its kind or its version: %v", ev.Object)
+				t.Errorf("an object lacks its kind or its resource version: %v", ev.Object)
 			}
 			got = append(got, fmt.Sprintf("%s %s=%s", ev.Type, ev.Object.Name, ev.Object.Data["v"]))
 			if ev.Object.Name == kept.Name {
@@ -70,7 +70,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("changes (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("the objects that are there come first, up to a bookmark", func(t *testing.T) {
+	t.Run("existing objects come first, followed by a bookmark", func(t *testing.T) {
 		var got []string
 		for ev, err := range maps.WatchOnce(limit(t), &request.WatchOptions{SendInitialEvents: true}) {
 			if err != nil {
@@ -92,9 +92,9 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestWatchTimeout promises that its timeout ends a watch in good order, and that bookmarks tell meanwhile how far it has
-// come, unless they are declined.
-func TestWatchTimeout(t *testing.T) {
+// TestWatchOnceEndsAtItsTimeout checks that the timeout ends a watch without an error, and that bookmarks report its
+// progress unless they are disabled.
+func TestWatchOnceEndsAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
@@ -107,15 +107,17 @@ func TestWatchTimeout(t *testing.T) {
 	var watches sync.WaitGroup
 	for _, noBookmarks := range []bool{false, true} {
 		watches.Go(func() {
-			o := &request.WatchOptions{ResourceVersion: before.ResourceVersion, Timeout: 10 * time.Second, NoBookmarks: noBookmarks}
-			var unseen string // a version that only a bookmark can tell of
-			told := false
+			o := &request.WatchOptions{
+				ResourceVersion: before.ResourceVersion, Timeout: 10 * time.Second, NoBookmarks: noBookmarks,
+			}
+			var unseen string // a resource version that only a bookmark can report
+			reported := false
 			for ev, err := range maps.WatchOnce(limit(t), o) {
 				switch {
 				case err != nil:
 					t.Error(err)
 				case ev.Type == kube.Bookmark:
-					told = told || unseen != "" && !older(t, ev.Object.ResourceVersion, unseen)
+					reported = reported || unseen != "" && !older(t, ev.Object.ResourceVersion, unseen)
 				case ev.Object.Name == "seen":
 					cm, err := elsewhere.Create(limit(t), configMap(fmt.Sprintf("unseen-%t", noBookmarks), "1"), nil)
 					if err != nil {
@@ -125,15 +127,15 @@ func TestWatchTimeout(t *testing.T) {
 					unseen = cm.ResourceVersion
 				}
 			}
-			if told == noBookmarks {
-				t.Errorf("bookmarks declined: %t; told that the watch has come to version %q: %t", noBookmarks, unseen, told)
+			if reported == noBookmarks {
+				t.Errorf("NoBookmarks = %t; a bookmark has reported version %q: %t", noBookmarks, unseen, reported)
 			}
 		})
 	}
 	watches.Wait()
 }
 
-// older reports whether a version is older than another.
+// older reports whether a resource version is older than another.
 func older(t *testing.T, version, than string) bool {
 	t.Helper()
 	c, err := resourceversion.CompareResourceVersion(version, than)
@@ -143,9 +145,9 @@ func older(t *testing.T, version, than string) bool {
 	return c < 0
 }
 
-// TestHealingWatch promises that a watch goes on whatever happens to the server or to the connection, and that it tells
-// every change exactly once, also those that happened while nobody could tell it.
-func TestHealingWatch(t *testing.T) {
+// TestWatchRecoversFromFaults checks that a watch continues after faults of the server and of the connection, and
+// reports every change exactly once, including those that happen during the fault.
+func TestWatchRecoversFromFaults(t *testing.T) {
 	b := builtinCluster(t)
 	apiserver := b.Component(cluster.APIServer)
 	must := func(t *testing.T, err error) {
@@ -156,41 +158,42 @@ func TestHealingWatch(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name string
-		// fault comes between the watch and the server, and calls meanwhile when the watch can't be told of it.
-		fault func(t *testing.T, link *proxy, meanwhile func())
-		// Whether the watch must go on from where it was, or must list anew; else it depends on what the server knows.
+		// fault interrupts the watch, and calls makeChanges while the watch can't receive events.
+		fault func(t *testing.T, link *proxy, makeChanges func())
+		// resumes means that the watch must resume at its last version, relists that it must list again. If both are false,
+		// it depends on the history that the server still has.
 		resumes, relists bool
 	}{
 		{
-			name: "across a cut connection", resumes: true,
-			fault: func(_ *testing.T, link *proxy, meanwhile func()) {
+			name: "a cut connection", resumes: true,
+			fault: func(_ *testing.T, link *proxy, makeChanges func()) {
 				link.cut()
-				meanwhile()
+				makeChanges()
 			},
 		},
 		{
-			name: "across a killed API server",
-			fault: func(t *testing.T, link *proxy, meanwhile func()) {
+			name: "a killed API server",
+			fault: func(t *testing.T, link *proxy, makeChanges func()) {
 				must(t, apiserver.Kill())
 				link.cut()
 				must(t, apiserver.Start(limit(t)))
-				meanwhile()
+				makeChanges()
 			},
 		},
 		{
-			name: "across a restarted API server",
-			fault: func(t *testing.T, link *proxy, meanwhile func()) {
+			name: "a restarted API server",
+			fault: func(t *testing.T, link *proxy, makeChanges func()) {
 				link.pause()
 				must(t, apiserver.Restart(limit(t)))
-				meanwhile()
+				makeChanges()
 			},
 		},
 		{
-			name: "across a compaction of history", relists: true,
-			fault: func(t *testing.T, link *proxy, meanwhile func()) {
+			name: "a compaction of history", relists: true,
+			fault: func(t *testing.T, link *proxy, makeChanges func()) {
 				link.pause()
 				link.drop()
-				meanwhile()
+				makeChanges()
 				_, err := b.CompactEtcd(limit(t))
 				must(t, err)
 				must(t, apiserver.Restart(limit(t)))
@@ -228,18 +231,19 @@ func TestHealingWatch(t *testing.T) {
 			f.expect(t, "ADDED last=3") // and nothing in between
 
 			trouble := f.trouble.all()
-			if expired := errors.Is(trouble, kube.ErrExpired); tc.relists && !expired || tc.resumes && (expired || trouble == nil) {
-				t.Errorf("trouble = %v; the server should have forgotten the version: %t", trouble, tc.relists)
+			expired := errors.Is(trouble, kube.ErrExpired)
+			if tc.relists && !expired || tc.resumes && (expired || trouble == nil) {
+				t.Errorf("errors = %v; the version must have expired: %t", trouble, tc.relists)
 			}
 			if lists := sent.count("sendInitialEvents=true"); tc.relists && lists < 2 || tc.resumes && lists > 1 {
-				t.Errorf("%d lists; should the watch list anew: %t; trouble: %v", lists, tc.relists, trouble)
+				t.Errorf("%d lists; the watch must list again: %t; errors: %v", lists, tc.relists, trouble)
 			}
 			if tc.relists {
-				wantForgotten(t, maps, page.ListMeta)
+				wantExpired(t, maps, page.ListMeta)
 			}
 		})
 	}
-	t.Run("across a pause of the API server", func(t *testing.T) {
+	t.Run("a pause of the API server", func(t *testing.T) {
 		var sent requests
 		c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
 		maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
@@ -247,14 +251,14 @@ func TestHealingWatch(t *testing.T) {
 		f.inStep(t)
 
 		must(t, apiserver.Pause())
-		eventually(t, "the server pauses", func(ctx context.Context) error {
+		eventually(t, "the server is paused", func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
 			_, err := maps.List(ctx, nil)
 			if errors.Is(err, context.DeadlineExceeded) {
 				return nil
 			}
-			return errors.Join(errors.New("it answers"), err)
+			return errors.Join(errors.New("the server responds"), err)
 		})
 		var writing sync.WaitGroup
 		writing.Go(func() {
@@ -266,13 +270,13 @@ func TestHealingWatch(t *testing.T) {
 		writing.Wait()
 		f.expect(t, "ADDED late=1")
 		if n := sent.count("watch=true"); n != 1 || f.trouble.all() != nil {
-			t.Errorf("%d watches; trouble: %v", n, f.trouble.all())
+			t.Errorf("%d watches, errors: %v; want 1 watch and no error", n, f.trouble.all())
 		}
 	})
 }
 
-// wantForgotten wants the server to say that it has forgotten an old version, whatever is asked about it.
-func wantForgotten(t *testing.T, maps *kube.API[corev1.ConfigMap], old metav1.ListMeta) {
+// wantExpired checks that the server responds to every request for an old resource version that it has expired.
+func wantExpired(t *testing.T, maps *kube.API[corev1.ConfigMap], old metav1.ListMeta) {
 	t.Helper()
 	for ev, err := range maps.WatchOnce(limit(t), &request.WatchOptions{ResourceVersion: old.ResourceVersion}) {
 		if !errors.Is(err, kube.ErrExpired) {
@@ -290,30 +294,32 @@ func wantForgotten(t *testing.T, maps *kube.API[corev1.ConfigMap], old metav1.Li
 	}
 }
 
-// TestSilentConnection promises that a watch whose connection has died without a word is taken up again in 45 seconds.
-func TestSilentConnection(t *testing.T) {
+// TestWatchRecoversFromSilentConnection checks that a watch resumes within 45 seconds after its connection has become
+// silent.
+func TestWatchRecoversFromSilentConnection(t *testing.T) {
 	t.Parallel()
 	direct := connect(t, nil)
 	ns := newNamespace(t, direct)
 	link, cfg := newProxy(t, loadConfig(t, ""))
-	f := follow(t, kube.Namespaced[corev1.ConfigMap](connect(t, &kube.ClientOptions{Config: cfg}), ns), kube.WatchOptions{})
+	through := connect(t, &kube.ClientOptions{Config: cfg})
+	f := follow(t, kube.Namespaced[corev1.ConfigMap](through, ns), kube.WatchOptions{})
 	f.inStep(t)
 
 	began := time.Now()
 	link.silence()
-	create(t, kube.Namespaced[corev1.ConfigMap](direct, ns), "untold", "1")
-	f.expect(t, "ADDED untold=1")
+	create(t, kube.Namespaced[corev1.ConfigMap](direct, ns), "unseen", "1")
+	f.expect(t, "ADDED unseen=1")
 	if took := time.Since(began); took > 45*time.Second {
-		t.Errorf("the watch was silent for %v", took)
+		t.Errorf("the watch was silent for %v, want at most 45s", took)
 	}
 	if f.trouble.all() == nil {
-		t.Error("no trouble was reported")
+		t.Error("no error was reported")
 	}
 }
 
-// TestListCutInTheMiddle promises that a list that breaks off is taken up until it is complete, whichever way it comes,
-// and that nothing is told twice.
-func TestListCutInTheMiddle(t *testing.T) {
+// TestInterruptedListIsCompleted checks that a watch retries an interrupted list until it is complete, whether the list
+// is streamed or paged, and reports no object twice.
+func TestInterruptedListIsCompleted(t *testing.T) {
 	const objects, size = 100, 20 << 10
 	direct := connect(t, nil)
 	ns := newNamespace(t, direct)
@@ -343,22 +349,22 @@ func TestListCutInTheMiddle(t *testing.T) {
 			dropped := link.dropAfter(objects * size * 6 / 10)
 			f := follow(t, kube.Namespaced[corev1.ConfigMap](connect(t, &kube.ClientOptions{Config: cfg}), ns), tc.config)
 			if n := f.inStep(t); n != objects {
-				t.Errorf("%d changes were told before the end of the list, want %d", n, objects)
+				t.Errorf("%d changes were reported before the end of the list, want %d", n, objects)
 			}
 			f.expect(t, slices.Clone(want)...)
 			select {
 			case <-dropped:
 			default:
-				t.Error("the list was never cut")
+				t.Error("the list was not interrupted")
 			}
 			if err := f.trouble.all(); err == nil {
-				t.Error("no trouble was reported")
+				t.Error("no error was reported")
 			}
 		})
 	}
 }
 
-// ballast returns text that can't be compressed much.
+// ballast returns a string that hardly compresses.
 func ballast(t *testing.T, size int) string {
 	t.Helper()
 	raw := make([]byte, size*3/4)
@@ -368,7 +374,6 @@ func ballast(t *testing.T, size int) string {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// create creates a ConfigMap.
 func create(t *testing.T, api *kube.API[corev1.ConfigMap], name, value string) *corev1.ConfigMap {
 	t.Helper()
 	cm, err := api.Create(limit(t), configMap(name, value), nil)
@@ -378,7 +383,6 @@ func create(t *testing.T, api *kube.API[corev1.ConfigMap], name, value string) *
 	return cm
 }
 
-// remove deletes a ConfigMap.
 func remove(t *testing.T, api *kube.API[corev1.ConfigMap], name string) {
 	t.Helper()
 	if err := api.Delete(limit(t), name, nil); err != nil {
