@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/kube-go/sdk/client/internal/broken"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 )
@@ -119,15 +120,6 @@ func alertHint(alert tls.AlertError) string {
 // credentialError is the error of a client certificate that could not be obtained. It says nothing about the server.
 type credentialError struct{ error }
 
-// brokenError is the error of a connection that ended before the response did.
-type brokenError struct{ err error }
-
-// Error returns the cause after "connection broke".
-func (e *brokenError) Error() string { return "connection broke: " + e.err.Error() }
-
-// Unwrap returns the cause and io.ErrUnexpectedEOF, which core.IsRetryable recognizes.
-func (e *brokenError) Unwrap() []error { return []error{io.ErrUnexpectedEOF, e.err} }
-
 // explain returns the innermost middleware, which explains the errors of the connection. It is below all other
 // middleware, so that their errors are not mistaken for errors of the connection.
 func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
@@ -143,7 +135,7 @@ func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
 			}
 			// These errors concern the connection, for example a ping without a response, or a single stream in it.
 			if strings.HasPrefix(err.Error(), "http2: ") || strings.HasPrefix(err.Error(), "stream error: ") {
-				err = &brokenError{err}
+				err = &broken.Error{Err: err}
 			}
 			// The error may quote the start of the server's response.
 			err = c.sent(r.Context()).Error(err)
@@ -181,7 +173,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case ctx.Err() != nil:
 		return n, context.Cause(ctx)
 	}
-	return n, &brokenError{err}
+	return n, &broken.Error{Err: err}
 }
 
 // misdirected recognizes the plain HTTP response of a server that expects TLS.

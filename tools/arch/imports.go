@@ -128,6 +128,7 @@ func allowed() map[string]map[string]string {
 		"./client": {
 			"./client/auth":                        "credentials from plugins and providers",
 			"./client/config":                      "the address of the API server, and credentials",
+			"./client/internal/broken":             "the error of a broken connection",
 			"./client/internal/redact":             "keeps credentials out of errors",
 			"./client/middleware":                  "the middleware chain",
 			"./core":                               "the SDK's vocabulary",
@@ -170,7 +171,9 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/runtime/schema":            "the ecosystem's vocabulary: GroupVersionKind",
 			"k8s.io/apimachinery/pkg/version":                   "the ecosystem's vocabulary: a server's version",
 		},
+		"./client/internal/broken": {},
 		"./client/internal/channels": {
+			"./client/internal/broken":   "the error of a broken connection",
 			"github.com/coder/websocket": "the protocol of streams",
 		},
 		"./client/internal/proxy": {

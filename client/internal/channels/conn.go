@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/kube-go/sdk/client/internal/broken"
 )
 
 // The channels of exec and attach; those of the first port of port-forward are the first two.
@@ -195,12 +197,6 @@ func (c *Conn) deliver(message io.Reader, buf []byte) error {
 	}
 }
 
-// brokenError is a connection that ended before its peer had said so.
-type brokenError struct{ err error }
-
-func (e *brokenError) Error() string   { return "connection broke: " + e.err.Error() }
-func (e *brokenError) Unwrap() []error { return []error{io.ErrUnexpectedEOF, e.err} }
-
 // ending returns io.EOF when the peer has closed the connection in the way it should.
 func ending(err error) error {
 	closed, ok := errors.AsType[websocket.CloseError](err)
@@ -208,11 +204,11 @@ func ending(err error) error {
 	case ok && (closed.Code == websocket.StatusNormalClosure || closed.Code == websocket.StatusNoStatusRcvd):
 		return io.EOF
 	case ok:
-		return &brokenError{fmt.Errorf("the server said: %d %s", closed.Code, closed.Reason)}
+		return &broken.Error{Err: fmt.Errorf("the server said: %d %s", closed.Code, closed.Reason)}
 	case errors.Is(err, io.EOF):
-		return &brokenError{errors.New("it was closed without a word")}
+		return &broken.Error{Err: errors.New("it was closed without a word")}
 	}
-	return &brokenError{err}
+	return &broken.Error{Err: err}
 }
 
 // conclude notes why the connection ends, unless it has ended before.
@@ -310,7 +306,7 @@ func (c *Conn) watch() {
 				taken, waiting = sent, false
 			case <-check.C:
 				if sent-taken <= unread && time.Since(began) >= pingTimeout && time.Since(c.lastHeard()) >= silence {
-					c.fail(&brokenError{fmt.Errorf("the server has been silent for %v", time.Since(c.lastHeard()).Round(time.Second))})
+					c.fail(&broken.Error{Err: fmt.Errorf("the server has been silent for %v", time.Since(c.lastHeard()).Round(time.Second))})
 					return
 				}
 			case <-c.done:
