@@ -3,8 +3,8 @@ module github.com/kube-go/sdk/client
 go 1.26.0
 
 require (
-	github.com/coder/websocket v1.8.15
 	github.com/google/go-cmp v0.7.0
+	github.com/gorilla/websocket v1.5.3
 	github.com/kube-go/sdk/core v0.0.0
 	golang.org/x/oauth2 v0.37.0
 	k8s.io/api v0.37.2

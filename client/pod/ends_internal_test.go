@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/gorilla/websocket"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -28,16 +28,22 @@ type kubelet struct {
 }
 
 func (k kubelet) send(channel byte, data string) {
-	_ = k.Write(k.gone, websocket.MessageBinary, append([]byte{channel}, data...)) // the client may have gone
+	_ = k.WriteMessage(websocket.BinaryMessage, append([]byte{channel}, data...)) // the client may have gone
 }
 
 // drain reads until the stream ends.
 func (k kubelet) drain() {
 	for {
-		if _, _, err := k.Read(k.gone); err != nil {
+		if _, _, err := k.ReadMessage(); err != nil {
 			return
 		}
 	}
+}
+
+// hangUp closes the stream normally.
+func (k kubelet) hangUp() {
+	_ = k.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
+	k.drain()
 }
 
 // pipes is a listener whose connections are pipes.
@@ -77,13 +83,15 @@ func inBubble(t *testing.T, play func(kubelet), test func(t *testing.T, pods *AP
 				<-gone.Done()
 				return
 			}
-			ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}})
+			upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}}
+			ws, err := upgrader.Upgrade(w, r, nil)
 			if err != nil {
 				return // it has answered
 			}
-			ws.SetReadLimit(-1)
+			hangUp := func() { _ = ws.Close() } // it may be closed
+			defer hangUp()
+			defer context.AfterFunc(gone, hangUp)()
 			play(kubelet{ws, gone})
-			_ = ws.CloseNow() // it may be closed
 		})}
 		go func() { _ = server.Serve(s) }()
 		defer func() { _ = server.Close() }()
@@ -108,8 +116,8 @@ func TestTheWordOfTheEndIsTheEnd(t *testing.T) {
 		after func(kubelet)
 		took  time.Duration
 	}{
-		{"the server closes the stream", endless, func(k kubelet) { _ = k.Close(websocket.StatusNormalClosure, "") }, 0},
-		{"the server breaks off", endless, func(k kubelet) { _ = k.CloseNow() }, 0},
+		{"the server closes the stream", endless, func(k kubelet) { k.hangUp() }, 0},
+		{"the server breaks off", endless, func(k kubelet) { _ = k.Close() }, 0},
 		{"the server leaves the stream as it is", silent, kubelet.drain, farewell},
 		{"the server reads no more", endless, func(k kubelet) { <-k.gone.Done() }, farewell},
 		{
@@ -206,7 +214,7 @@ func TestAStreamIsCanceledAtAnyPoint(t *testing.T) {
 		{"while the server does not answer", nil, nil, false},
 		{"while the process says nothing", kubelet.drain, nil, false},
 		{"while the process talks", func(k kubelet) {
-			for k.Write(k.gone, websocket.MessageBinary, []byte("\x01talk")) == nil {
+			for k.WriteMessage(websocket.BinaryMessage, []byte("\x01talk")) == nil {
 				select {
 				case <-time.After(time.Millisecond):
 				case <-k.gone.Done():
@@ -221,7 +229,7 @@ func TestAStreamIsCanceledAtAnyPoint(t *testing.T) {
 		}, endless, false},
 		{"after the end", func(k kubelet) {
 			k.send(3, `{"status":"Success"}`)
-			_ = k.Close(websocket.StatusNormalClosure, "")
+			k.hangUp()
 		}, nil, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/coder/websocket"
+	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -41,25 +41,26 @@ func streamExample(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(list)
 		return
 	}
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}})
+	upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}}
+	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return
 	}
-	defer func() { _ = ws.CloseNow() }()
+	defer func() { _ = ws.Close() }()
 	send := func(channel byte, data string) {
-		_ = ws.Write(context.Background(), websocket.MessageBinary, append([]byte{channel}, data...))
+		_ = ws.WriteMessage(websocket.BinaryMessage, append([]byte{channel}, data...))
 	}
 	if strings.HasSuffix(r.URL.Path, "/portforward") {
 		send(0, "\x90\x1f")
 		send(1, "\x90\x1f")
-		_, _, _ = ws.Read(context.Background())
+		_, _, _ = ws.ReadMessage()
 		send(0, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
-		_ = ws.Close(websocket.StatusNormalClosure, "")
+		hangUp(ws, websocket.CloseNormalClosure, "")
 		return
 	}
 	command := r.URL.Query()["command"]
 	for r.URL.Query().Get("stdin") == "true" {
-		_, message, err := ws.Read(context.Background())
+		_, message, err := ws.ReadMessage()
 		if err != nil || message[0] == 255 {
 			break
 		}
@@ -71,7 +72,7 @@ func streamExample(w http.ResponseWriter, r *http.Request) {
 		send(1, strings.Join(command, " "))
 		send(3, status)
 	}
-	_ = ws.Close(websocket.StatusNormalClosure, "")
+	hangUp(ws, websocket.CloseNormalClosure, "")
 }
 
 // connectStreams returns a client of the streams' server, and what ends it. Programs call client.New(ctx, nil) instead.

@@ -37,9 +37,9 @@ func TestExecProtocol(t *testing.T) {
 		want   []string // what was offered, in each request
 		is     error
 	}{
-		{"an input", knows(v5), pod.ExecOptions{Stdin: true}, []string{v5 + "," + v4}, nil},
-		{"an input, and an old server", knows(v4), pod.ExecOptions{Stdin: true}, []string{v5 + "," + v4}, nil},
-		{"a terminal", knows(v5), pod.ExecOptions{TTY: true}, []string{v5 + "," + v4}, nil},
+		{"an input", knows(v5), pod.ExecOptions{Stdin: true}, []string{v5 + ", " + v4}, nil},
+		{"an input, and an old server", knows(v4), pod.ExecOptions{Stdin: true}, []string{v5 + ", " + v4}, nil},
+		{"a terminal", knows(v5), pod.ExecOptions{TTY: true}, []string{v5 + ", " + v4}, nil},
 		{"no input", knows(v4), pod.ExecOptions{}, []string{v4}, nil},
 		{"no input, and a server of the future", knows(v5), pod.ExecOptions{}, []string{v4, v5}, nil},
 		{"no input, and a server that knows neither", knows("v6"), pod.ExecOptions{}, []string{v4, v5}, core.ErrForbidden},

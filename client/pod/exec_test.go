@@ -77,10 +77,10 @@ func TestExecOutcome(t *testing.T) {
 		},
 		{"an exit status that is none", func(s *socket) { s.end(exited("many")) }, "server said: command terminated with exit code many", nil},
 		{"a server that speaks plainly", func(s *socket) { s.end("it did\n not work") }, "server said: it did not work", core.ErrInternal},
-		{"a server that says nothing", func(s *socket) { _ = s.Close(1000, "") }, "without saying how the process has ended", io.ErrUnexpectedEOF},
-		{"a server that goes away", func(s *socket) { _ = s.CloseNow() }, "connection broke", io.ErrUnexpectedEOF},
-		{"a server that fails", func(s *socket) { _ = s.Close(1011, "out of memory") }, "1011 out of memory", io.ErrUnexpectedEOF},
-		{"a server that fails after the end", func(s *socket) { s.send(3, exited("3")); _ = s.CloseNow() }, "exit status 3", nil},
+		{"a server that says nothing", func(s *socket) { s.hangUp(1000, "") }, "without saying how the process has ended", io.ErrUnexpectedEOF},
+		{"a server that goes away", func(s *socket) { _ = s.Close() }, "connection broke", io.ErrUnexpectedEOF},
+		{"a server that fails", func(s *socket) { s.hangUp(1011, "out of memory") }, "1011: out of memory", io.ErrUnexpectedEOF},
+		{"a server that fails after the end", func(s *socket) { s.send(3, exited("3")); _ = s.Close() }, "exit status 3", nil},
 		{"a server that says too much", func(s *socket) { s.end(strings.Repeat("x", 100_000)) }, "server said: xxx", core.ErrInternal},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -161,6 +161,6 @@ func (c *portConn) SetReadDeadline(t time.Time) error {
 
 // SetWriteDeadline sets the time at which a blocked Write fails with os.ErrDeadlineExceeded.
 func (c *portConn) SetWriteDeadline(t time.Time) error {
-	c.conn.Outbox().SetWriteDeadline(t)
+	c.conn.SetWriteDeadline(t)
 	return nil
 }

@@ -138,7 +138,7 @@ func TestOneConnectionBreaks(t *testing.T) {
 }
 
 func TestAConnectionEndsWhenTheProgramEndsIt(t *testing.T) {
-	s := testserver.New(t, forwards(t, func(s *socket, _ string) { s.send(0, "bye"); _ = s.Close(1000, "") }))
+	s := testserver.New(t, forwards(t, func(s *socket, _ string) { s.send(0, "bye"); s.hangUp(1000, "") }))
 	l := listen(t, forward(t, s), &pod.ListenOptions{OnError: func(err error) { t.Error(err) }})
 	got, err := io.ReadAll(dialLocal(t, l.Addrs()[0]))
 	if string(got) != "bye" || err != nil {

@@ -113,16 +113,16 @@ func TestPortForwardEnds(t *testing.T) {
 		play func(s *socket, port string)
 		want string
 	}{
-		{"the program closes it", func(s *socket, _ string) { s.send(0, "bye"); _ = s.Close(1000, "") }, "EOF"},
+		{"the program closes it", func(s *socket, _ string) { s.send(0, "bye"); s.hangUp(1000, "") }, "EOF"},
 		{
-			"nothing listens", func(s *socket, _ string) { s.send(1, "connection\nrefused"); _ = s.Close(1000, "") },
+			"nothing listens", func(s *socket, _ string) { s.send(1, "connection\nrefused"); s.hangUp(1000, "") },
 			"port-forward pods prod/web: internal error: server said: connection refused",
 		},
 		{
 			"nothing listens, and the server does not close", func(s *socket, _ string) { s.send(1, "connection refused"); s.receive() },
 			"server said: connection refused",
 		},
-		{"the server goes away", func(s *socket, _ string) { _ = s.CloseNow() }, "port-forward pods prod/web: connection broke"},
+		{"the server goes away", func(s *socket, _ string) { _ = s.Close() }, "port-forward pods prod/web: connection broke"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			conn, err := forward(t, testserver.New(t, forwards(t, tc.play))).Dial(t.Context(), "80")
@@ -156,8 +156,8 @@ func TestPortForwardDialFails(t *testing.T) {
 		}, "80", "port-forward pods prod/web: not found"},
 		{"no port", nil, "", "port: is empty"},
 		{"another port", upgrades(t, v4, func(s *socket) { s.send(0, "\x51\x00"); s.receive() }), "80", "the server forwards port 81, not 80"},
-		{"half a port", upgrades(t, v4, func(s *socket) { s.send(0, "\x50"); _ = s.Close(1000, "") }), "80", "closed the stream at its start"},
-		{"a server that goes away", upgrades(t, v4, func(s *socket) { _ = s.CloseNow() }), "80", "connection broke"},
+		{"half a port", upgrades(t, v4, func(s *socket) { s.send(0, "\x50"); s.hangUp(1000, "") }), "80", "closed the stream at its start"},
+		{"a server that goes away", upgrades(t, v4, func(s *socket) { _ = s.Close() }), "80", "connection broke"},
 		{
 			"a name that no port has", func(w http.ResponseWriter, _ *http.Request) {
 				pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "web"}}

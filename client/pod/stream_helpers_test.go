@@ -4,14 +4,13 @@
 package pod_test
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/coder/websocket"
+	"github.com/gorilla/websocket"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -36,12 +35,13 @@ type socket struct {
 func upgrades(t testing.TB, protocol string, play func(s *socket)) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}})
+		upgrader := websocket.Upgrader{Subprotocols: []string{protocol}}
+		ws, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
 			t.Errorf("accept: %v", err)
 			return
 		}
-		defer func() { _ = ws.CloseNow() }() // it may be closed
+		defer func() { _ = ws.Close() }() // it may be closed
 		ws.SetReadLimit(1 << 20)
 		play(&socket{t, ws, r})
 	}
@@ -50,12 +50,12 @@ func upgrades(t testing.TB, protocol string, play func(s *socket)) http.HandlerF
 // send sends data on a channel.
 func (s *socket) send(channel byte, data string) {
 	// The client may have gone, which is the test's affair.
-	_ = s.Write(context.Background(), websocket.MessageBinary, append([]byte{channel}, data...))
+	_ = s.WriteMessage(websocket.BinaryMessage, append([]byte{channel}, data...))
 }
 
 // receive returns the next message; false when there is none any more.
 func (s *socket) receive() (channel byte, data string, ok bool) {
-	_, message, err := s.Read(context.Background())
+	_, message, err := s.ReadMessage()
 	if err != nil || len(message) == 0 {
 		return 0, "", false
 	}
@@ -65,7 +65,18 @@ func (s *socket) receive() (channel byte, data string, ok bool) {
 // end says how the process has ended, and closes the stream.
 func (s *socket) end(status string) {
 	s.send(3, status)
-	_ = s.Close(websocket.StatusNormalClosure, "") // the client may have gone
+	s.hangUp(websocket.CloseNormalClosure, "")
+}
+
+// hangUp closes the stream: it sends a close frame and waits for that of the client, which may have gone.
+func (s *socket) hangUp(code int, reason string) { hangUp(s.Conn, code, reason) }
+
+func hangUp(ws *websocket.Conn, code int, reason string) {
+	err := ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason))
+	for err == nil {
+		_, _, err = ws.ReadMessage()
+	}
+	_ = ws.Close() // there is nothing more to send
 }
 
 const success = `{"metadata":{},"status":"Success"}`

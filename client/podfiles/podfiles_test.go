@@ -15,10 +15,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/coder/websocket"
+	"github.com/gorilla/websocket"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
@@ -51,33 +52,43 @@ func podBehind(t *testing.T, h http.Handler, o *podfiles.Options) *podfiles.File
 // kubelet runs commands in a local directory.
 func kubelet(root string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r,
-			&websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}})
+		upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}}
+		ws, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
-			return // Accept has responded
+			return // Upgrade has responded
 		}
 		ws.SetReadLimit(1 << 20)
-		defer func() { _ = ws.CloseNow() }() // it may be closed
-		runTar(ws, root, r.URL.Query()["command"])
+		defer func() { _ = ws.Close() }() // it may be closed
+		runTar(&stream{Conn: ws}, root, r.URL.Query()["command"])
 	}
+}
+
+// stream is the server's end of a stream.
+type stream struct {
+	*websocket.Conn
+	writing sync.Mutex // held during a write; both outputs write
 }
 
 // channel is an output channel of a process.
 type channel struct {
-	ws *websocket.Conn
+	ws *stream
 	id byte
 }
 
 func (c channel) Write(p []byte) (int, error) {
-	return len(p), c.ws.Write(context.Background(), websocket.MessageBinary, append([]byte{c.id}, p...))
+	c.ws.writing.Lock()
+	defer c.ws.writing.Unlock()
+	return len(p), c.ws.WriteMessage(websocket.BinaryMessage, append([]byte{c.id}, p...))
 }
 
-// runTar runs a command like a kubelet.
-func runTar(ws *websocket.Conn, root string, command []string) {
+// runTar runs a command as a kubelet does.
+func runTar(ws *stream, root string, command []string) {
 	in, feed := io.Pipe()
+	hungUp := make(chan struct{})
 	go func() {
+		defer close(hungUp)
 		for {
-			_, message, err := ws.Read(context.Background())
+			_, message, err := ws.ReadMessage()
 			switch {
 			case err != nil:
 				feed.CloseWithError(err)
@@ -116,7 +127,10 @@ func runTar(ws *websocket.Conn, root string, command []string) {
 	}
 	data, _ := json.Marshal(status)
 	_, _ = channel{ws, 3}.Write(data)
-	_ = ws.Close(websocket.StatusNormalClosure, "")
+	goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	if ws.WriteMessage(websocket.CloseMessage, goodbye) == nil {
+		<-hungUp
+	}
 }
 
 func write(t *testing.T, path, content string) {
@@ -231,15 +245,16 @@ func TestABrokenUploadIsExplained(t *testing.T) {
 					kubelet(there)(w, r)
 					return
 				}
-				ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io"}})
+				upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}}
+				ws, err := upgrader.Upgrade(w, r, nil)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				if tc.said != "" {
-					_, _ = channel{ws, 2}.Write([]byte(tc.said))
+					_, _ = channel{&stream{Conn: ws}, 2}.Write([]byte(tc.said))
 				}
-				_ = ws.CloseNow() // without a close frame
+				_ = ws.Close() // without a close frame
 			}), nil)
 			_, err := files.Upload(t.Context(), filepath.Join(here, "from"), tc.remote)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -173,8 +173,8 @@ func allowed() map[string]map[string]string {
 		},
 		"./client/internal/broken": {},
 		"./client/internal/channels": {
-			"./client/internal/broken":   "the error of a broken connection",
-			"github.com/coder/websocket": "the protocol of streams",
+			"./client/internal/broken":     "the error of a broken connection",
+			"github.com/gorilla/websocket": "the protocol of streams",
 		},
 		"./client/internal/proxy": {
 			"./client":            "sends requests",
@@ -199,7 +199,6 @@ func allowed() map[string]map[string]string {
 			"./core":                               "the SDK's vocabulary",
 			"./core/request":                       "builds requests",
 			"./core/wire":                          "decodes the end of a stream",
-			"github.com/coder/websocket":           "the protocol of streams",
 			"k8s.io/api/core/v1":                   "the type of pods",
 			"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's vocabulary: Status, LabelSelector",
 			"k8s.io/apimachinery/pkg/util/intstr":  "the target port of a service",

@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// ErrStalled ends a channel that nobody has read for too long while its buffer was full.
-var ErrStalled = errors.New("output was lost, since nobody read it")
+// ErrStalled is the error of a channel that was not read for too long while its buffer was full.
+var ErrStalled = errors.New("output was lost because it was not read")
 
-// errReadClosed ends a channel whose reader has closed it.
+// errReadClosed is the error of a channel whose reader has closed it.
 var errReadClosed = errors.New("read on a closed stream")
 
-// Buffer is one incoming channel: what has come and is not read yet. It is safe for concurrent use.
+// Buffer contains the unread data of one incoming channel. It is safe for concurrent use.
 type Buffer struct {
 	max   int
-	stall time.Duration // how long a full buffer waits for its reader; negative: for ever
+	stall time.Duration // how long a full buffer waits for its reader; negative: no limit
 
-	mu      sync.Mutex // guards what follows
-	changed sync.Cond  // of mu: anything below
+	mu      sync.Mutex // guards the fields below
+	changed sync.Cond  // of mu: signals a change of a field below
 	data    bytes.Buffer
-	reads   int   // how often something was read
-	err     error // why nothing more comes; nil while it may
+	reads   int   // the number of reads
+	err     error // why no more data is accepted; nil while it is
 	limit   deadline
 }
 
@@ -55,19 +55,19 @@ func (b *Buffer) Read(p []byte) (int, error) {
 	}
 	n, _ := b.data.Read(p) // it is not empty
 	if b.data.Len() == 0 && b.data.Cap() > 64<<10 {
-		b.data = bytes.Buffer{} // a burst need not be paid for ever
+		b.data = bytes.Buffer{} // a burst must not keep its memory
 	}
 	b.reads++
 	b.changed.Broadcast()
 	return n, nil
 }
 
-// SetReadDeadline sets the time at which reading fails with [os.ErrDeadlineExceeded]; zero is never.
+// SetReadDeadline sets the time at which Read fails with [os.ErrDeadlineExceeded]; zero means no limit.
 func (b *Buffer) SetReadDeadline(t time.Time) {
 	b.limit.set(t, &b.changed)
 }
 
-// Close makes the buffer drop what it holds and what comes.
+// Close drops unread and later data.
 func (b *Buffer) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,22 +79,20 @@ func (b *Buffer) Close() error {
 	return nil
 }
 
-// write appends data, and waits for room first. It reports whether it had to wait.
-func (b *Buffer) write(p []byte) (waited bool) {
+// write waits for room and appends data.
+func (b *Buffer) write(p []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.err == nil && b.data.Len() > 0 && b.data.Len()+len(p) > b.max {
-		waited = true
 		b.awaitReader()
 	}
 	if b.err == nil {
 		b.data.Write(p)
 		b.changed.Broadcast()
 	}
-	return waited
 }
 
-// awaitReader waits until something was read, or the buffer has ended, which it does itself when that takes too long.
+// awaitReader waits until data is read or the buffer ends. It ends the buffer if that takes too long.
 func (b *Buffer) awaitReader() {
 	seen := b.reads
 	if b.stall >= 0 {
@@ -102,7 +100,8 @@ func (b *Buffer) awaitReader() {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			if b.err == nil && b.reads == seen {
-				b.err = fmt.Errorf("%w for %v while %d bytes were waiting; read it, or decline it", ErrStalled, b.stall, b.data.Len())
+				b.err = fmt.Errorf("%w for %v while %d bytes were waiting: read it, or do not request it",
+					ErrStalled, b.stall, b.data.Len())
 			}
 			b.changed.Broadcast()
 		})
@@ -113,7 +112,7 @@ func (b *Buffer) awaitReader() {
 	}
 }
 
-// end says why nothing more comes; the first reason stays. What has come can still be read.
+// end sets why no more data is accepted. The first reason stays. Unread data can still be read.
 func (b *Buffer) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

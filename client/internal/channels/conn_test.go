@@ -4,10 +4,14 @@
 package channels_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -56,38 +60,184 @@ func TestMessagesComeOutOfTheirChannels(t *testing.T) {
 	})
 }
 
-func TestAnEndThatIsNoneIsAnError(t *testing.T) {
+// TestInvalidDataEndsTheConnection promises an error after invalid data, even if the server reads nothing.
+func TestInvalidDataEndsTheConnection(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		in   string
 		want string
 	}{
-		{"a text message", string(frame(textKind, "hello")), "a text message"},
+		{"a text message", string(frame(textKind, "hello")), "text message"},
 		{"a message without a channel", string(frame(binaryKind, "")), "names no channel"},
-		{"a frame of no known kind", string(frame(5, "")), "opcode"},
-		{"a part without a start", string(frame(0, "x")), "continuation"},
-		{"a close that says what is wrong", string(frame(closeKind, "\x03\xf3out of memory")), "1011 out of memory"},
-		{"nothing", "", "closed without a word"},
-		{"half a message", string(frame(binaryKind, "\x01hello")[:5]), "EOF"},
-		{"a frame of enormous size", "\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff\x01x", "EOF"},
-		{"a frame of negative size", "\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff\x01x", "negative"},
+		{"an unknown opcode", string(frame(5, "")), "opcode"},
+		{"a continuation without a start", string(frame(0, "x")), "continuation"},
+		{"a start within a message", "\x02\x02\x01a\x82\x02\x01b", "data before FIN"},
+		{"a masked frame", "\x82\x82\x00\x00\x00\x00\x01x", "MASK"},
+		{"a compressed frame", "\xc2\x02\x01x", "RSV1"},
+		{"a long ping", "\x89\x7e\x00\x7e" + strings.Repeat("x", 126), "control"},
+		{"a fragmented ping", "\x09\x01x", "control"},
+		{"a close with an error", string(frame(closeKind, "\x03\xf3out of memory")), "1011: out of memory"},
+		{"a close with an invalid status", string(frame(closeKind, "\x03\xee")), "bad close code 1006"},
+		{"nothing", "", "without a close frame"},
+		{"half a header", "\x82", "without a close frame"},
+		{"half a message", string(frame(binaryKind, "\x01hello")[:5]), "without a close frame"},
+		{"a frame of enormous size", "\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff\x01x", "without a close frame"},
+		{"a frame of negative size", "\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff\x01x", "limit"},
+		{
+			"a message of more than 63 bits",
+			"\x02\x01\x01\x00\x7f\x7f\xff\xff\xff\xff\xff\xff\xff\x01x", "limit",
+		},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
-				go p.answer(func(byte, string) {})
-				go func() {
-					_ = p.write([]byte(tc.in))
+		for _, reads := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, the server reads: %v", tc.name, reads), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
+					if reads {
+						go p.answer(func(byte, string) {})
+					}
+					start := time.Now()
+					go func() {
+						_ = p.write([]byte(tc.in))
+						if strings.Contains(tc.want, "without") {
+							p.conn.Close()
+						}
+					}()
+					_, err := readAll(c, channels.Stdout)
+					if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), tc.want) {
+						t.Errorf("Read() = %v, want a broken connection and %q", err, tc.want)
+					}
+					if took := time.Since(start); took > 2*time.Second {
+						t.Errorf("the connection ended after %v", took)
+					}
+					c.Close()
 					p.conn.Close()
-				}()
-				_, err := readAll(c, channels.Stdout)
-				if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("Read() = %v, want a broken connection and %q", err, tc.want)
-				}
-				c.Close()
+				})
 			})
-		})
+		}
 	}
+}
+
+// TestAnEndWithDataIsNoNormalEnd promises that a server that closes the socket right after a message, so that the last
+// data and the end are read at once, has not closed the connection normally.
+func TestAnEndWithDataIsNoNormalEnd(t *testing.T) {
+	output := strings.Repeat("x", 8<<10)
+	in := iotest.DataErrReader(strings.NewReader(string(frame(binaryKind, "\x01"+output))))
+	c := open(t, socket{in}, channels.V5, outputs(1<<20, time.Minute)...)
+	got, err := readAll(c, channels.Stdout)
+	if got != output || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "without a close frame") {
+		t.Errorf("Stdout = %d bytes, %v; want %d and a broken connection", len(got), err, len(output))
+	}
+	c.Close()
+}
+
+// TestFragmentsAreJoined promises that a message may have any number of frames, with pings between them.
+func TestFragmentsAreJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
+		pongs := make(chan string, 1)
+		go p.answer(func(kind byte, payload string) {
+			if kind == pongKind {
+				pongs <- payload
+			}
+		})
+		for _, part := range []string{
+			"\x02\x03\x01he", "\x00\x00", "\x89\x05there", "\x00\x7f\x00\x00\x00\x00\x00\x00\x00\x02ll", "\x80\x01o",
+		} {
+			if err := p.write([]byte(part)); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := <-pongs; got != "there" {
+			t.Errorf("the pong has %q, want there", got)
+		}
+		p.send(closeKind, goodbye)
+		if got, err := readAll(c, channels.Stdout); got != "hello" || err != nil {
+			t.Errorf("Stdout = %q, %v, want hello", got, err)
+		}
+		c.Close()
+	})
+}
+
+// TestPingsWithoutReading promises that a server that sends many pings and reads nothing blocks neither the output nor
+// the pong to its last ping, and is not answered more than that.
+func TestPingsWithoutReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
+		for i := range 100_000 {
+			p.send(pingKind, strconv.Itoa(i))
+		}
+		p.send(binaryKind, "\x01output")
+		got := make([]byte, 6)
+		if _, err := io.ReadFull(c.Incoming(channels.Stdout), got); string(got) != "output" || err != nil {
+			t.Errorf("Stdout = %q, %v, want output", got, err)
+		}
+		pongs, last := 0, ""
+		go p.answer(func(kind byte, payload string) {
+			if kind == pongKind {
+				pongs, last = pongs+1, payload
+			}
+		})
+		synctest.Wait()
+		if pongs > 2 || last != "99999" {
+			t.Errorf("%d pongs, the last of which has %q; want at most 2, and 99999", pongs, last)
+		}
+		c.Abort(net.ErrClosed)
+	})
+}
+
+// TestTheServerMayEndWhileItReadsNothing promises that a Write that the server does not read does not delay the end.
+func TestTheServerMayEndWhileItReadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
+		defer p.conn.Close()
+		var writing sync.WaitGroup
+		writing.Go(func() {
+			if _, err := c.Write(channels.Stdin, make([]byte, 1<<20)); !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("Write() = %v, want a closed pipe", err)
+			}
+		})
+		synctest.Wait()
+		start := time.Now()
+		p.send(binaryKind, "\x01output")
+		p.send(closeKind, goodbye)
+		if got, err := readAll(c, channels.Stdout); got != "output" || err != nil || time.Since(start) > time.Second {
+			t.Errorf("Stdout = %q, %v after %v, want output within a second", got, err, time.Since(start))
+		}
+		writing.Wait()
+		c.Close()
+	})
+}
+
+// TestInputIsMerged promises that small inputs share a message while the server reads nothing, in order, and that other
+// messages stay separate.
+func TestInputIsMerged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
+		go func() {
+			for _, data := range []string{"first", "a", "b", strings.Repeat("c", 32<<10-1)} {
+				if _, err := c.Write(channels.Stdin, []byte(data)); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait()
+			}
+			for range 2 {
+				if _, err := c.Write(channels.Resize, []byte("{}")); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := c.End(channels.Stdin); err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(time.Second)
+		want := []string{"\x00first", "\x00ab" + strings.Repeat("c", 32<<10-2), "\x00c", "\x04{}", "\x04{}", "\xff\x00"}
+		for _, want := range want {
+			if kind, got := p.receive(); kind != binaryKind || got != want {
+				t.Errorf("the server received %d bytes %.9q, want %d bytes %.9q", len(got), got, len(want), want)
+			}
+		}
+		c.Abort(net.ErrClosed)
+	})
 }
 
 func TestAFullBufferHoldsUpTheOthersUntilItIsRead(t *testing.T) {
@@ -170,7 +320,7 @@ func TestASlowReaderLosesNothing(t *testing.T) {
 	})
 }
 
-// TestSilence promises that a peer that is gone is noticed in under 45 seconds, and one that answers never is.
+// TestSilence promises that a dead peer is detected within 45 seconds, and that one that responds to pings never is.
 func TestSilence(t *testing.T) {
 	for _, last := range []time.Duration{0, time.Second, 9 * time.Second, 30 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -185,7 +335,8 @@ func TestSilence(t *testing.T) {
 			p.muted.Store(true)
 			start := time.Now()
 			_, err := readAll(c, channels.Stdout)
-			if took := time.Since(start); took >= 45*time.Second || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "silent") {
+			took := time.Since(start)
+			if took >= 45*time.Second || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "silent") {
 				t.Errorf("the end came after %v with %v, want silence in less than 45 s", took, err)
 			}
 			c.Close()
@@ -193,8 +344,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestOnlyASilentPeerIsAsked promises that nothing is sent to a peer that speaks, since what arrives when it has just closed
-// its socket makes it drop what is still on its way; that is, unless it may not have taken what it was sent.
+// TestOnlyASilentPeerIsAsked promises that a peer that sends data gets no pings, unless it may not have taken all input.
+// A ping that arrives when the peer has just closed its socket makes it drop the data that is still in transit.
 func TestOnlyASilentPeerIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(1<<20, time.Minute)...)
@@ -238,8 +389,8 @@ func TestOnlyASilentPeerIsAsked(t *testing.T) {
 	})
 }
 
-// TestAProgramMayLeaveItsInputForAnHour promises that a peer that takes nothing is not given up for that, that its pings
-// are answered as soon as it reads on, and that nothing is lost.
+// TestAProgramMayLeaveItsInputForAnHour promises that a peer that reads nothing for an hour is not considered dead, that
+// its ping gets a pong once it reads, and that no input is lost.
 func TestAProgramMayLeaveItsInputForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
@@ -328,6 +479,107 @@ func TestCloseTellsThePeerAndFreesAll(t *testing.T) {
 	})
 }
 
+func TestCloseSendsWrittenData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
+		got := make(chan string, 2)
+		go func() {
+			time.Sleep(time.Second)
+			p.answer(func(kind byte, payload string) {
+				got <- payload
+				if kind == closeKind {
+					p.send(closeKind, goodbye)
+				}
+			})
+		}()
+		if _, err := c.Write(channels.Stdin, []byte("last words")); err != nil {
+			t.Error(err)
+		}
+		c.Close()
+		if data, end := <-got, <-got; data != "\x00last words" || end != goodbye {
+			t.Errorf("the server received %q and %q, want the data and a close frame", data, end)
+		}
+	})
+}
+
+// TestAWriteDeadlineTearsNoMessage promises that a connection can be used after a write deadline, and that the server
+// has received exactly the bytes that Write has reported.
+func TestAWriteDeadlineTearsNoMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := connect(t, channels.V4, outputs(10, time.Minute)...)
+		data := []byte(strings.Repeat("0123456789abcdef", 16<<10))
+		c.SetWriteDeadline(time.Now().Add(time.Second))
+		n, err := c.Write(channels.Stdin, data)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Write() = %d, %v, want a deadline", n, err)
+		}
+		c.SetWriteDeadline(time.Time{})
+		got := make([]byte, 0, len(data))
+		complete := make(chan struct{})
+		go p.answer(func(_ byte, payload string) {
+			if got = append(got, payload[1:]...); len(got) == len(data) {
+				close(complete)
+			}
+		})
+		if _, err := c.Write(channels.Stdin, data[n:]); err != nil {
+			t.Error(err)
+		}
+		<-complete
+		if !bytes.Equal(got, data) {
+			t.Error("the server received other data")
+		}
+		c.Abort(net.ErrClosed)
+	})
+}
+
+func TestAnInvalidHandshakeIsAnError(t *testing.T) {
+	refusal := errors.New("forbidden")
+	for _, tc := range []struct {
+		name string
+		edit func(http.Header) error
+		want string
+	}{
+		{"refused", func(http.Header) error { return refusal }, "forbidden"},
+		{"no header", func(h http.Header) error { clear(h); return nil }, `Upgrade is ""`},
+		{"another key", func(h http.Header) error { h.Set("Sec-WebSocket-Accept", "x"); return nil }, `Accept is "x"`},
+		{"another upgrade", func(h http.Header) error { h.Set("Upgrade", "SPDY/3.1"); return nil }, `Upgrade is "SPDY/3.1"`},
+		{"no protocol", func(h http.Header) error { h.Del("Sec-WebSocket-Protocol"); return nil }, `protocol ""`},
+		{"another protocol", func(h http.Header) error { h.Set("Sec-WebSocket-Protocol", "v9"); return nil }, `"v9"`},
+		{"compression", func(h http.Header) error {
+			h.Set("Sec-WebSocket-Extensions", "permessage-deflate; server_no_context_takeover; client_no_context_takeover")
+			return nil
+		}, "none was offered"},
+		{"another compression", func(h http.Header) error {
+			h.Set("Sec-WebSocket-Extensions", "permessage-deflate")
+			return nil
+		}, "invalid"},
+		{"a header that contains a line break", func(h http.Header) error {
+			h.Set("Sec-WebSocket-Protocol", "v9\r\n\r\nSec-WebSocket-Protocol: v5.channel.k8s.io")
+			return nil
+		}, "protocol \"v9"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			near, far := net.Pipe()
+			defer far.Close()
+			_, err := channels.Dial([]string{channels.V5, channels.V4}, nil,
+				func(h http.Header) (io.ReadWriteCloser, http.Header, error) {
+					response := accepted(h, channels.V5)
+					return near, response, tc.edit(response)
+				})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || tc.want == "forbidden" && err != refusal {
+				t.Fatalf("Dial() = %v, want %q", err, tc.want)
+			}
+			if err == refusal {
+				return // there is no connection
+			}
+			_ = far.SetReadDeadline(time.Now().Add(time.Second)) // never fails
+			if _, err := far.Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("Read() = %v, want that the connection is closed", err)
+			}
+		})
+	}
+}
+
 func TestCloseDoesNotWaitForAPeerThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
@@ -354,8 +606,9 @@ func TestDeadlinesEndWaiting(t *testing.T) {
 			}
 		}
 		start := time.Now()
-		c.Outbox().SetWriteDeadline(start.Add(time.Second))
-		if n, err := c.Write(channels.Stdin, make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != time.Second {
+		c.SetWriteDeadline(start.Add(time.Second))
+		n, err := c.Write(channels.Stdin, make([]byte, 1<<20))
+		if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != time.Second {
 			t.Errorf("Write() = %d, %v after %v, want a deadline after a second", n, err, time.Since(start))
 		}
 		in.SetReadDeadline(time.Time{})

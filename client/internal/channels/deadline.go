@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// deadline is a point in time that wakes those who wait for a condition.
+// deadline is a time at which all waiters for a condition are woken.
 type deadline struct {
-	passed bool // guarded, as all of it, by the condition's lock
+	passed bool // guarded by the lock of the condition, as is timer
 	timer  *time.Timer
 }
 
-// set moves the deadline and wakes those who wait. The condition's lock must not be held.
+// set moves the deadline and wakes all waiters. The caller must not hold the lock of the condition.
 func (d *deadline) set(t time.Time, changed *sync.Cond) {
 	changed.L.Lock()
 	defer changed.L.Unlock()

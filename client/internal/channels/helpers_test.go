@@ -5,7 +5,6 @@ package channels_test
 
 import (
 	"bufio"
-	"context"
 	"crypto/sha1" //nolint:gosec // the protocol's
 	"encoding/base64"
 	"io"
@@ -13,8 +12,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
-
-	"github.com/coder/websocket"
 
 	"github.com/kube-go/sdk/client/internal/channels"
 )
@@ -46,37 +43,30 @@ func connect(t testing.TB, protocol string, incoming ...channels.Channel) (*chan
 	return open(t, near, protocol, incoming...), p
 }
 
-// open returns a connection over a socket, as if the handshake had been.
+// open returns a connection over a socket whose other end accepts the handshake.
 func open(t testing.TB, socket io.ReadWriteCloser, protocol string, incoming ...channels.Channel) *channels.Conn {
 	t.Helper()
-	out := channels.NewOutbox(socket)
-	ws, _, err := websocket.Dial( //nolint:bodyclose // it is the connection
-		context.Background(), "http://test", &websocket.DialOptions{
-			HTTPClient:   &http.Client{Transport: handshake{out, protocol}},
-			Subprotocols: []string{protocol},
-		})
+	c, err := channels.Dial([]string{protocol}, incoming, func(h http.Header) (io.ReadWriteCloser, http.Header, error) {
+		return socket, accepted(h, protocol), nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return channels.New(ws, out, incoming)
+	return c
 }
 
-// handshake agrees to every upgrade.
-type handshake struct {
-	body     io.ReadCloser
-	protocol string
-}
-
-func (h handshake) RoundTrip(r *http.Request) (*http.Response, error) {
-	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // the protocol's
-	return &http.Response{
-		StatusCode: http.StatusSwitchingProtocols,
-		Header: http.Header{
-			"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Protocol": {h.protocol},
-			"Sec-Websocket-Accept": {base64.StdEncoding.EncodeToString(sum[:])},
-		},
-		Body: h.body, Request: r,
-	}, nil
+// accepted returns the headers by which a server accepts a handshake.
+func accepted(h http.Header, protocol string) http.Header {
+	canonical := http.Header{}
+	for name, values := range h {
+		canonical[http.CanonicalHeaderKey(name)] = values
+	}
+	//nolint:gosec // the protocol requires SHA-1
+	sum := sha1.Sum([]byte(canonical.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	return http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Protocol": {protocol},
+		"Sec-Websocket-Accept": {base64.StdEncoding.EncodeToString(sum[:])},
+	}
 }
 
 // frame returns a frame as servers send it.
