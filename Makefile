@@ -88,7 +88,7 @@ go-get:
 
 ## weight: print the number of foreign modules and the bytes of hello-controller
 weight:
-	@cd examples && $(GO) test -count=1 -v -run '^TestWeight$$' ./hello-controller | grep -v -e '^=== ' -e '^--- '
+	@cd examples && $(GO) test -count=1 -v -run '^TestControllerStaysSmall$$' ./hello-controller | grep -v -e '^=== ' -e '^--- '
 
 ## node-deps: install the system packages of a cluster with a node; needs root
 node-deps:

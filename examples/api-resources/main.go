@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Api-resources prints which kinds a server has, and which it should have but does not.
+// Api-resources prints the resources that a server has, and reports the API groups that could not be discovered.
 package main
 
 import (
@@ -22,26 +22,26 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-const usage = `api-resources prints which kinds the server has, each in the version that the server prefers.
+const usage = `api-resources prints the resources of the server, each in the version that the server prefers.
 
   api-resources [flags]
 
   -group GROUP        only this API group; "" is the core group
-  -namespaced=BOOL    only resources that live in namespaces, or only those that do not
-  -verbs VERB,VERB    only resources that have all these verbs
-  -all-versions       each version, not only the preferred one
+  -namespaced=BOOL    true: only namespaced resources; false: only cluster-scoped resources
+  -verbs VERB,VERB    only resources that support all these verbs
+  -all-versions       all versions, not only the preferred one
   -o FORMAT           table (default), wide (with verbs and categories), or name
 
   api-resources -namespaced=false -verbs list,watch
   api-resources -group apps -o wide
 
-What could not be discovered is listed at the end, and makes the exit status 1.
+API groups that could not be discovered are listed at the end, and the exit status is then 1.
 `
 
 // formats are the values of -o.
 const formats = "table, wide, name"
 
-// options are what is asked for.
+// options are the options of the command line.
 type options struct {
 	group       *string // nil: all
 	namespaced  *bool   // nil: both
@@ -96,12 +96,12 @@ func run(ctx context.Context, line []string, out, notes io.Writer) error {
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("there may be more, since this could not be discovered:\n%w", errors.Join(failed...))
+		return fmt.Errorf("the list may be incomplete:\n%w", errors.Join(failed...))
 	}
 	return nil
 }
 
-// parse reads the command line.
+// parse parses the command line.
 func parse(line []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("api-resources", flag.ContinueOnError)
@@ -110,11 +110,11 @@ func parse(line []string) (options, error) {
 		return nil
 	})
 	flags.BoolFunc("namespaced", "", func(s string) error {
-		yes, err := strconv.ParseBool(s)
+		namespaced, err := strconv.ParseBool(s)
 		if err != nil {
 			return errors.New("want true or false")
 		}
-		o.namespaced = &yes
+		o.namespaced = &namespaced
 		return nil
 	})
 	flags.Func("verbs", "", func(s string) error {
@@ -128,14 +128,14 @@ func parse(line []string) (options, error) {
 	case err != nil:
 		return o, err
 	case len(words) > 0:
-		return o, fmt.Errorf("%q is none of the flags; -h lists them", words[0])
+		return o, fmt.Errorf("unexpected argument %q; use -h for help", words[0])
 	case !slices.Contains(strings.Split(formats, ", "), o.format):
-		return o, fmt.Errorf("-o %s: want %s", o.format, formats)
+		return o, fmt.Errorf("-o %s is invalid: want one of %s", o.format, formats)
 	}
 	return o, nil
 }
 
-// wants reports whether a resource was asked for.
+// wants reports whether the options select a resource.
 func (o options) wants(r kube.Resource) bool {
 	switch {
 	case o.group != nil && *o.group != r.Group:

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,24 +25,26 @@ type applier struct {
 	client  *kube.Client
 	mapper  *kube.Mapper
 	options options
-	out     io.Writer // what was done
-	notes   io.Writer // what went wrong
-	setID   string    // of the apply set, empty when there is none
+	out     io.Writer // for results
+	notes   io.Writer // for errors
+	setID   string    // ID of the apply set; empty without one
 
-	seen       map[string]string           // where an object stands that was applied, by its name
-	uids       map[types.UID]bool          // of what was applied
-	kinds      map[schema.GroupKind]string // that this run defines: the names of their definitions
-	namespaces map[string]bool             // that this run would create, if it were not dry
+	seen       map[string]string           // sources of the applied objects, by resource and name
+	uids       map[types.UID]bool          // UIDs of the applied objects
+	kinds      map[schema.GroupKind]string // names of the CustomResourceDefinitions of this run, by the kind they define
+	namespaces map[string]bool             // namespaces that only a dry run has created
 }
 
 func newApplier(c *kube.Client, o options, out, notes io.Writer) *applier {
 	return &applier{
 		client: c, mapper: kube.NewMapper(c, nil), options: o, out: out, notes: notes,
-		seen: map[string]string{}, uids: map[types.UID]bool{}, kinds: map[schema.GroupKind]string{}, namespaces: map[string]bool{},
+		seen: map[string]string{}, uids: map[types.UID]bool{},
+		kinds: map[schema.GroupKind]string{}, namespaces: map[string]bool{},
 	}
 }
 
-// all applies objects, one after the other. What goes wrong with one is printed, and does not keep the others back.
+// all applies the objects in order. It prints the error of each object that cannot be applied and continues with the
+// next one.
 func (a *applier) all(ctx context.Context, objects []object) error {
 	failed := 0
 	for _, obj := range objects {
@@ -61,7 +64,7 @@ func (a *applier) all(ctx context.Context, objects []object) error {
 	return nil
 }
 
-// explain says who is in the way, and what to do about it.
+// explain returns the message of an error. For a conflict, it names the other field managers and the remedy.
 func explain(err error) string {
 	conflicts := kube.Conflicts(err)
 	if len(conflicts) == 0 {
@@ -71,15 +74,15 @@ func explain(err error) string {
 	if op, ok := errors.AsType[*kube.OpError](err); ok {
 		fmt.Fprintf(&b, "%s %s %s: ", op.Verb, op.Resource, op.Ref)
 	}
-	b.WriteString("others own fields with other values:")
+	b.WriteString("other field managers own fields with different values:")
 	for _, c := range conflicts {
 		fmt.Fprintf(&b, "\n  %s", c)
 	}
-	b.WriteString("\n  leave them out, or take them over with -force")
+	b.WriteString("\n  remove these fields from the file, or use -force to take ownership")
 	return b.String()
 }
 
-// one applies an object and prints what came of it.
+// one applies an object and prints the result.
 func (a *applier) one(ctx context.Context, obj object) error {
 	gk := obj.GroupVersionKind().GroupKind()
 	if a.options.dryRun && (a.kinds[gk] != "" || a.namespaces[obj.GetNamespace()]) {
@@ -89,11 +92,11 @@ func (a *applier) one(ctx context.Context, obj object) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("%s %s", api.Resource(), kube.ObjectRef{Namespace: api.Namespace(), Name: obj.GetName()})
-	if first, ok := a.seen[what]; ok {
-		return fmt.Errorf("%s is there twice: first in %s", what, first)
+	name := fmt.Sprintf("%s %s", api.Resource(), kube.ObjectRef{Namespace: api.Namespace(), Name: obj.GetName()})
+	if first, ok := a.seen[name]; ok {
+		return fmt.Errorf("%s is a duplicate: the first one is in %s", name, first)
 	}
-	a.seen[what] = obj.source
+	a.seen[name] = obj.source
 	before, err := api.GetOrNil(ctx, obj.GetName(), nil)
 	if err != nil {
 		return err
@@ -108,18 +111,18 @@ func (a *applier) one(ctx context.Context, obj object) error {
 		return err
 	}
 	a.uids[after.GetUID()] = true
-	a.report(what, compare(before, after))
+	a.report(name, compare(before, after))
 	return a.follow(ctx, api, obj, before == nil)
 }
 
-func (a *applier) report(what, outcome string) {
+func (a *applier) report(name, result string) {
 	if a.options.dryRun {
-		outcome += " (dry run)"
+		result += " (dry run)"
 	}
-	fmt.Fprintln(a.out, what, outcome)
+	fmt.Fprintln(a.out, name, result)
 }
 
-// join makes an object a member of the apply set, unless it is one of another set.
+// join makes an object a member of the apply set. It returns an error if the object is a member of another set.
 func (a *applier) join(obj object, before *unstructured.Unstructured) error {
 	if a.setID == "" {
 		return nil
@@ -134,14 +137,14 @@ func (a *applier) join(obj object, before *unstructured.Unstructured) error {
 	case labels == nil:
 		labels = map[string]string{}
 	case other != "" && other != a.setID:
-		return fmt.Errorf("it has the label %s of another apply set; remove it from the file", labelPartOf)
+		return fmt.Errorf("label %s is the ID of another apply set: remove it from the file", labelPartOf)
 	}
 	labels[labelPartOf] = a.setID
 	obj.SetLabels(labels)
 	return nil
 }
 
-// compare returns what an apply has done to an object.
+// compare returns the result of an apply: created, unchanged or configured.
 func compare(before, after *unstructured.Unstructured) string {
 	if before == nil {
 		return "created"
@@ -152,7 +155,7 @@ func compare(before, after *unstructured.Unstructured) string {
 	return "configured"
 }
 
-// desired returns an object without the fields that change although its desired state does not.
+// desired returns an object without the fields that can change while the desired state does not.
 func desired(obj *unstructured.Unstructured) map[string]any {
 	own := obj.DeepCopy()
 	own.SetManagedFields(nil)
@@ -162,8 +165,10 @@ func desired(obj *unstructured.Unstructured) map[string]any {
 	return own.Object
 }
 
-// follow notes what others that come later need, and waits for it.
-func (a *applier) follow(ctx context.Context, api *kube.API[unstructured.Unstructured], obj object, created bool) error {
+// follow records namespaces and kinds that later objects need. It waits until a new kind is established.
+func (a *applier) follow(
+	ctx context.Context, api *kube.API[unstructured.Unstructured], obj object, created bool,
+) error {
 	if isNamespace(obj) && created && a.options.dryRun {
 		a.namespaces[obj.GetName()] = true
 	}
@@ -187,7 +192,7 @@ func definedKind(crd object) schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// unchecked stands in for the apply of an object whose kind or namespace the dry run has not created.
+// unchecked reports an object that a dry run cannot send, because its kind or namespace does not exist yet.
 func (a *applier) unchecked(ctx context.Context, obj object) error {
 	name := obj.GetKind()
 	if api, err := a.apiOf(ctx, obj); err == nil {
@@ -197,15 +202,16 @@ func (a *applier) unchecked(ctx context.Context, obj object) error {
 	if a.kinds[obj.GroupVersionKind().GroupKind()] != "" {
 		missing = "kind"
 	}
-	a.report(name+" "+kube.RefOf(obj).String(), "created, unchecked: its "+missing+" is not there yet")
+	a.report(name+" "+kube.RefOf(obj).String(), "created, not validated: its "+missing+" does not exist yet")
 	return nil
 }
 
-// apiOf returns the API of an object's kind and namespace. For a kind that this run has defined it waits until it is
-// served.
+// apiOf returns the API of an object's kind and namespace. It waits until the server serves a kind that this run has
+// defined.
 func (a *applier) apiOf(ctx context.Context, obj object) (*kube.API[unstructured.Unstructured], error) {
 	res, err := a.mapper.ForObject(ctx, obj)
-	if _, unknown := errors.AsType[*kube.UnknownResourceError](err); unknown && a.kinds[obj.GroupVersionKind().GroupKind()] != "" {
+	defined := a.kinds[obj.GroupVersionKind().GroupKind()] != ""
+	if _, unknown := errors.AsType[*kube.UnknownResourceError](err); unknown && defined {
 		res, err = a.awaitKind(ctx, obj)
 	}
 	if err != nil {
@@ -215,13 +221,13 @@ func (a *applier) apiOf(ctx context.Context, obj object) (*kube.API[unstructured
 }
 
 func (a *applier) namespaceOf(res kube.Resource, namespace string) string {
-	if res.Namespaced && namespace == "" {
-		return a.options.namespace
+	if res.Namespaced {
+		return cmp.Or(namespace, a.options.namespace)
 	}
 	return namespace
 }
 
-// awaitKind waits until the server says that it has a kind, which comes a moment after its definition is established.
+// awaitKind waits until the discovery API lists a kind, which is shortly after its definition is established.
 func (a *applier) awaitKind(ctx context.Context, obj object) (kube.Resource, error) {
 	ctx, cancel := a.limit(ctx)
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// What an apply set is made of, see
+// The labels and annotations of an apply set, see
 // https://kubernetes.io/docs/reference/labels-annotations-taints/#applyset-kubernetes-io-id.
 const (
 	labelID      = "applyset.kubernetes.io/id"
@@ -28,10 +28,10 @@ const (
 	tooling      = "applyset.kubernetes.io/tooling"
 	groupKinds   = "applyset.kubernetes.io/contains-group-kinds"
 	namespaces   = "applyset.kubernetes.io/additional-namespaces"
-	parentType   = "applyset.kubernetes.io/is-parent-type" // of a CustomResourceDefinition
+	parentType   = "applyset.kubernetes.io/is-parent-type" // label of a CustomResourceDefinition
 	toolName     = "kube-go-apply"
 	tool         = toolName + "/v1.0.0"
-	parentWriter = toolName + "-applyset" // the field manager who owns what the parent remembers
+	parentWriter = toolName + "-applyset" // field manager of the parent's labels and annotations
 )
 
 // names is a set of strings.
@@ -45,21 +45,21 @@ func (n names) add(list string) {
 	}
 }
 
-// String returns the names in order, as the annotations have them.
+// String returns the names sorted and joined with commas, which is the format of the annotations.
 func (n names) String() string { return strings.Join(slices.Sorted(maps.Keys(n)), ",") }
 
-// applySet is the set of what was applied together. The parent object remembers where its members can be: that it is
-// written before they are makes sure that none is ever forgotten.
+// applySet is a set of objects that are applied together. The annotations of its parent object list the kinds and
+// namespaces of its members. The parent is written before the members, so that every member can be found.
 type applySet struct {
 	applier *applier
 	parents *kube.API[unstructured.Unstructured]
-	name    string // of the parent
+	name    string // name of the parent
 
-	groupKinds, namespaces names // of members now
-	allKinds, allSpaces    names // those, and the ones of members before
+	groupKinds, namespaces names // kinds and namespaces of the new members
+	allKinds, allSpaces    names // kinds and namespaces of the new and the previous members
 }
 
-// openSet finds or makes the parent of the apply set, and has it remember where members will be beside those that there are.
+// openSet gets or creates the parent of the apply set and adds the kinds and namespaces of the new members to it.
 func openSet(ctx context.Context, a *applier, objects []object) (*applySet, error) {
 	s := &applySet{
 		applier: a, name: a.options.applySet,
@@ -82,7 +82,7 @@ func openSet(ctx context.Context, a *applier, objects []object) (*applySet, erro
 		s.groupKinds[printGroupKind(obj.GroupVersionKind().GroupKind())] = true
 		ns := obj.GetNamespace()
 		if ns == "" && s.parents.Namespace() == "" {
-			ns = a.options.namespace // if its kind has any
+			ns = a.options.namespace // assume that the kind is namespaced
 		}
 		if ns != "" && ns != s.parents.Namespace() {
 			s.namespaces[ns] = true
@@ -96,13 +96,13 @@ func openSet(ctx context.Context, a *applier, objects []object) (*applySet, erro
 	return s, s.store(ctx, s.allKinds, s.allSpaces)
 }
 
-// builtinParent reports whether the parent is of a kind that needs no permission, and that is made when it is not there.
+// builtinParent reports whether the kind of the parent needs no label. Such a parent is created if it does not exist.
 func (s *applySet) builtinParent() bool {
 	name := s.parents.Resource().String()
 	return name == "secrets" || name == "configmaps"
 }
 
-// checkParent refuses a parent of a kind whose definition does not say that its objects can be parents.
+// checkParent returns an error if the definition of the parent's kind does not permit its objects as parents.
 func (s *applySet) checkParent(ctx context.Context) error {
 	if s.builtinParent() {
 		return nil
@@ -113,29 +113,29 @@ func (s *applySet) checkParent(ctx context.Context) error {
 		return err
 	}
 	if definition == nil || definition.Labels[parentType] == "" {
-		return fmt.Errorf("one of %s can't be its parent; use secret/%s or configmap/%s, or label the kind's definition %s",
+		return fmt.Errorf("%s cannot be parents: use secret/%s or configmap/%s, or set the label %s on the kind's definition",
 			kind, s.name, s.name, parentType)
 	}
 	return nil
 }
 
-// parent says in a message which object the parent is.
-func (s *applySet) parent() string {
-	ref := kube.ObjectRef{Namespace: s.parents.Namespace(), Name: s.name}
-	return fmt.Sprintf("%s %s", s.parents.Resource().Kind, ref)
+func (s *applySet) ref() kube.ObjectRef {
+	return kube.ObjectRef{Namespace: s.parents.Namespace(), Name: s.name}
 }
 
-func (s *applySet) id() string {
-	return setID(s.parents.Resource(), kube.ObjectRef{Namespace: s.parents.Namespace(), Name: s.name})
-}
+// parent returns the kind and name of the parent for messages.
+func (s *applySet) parent() string { return fmt.Sprintf("%s %s", s.parents.Resource().Kind, s.ref()) }
 
-// setID returns a set's identity, which says whose it is: an object that was copied with its labels is no parent.
+func (s *applySet) id() string { return setID(s.parents.Resource(), s.ref()) }
+
+// setID returns the ID of the set with a parent. It depends on the parent's name, namespace and kind, so an object that
+// was copied with its labels is not a parent.
 func setID(res kube.Resource, parent kube.ObjectRef) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{parent.Name, parent.Namespace, res.Kind, res.Group}, ".")))
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 }
 
-// load reads what the parent remembers.
+// load adds the kinds and namespaces of the previous members, which the parent lists.
 func (s *applySet) load(ctx context.Context) error {
 	parent, err := s.parents.Metadata().GetOrNil(ctx, s.name, nil)
 	if err != nil {
@@ -143,32 +143,32 @@ func (s *applySet) load(ctx context.Context) error {
 	}
 	if parent == nil {
 		if !s.builtinParent() {
-			return fmt.Errorf("there is no %s; make it first", s.parent())
+			return fmt.Errorf("%s does not exist: create it first", s.parent())
 		}
 		return nil
 	}
 	id := parent.Labels[labelID]
-	kinds, remembers := parent.Annotations[groupKinds]
+	kinds, listed := parent.Annotations[groupKinds]
 	by := parent.Annotations[tooling]
 	by = by[:max(0, strings.LastIndexByte(by, '/'))]
 	switch {
 	case id == "" && by == "" && !s.builtinParent():
-		return nil // it was made for this
+		return nil // the user created it for a new set
 	case id == "":
-		return fmt.Errorf("the %s is there, but is no apply set; name another one", s.parent())
+		return fmt.Errorf("%s exists, but is not the parent of an apply set: use another name", s.parent())
 	case id != s.id():
-		return fmt.Errorf("the label %s of %s is %s, want %s; was it copied?", labelID, s.parent(), id, s.id())
+		return fmt.Errorf("label %s of %s is %s, want %s: if it is a copy, use another name", labelID, s.parent(), id, s.id())
 	case by != toolName:
-		return fmt.Errorf("it is kept by another tool, %s; use that one", parent.Annotations[tooling])
-	case !remembers:
-		return fmt.Errorf("the annotation %s of %s is gone, which tells where members are; restore it", groupKinds, s.parent())
+		return fmt.Errorf("it is managed by another tool, %s: use that tool", parent.Annotations[tooling])
+	case !listed:
+		return fmt.Errorf("%s has no annotation %s, which lists the kinds of the members: restore it", s.parent(), groupKinds)
 	}
 	s.allKinds.add(kinds)
 	s.allSpaces.add(parent.Annotations[namespaces])
 	return nil
 }
 
-// store has the parent remember kinds and namespaces, whoever has changed that meanwhile: it is for this tool to say.
+// store writes kinds and namespaces to the parent. It overwrites changes by others, because this tool manages the set.
 func (s *applySet) store(ctx context.Context, kinds, spaces names) error {
 	parent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: s.name, Labels: map[string]string{labelID: s.id()},
@@ -180,12 +180,12 @@ func (s *applySet) store(ctx context.Context, kinds, spaces names) error {
 	return err
 }
 
-// prune deletes the members that were not applied, and has the parent forget where they were.
+// prune deletes the members that were not applied and removes their kinds and namespaces from the parent.
 func (s *applySet) prune(ctx context.Context) error {
 	for kind := range s.allKinds {
 		res, err := s.applier.mapper.Resolve(ctx, kind)
 		if unknown, ok := errors.AsType[*kube.UnknownResourceError](err); ok && len(unknown.Failed) == 0 {
-			continue // neither are there objects of a kind that is gone, or that the dry run has not defined
+			continue // a kind that was deleted, or that only a dry run has defined, has no objects
 		}
 		if err != nil {
 			return err

@@ -1,10 +1,11 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Apply makes a cluster have what files say, by server-side apply.
+// Apply applies the objects in files to a cluster with server-side apply.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -19,30 +20,30 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-const usage = `apply makes a cluster have what files say, by server-side apply.
+const usage = `apply applies the objects in files to a cluster with server-side apply.
 
   apply [flags] -f PATH [-f PATH...]
 
-  -f PATH               a YAML or JSON file, a directory of them, or - for standard input; may be repeated
-  -n NAMESPACE          the namespace of objects that name none; default: the kubeconfig's
-  -field-manager NAME   who owns what is applied; default: apply
-  -force                take over fields that others own with other values
-  -dry-run              let the server check all, and store nothing
-  -applyset NAME        label the objects as a set, which is remembered in the Secret NAME of the namespace;
-                        configmap/NAME remembers it in a ConfigMap, and widgets.example.com/NAME in an object of a kind
-                        whose definition is labelled applyset.kubernetes.io/is-parent-type
-  -prune                delete what the set had before, and the files have no more
-  -timeout DURATION     how long to wait for new kinds to be served; default: 1m
+  -f PATH               a YAML or JSON file, a directory of such files, or - for standard input; may be repeated
+  -n NAMESPACE          the namespace of objects without one; default: the namespace of the kubeconfig
+  -field-manager NAME   the field manager that owns the applied fields; default: apply
+  -force                take ownership of fields that other field managers own with different values
+  -dry-run              let the server validate the objects without storing them
+  -applyset NAME        make the objects an apply set. Its parent is the Secret NAME in the namespace, the ConfigMap for
+                        configmap/NAME, or a custom resource for widgets.example.com/NAME, if the definition of its kind
+                        has the label applyset.kubernetes.io/is-parent-type
+  -prune                delete objects of the apply set that are no longer in the files
+  -timeout DURATION     how long to wait until a new kind is served; default: 1m
 
   apply -f web.yaml
   apply -f manifests -applyset web -prune
   generate | apply -dry-run -f -
 
-Namespaces are applied first, then CustomResourceDefinitions, then the rest in the order of the files. When something can't
-be applied, the rest is all the same, nothing is pruned, and the exit status is 1.
+Namespaces are applied first, then CustomResourceDefinitions, then all other objects in the order of the files. If an
+object cannot be applied, the other objects are still applied, nothing is pruned, and the exit status is 1.
 `
 
-// options are what is asked for.
+// options are the options of the command line.
 type options struct {
 	files     []string
 	namespace string
@@ -79,9 +80,7 @@ func run(ctx context.Context, line []string, in io.Reader, out, notes io.Writer)
 	if err != nil {
 		return err
 	}
-	if o.namespace == "" {
-		o.namespace = c.Namespace()
-	}
+	o.namespace = cmp.Or(o.namespace, c.Namespace())
 	a := newApplier(c, o, out, notes)
 	if o.applySet == "" {
 		return a.all(ctx, objects)
@@ -102,7 +101,7 @@ func run(ctx context.Context, line []string, in io.Reader, out, notes io.Writer)
 	return nil
 }
 
-// parse reads the command line.
+// parse parses the command line.
 func parse(line []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("apply", flag.ContinueOnError)
@@ -122,11 +121,11 @@ func parse(line []string) (options, error) {
 	case err != nil:
 		return o, err
 	case len(words) > 0:
-		return o, fmt.Errorf("what is %q? Files are named by -f; -h says more", words[0])
+		return o, fmt.Errorf("unexpected argument %q: specify files with -f; use -h for help", words[0])
 	case len(o.files) == 0:
-		return o, errors.New("name the files by -f; -h says more")
+		return o, errors.New("specify files with -f; use -h for help")
 	case o.prune && o.applySet == "":
-		return o, errors.New("-prune needs -applyset, which remembers what was applied before")
+		return o, errors.New("-prune requires -applyset, which records the objects that were applied before")
 	}
 	return o, nil
 }

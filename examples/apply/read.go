@@ -17,13 +17,13 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// object is an object of a file.
+// object is an object from a file.
 type object struct {
 	*unstructured.Unstructured
-	source string // where it stands, for messages
+	source string // file and line, for messages
 }
 
-// read returns the objects of files, directories, and of in for -, in the order in which they are applied.
+// read returns the objects in files and directories, and in the reader for the path "-", in the order to apply them.
 func read(paths []string, in io.Reader) ([]object, error) {
 	var objects []object
 	for _, path := range paths {
@@ -48,13 +48,13 @@ func read(paths []string, in io.Reader) ([]object, error) {
 		}
 	}
 	if len(objects) == 0 {
-		return nil, errors.New("the files have no objects")
+		return nil, errors.New("the files contain no objects")
 	}
 	slices.SortStableFunc(objects, func(a, b object) int { return cmp.Compare(rank(a), rank(b)) })
 	return objects, nil
 }
 
-// rank orders what others need before them.
+// rank orders objects: objects of a lower rank are applied first, because others need them.
 func rank(obj object) int {
 	switch {
 	case isNamespace(obj):
@@ -73,7 +73,7 @@ func isCRD(obj object) bool {
 	return obj.GroupVersionKind().Group == "apiextensions.k8s.io" && obj.GetKind() == "CustomResourceDefinition"
 }
 
-// filesOf returns the manifests in a directory, not those in directories beneath it; or the path itself when it is a file.
+// filesOf returns the manifests in a directory, without its subdirectories. For a file it returns the path.
 func filesOf(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -90,7 +90,7 @@ func filesOf(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no .yaml, .yml or .json files", path)
+		return nil, fmt.Errorf("%s contains no .yaml, .yml or .json files", path)
 	}
 	return files, nil
 }
@@ -115,7 +115,7 @@ func readDocuments(r io.Reader, source string) ([]object, error) {
 			return nil, fmt.Errorf("%s: %w", source, err)
 		}
 		if obj.GetName() == "" {
-			return nil, fmt.Errorf("%s: metadata.name is missing; what is applied must have one", obj.source)
+			return nil, fmt.Errorf("%s: metadata.name is missing: server-side apply requires a name", obj.source)
 		}
 		objects = append(objects, obj)
 	}

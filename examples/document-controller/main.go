@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Document-controller renders documents into ConfigMaps and files. Its work is in package documents; this is the
-// program that one would deploy.
+// Document-controller renders documents into ConfigMaps and files. The controller is in package documents; this is the
+// program to deploy.
 package main
 
 import (
@@ -30,8 +30,8 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("document-controller", flag.ContinueOnError)
-	dir := flags.String("dir", "documents", "write the rendered files below this `directory`")
-	install := flags.Bool("install", false, "install the CustomResourceDefinition first")
+	dir := flags.String("dir", "documents", "write the rendered files to this `directory`")
+	install := flags.Bool("install", false, "install the CustomResourceDefinition before running")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

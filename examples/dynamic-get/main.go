@@ -1,10 +1,11 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Dynamic-get prints objects of any kind, by whatever name people call it.
+// Dynamic-get prints objects of any kind. The kind is not known at compile time.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -25,7 +26,7 @@ const usage = `dynamic-get prints objects of any kind.
   dynamic-get [-n NAMESPACE] RESOURCE NAME   one object as YAML
 
 RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), or one of these with a group
-(deployments.apps). Without -n the namespace is the kubeconfig's.
+(deployments.apps). The default of -n is the namespace of the kubeconfig.
 `
 
 func main() {
@@ -48,7 +49,7 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 		return err
 	}
 	if len(words) < 1 || len(words) > 2 {
-		return errors.New("name a resource, and an object if you like; -h says more")
+		return errors.New("specify a resource and optionally a name; use -h for help")
 	}
 
 	c, err := kube.NewClient(ctx, nil)
@@ -63,13 +64,10 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ns := ""
+	objects := kube.Dynamic(c, res)
 	if res.Namespaced {
-		if ns = *namespace; ns == "" {
-			ns = c.Namespace()
-		}
+		objects = objects.In(cmp.Or(*namespace, c.Namespace()))
 	}
-	objects := kube.Dynamic(c, res).In(ns)
 
 	if len(words) == 2 {
 		obj, err := objects.Get(ctx, words[1], nil)

@@ -1,10 +1,11 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Exec runs a command in a container of a pod, with a terminal if you like.
+// Exec runs a command in a container of a pod, optionally with a terminal.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -20,15 +21,15 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-const usage = `exec runs a command in a container of a pod, and exits as the command does.
+const usage = `exec runs a command in a container of a pod and exits with the status of the command.
 
   exec [flags] POD [flags] [--] COMMAND [ARGUMENT...]
 
-  -n NAMESPACE   the namespace of the pod; default: the kubeconfig's
-  -c CONTAINER   the container; needed when the pod has several
-  -i             pass on the standard input
-  -t             give the command a terminal, as large as this one
-  -it            both
+  -n NAMESPACE   the namespace of the pod; default: the namespace of the kubeconfig
+  -c CONTAINER   the container; required if the pod has several
+  -i             pass the standard input to the command
+  -t             give the command a terminal of the size of this one
+  -it            the same as -i -t
 
   exec web-0 ls -l /var/www
   exec -it web-0 -- sh
@@ -41,7 +42,7 @@ func main() {
 	var exit *kube.ExitError
 	switch {
 	case errors.As(err, &exit):
-		os.Exit(exit.Code) // the command has said what was wrong
+		os.Exit(exit.Code) // the command has already printed its own error
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Print(usage)
 	case err != nil:
@@ -59,10 +60,7 @@ func run(ctx context.Context, line []string) error {
 	if err != nil {
 		return err
 	}
-	if namespace == "" {
-		namespace = c.Namespace()
-	}
-	p, err := kube.Pods(c, namespace).Exec(ctx, pod, o)
+	p, err := kube.Pods(c, cmp.Or(namespace, c.Namespace())).Exec(ctx, pod, o)
 	if err != nil {
 		return err
 	}
@@ -77,11 +75,11 @@ func run(ctx context.Context, line []string) error {
 	return runTerminal(p, in)
 }
 
-// parse reads the command line. Flags stand before the pod or behind it; what comes then is the command.
+// parse parses the command line. Flags come before or after the pod; the rest is the command.
 func parse(line []string) (namespace, pod string, o *kube.ExecOptions, err error) {
-	o = &kube.ExecOptions{StallTimeout: -1} // whoever stops the screen may take his time
+	o = &kube.ExecOptions{StallTimeout: -1} // no timeout: a user may pause the output with Ctrl-S
 	flags := flag.NewFlagSet("exec", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // main prints the help, and mistakes
+	flags.SetOutput(io.Discard) // main prints the help text and the errors
 	flags.StringVar(&namespace, "n", "", "")
 	flags.StringVar(&o.Container, "c", "", "")
 	flags.BoolVar(&o.Stdin, "i", false, "")
@@ -98,23 +96,23 @@ func parse(line []string) (namespace, pod string, o *kube.ExecOptions, err error
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
-		err = fmt.Errorf("%w; -h says more", err)
+		err = fmt.Errorf("%w; use -h for help", err)
 	case len(o.Command) == 0:
-		err = errors.New("name a pod and a command; -h says more")
+		err = errors.New("specify a pod and a command; use -h for help")
 	case o.TTY && !term.IsTerminal(int(os.Stdin.Fd())):
-		err = errors.New("-t needs a terminal here, too; leave it out")
+		err = errors.New("-t requires a terminal as standard input: omit -t")
 	}
 	return namespace, pod, o, err
 }
 
-// runTerminal connects the process with this terminal, which leaves it to the process what keys mean.
+// runTerminal connects the process to this terminal. The terminal is in raw mode, so the process handles all keys.
 func runTerminal(p *kube.Process, in io.Reader) error {
 	fd := int(os.Stdin.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return err
 	}
-	defer term.Restore(fd, before) //nolint:errcheck // there is nobody to tell
+	defer term.Restore(fd, before) //nolint:errcheck // the program is about to exit
 	done := make(chan struct{})
 	var sizing sync.WaitGroup
 	sizing.Go(func() { keepSize(p, done) })
@@ -123,8 +121,8 @@ func runTerminal(p *kube.Process, in io.Reader) error {
 	return p.Run(in, os.Stdout, nil)
 }
 
-// keepSize tells the process how large the terminal is, whenever that changes. Asking works on every system; signals
-// would not.
+// keepSize reports the size of the terminal to the process whenever it changes. It polls, because not every operating
+// system signals a change.
 func keepSize(p *kube.Process, done <-chan struct{}) {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -133,7 +131,7 @@ func keepSize(p *kube.Process, done <-chan struct{}) {
 		if err == nil && (w != width || h != height) {
 			width, height = w, h
 			if p.Resize(uint16(w), uint16(h)) != nil {
-				return // it has ended
+				return // the process has ended
 			}
 		}
 		select {

@@ -12,9 +12,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// documents prints whole objects: one as it is, several as a list.
+// documents prints complete objects: a single named object on its own, and all others as a list.
 func (p *printer) documents(ctx context.Context, resources []kube.Resource) error {
-	items := []any{} // an empty list, if there are none
+	items := []any{} // not nil, which would be encoded as null
 	for _, res := range resources {
 		objects := p.objects(res)
 		for _, name := range p.options.names {

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Get prints objects of any kind, in the columns that the server has for them.
+// Get prints objects of any kind in the columns that the server defines.
 package main
 
 import (
@@ -20,19 +20,19 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-const usage = `get prints objects of any kind, in the columns that the server has for them.
+const usage = `get prints objects of any kind in the columns that the server defines.
 
   get [flags] RESOURCE[,RESOURCE...] [NAME...]
   get [flags] RESOURCE/NAME
 
 RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), one of these with a group
-(deployments.apps, deployments.v1.apps), or a category (all). Flags may stand anywhere.
+(deployments.apps, deployments.v1.apps), or a category (all). Flags and names may be mixed.
 
-  -n NAMESPACE   the namespace; default: the kubeconfig's
+  -n NAMESPACE   the namespace; default: the namespace of the kubeconfig
   -A             all namespaces
-  -l SELECTOR    only objects with these labels, such as app=web
+  -l SELECTOR    only objects that this label selector matches, such as app=web
   -o FORMAT      table (default), wide, json, yaml, or name
-  -w             go on printing what changes, until interrupted
+  -w             watch: print objects as they change, until interrupted
 
   get pods -A -o wide
   get all -n kube-system
@@ -42,7 +42,7 @@ RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), on
 // formats are the values of -o.
 const formats = "table, wide, json, yaml, name"
 
-// options are what is asked for.
+// options are the options of the command line.
 type options struct {
 	resources  []string
 	names      []string
@@ -57,7 +57,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if ctx.Err() != nil { // which is how a watch ends
+	if ctx.Err() != nil { // interrupted
 		return
 	}
 	switch {
@@ -93,7 +93,7 @@ func run(ctx context.Context, line []string, out, notes io.Writer) error {
 	return p.tables(ctx, resources)
 }
 
-// parse reads the command line.
+// parse parses the command line.
 func parse(line []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("get", flag.ContinueOnError)
@@ -107,13 +107,13 @@ func parse(line []string) (options, error) {
 	case err != nil:
 		return o, err
 	case len(words) == 0:
-		return o, errors.New("name a resource, such as pods; -h says more")
+		return o, errors.New("specify a resource, such as pods; use -h for help")
 	case !slices.Contains(strings.Split(formats, ", "), o.format):
-		return o, fmt.Errorf("-o %s: want %s", o.format, formats)
+		return o, fmt.Errorf("-o %s is invalid: want one of %s", o.format, formats)
 	case o.namespace != "" && o.everywhere:
-		return o, errors.New("-n names one namespace, and -A means all: leave one of them out")
+		return o, errors.New("-n and -A exclude each other: omit one of them")
 	case o.watch && (o.format == "json" || o.format == "yaml"):
-		return o, fmt.Errorf("-w prints rows as they change: leave out -o %s", o.format)
+		return o, fmt.Errorf("-w prints only tables and names: omit -o %s", o.format)
 	}
 	if resource, name, ok := strings.Cut(words[0], "/"); ok && len(words) == 1 {
 		words = []string{resource, name}
@@ -121,16 +121,17 @@ func parse(line []string) (options, error) {
 	o.resources, o.names = strings.Split(words[0], ","), words[1:]
 	switch {
 	case len(o.names) > 0 && o.selector != "":
-		return o, errors.New("-l selects objects by their labels: leave it or the names out")
+		return o, errors.New("-l and names exclude each other: omit one of them")
 	case len(o.names) > 1 && o.watch:
-		return o, errors.New("-w watches one object, or all: leave out the other names")
+		return o, errors.New("-w watches one object or all objects: specify at most one name")
 	case len(o.names) > 0 && o.everywhere:
-		return o, errors.New("a name is unique in one namespace only: say which with -n, instead of -A")
+		return o, errors.New("a name is unique only within a namespace: use -n instead of -A")
 	}
 	return o, nil
 }
 
-// resolve finds the resources that are meant. What can't be listed, such as a question to the server, has no objects.
+// resolve returns the resources that the options name. A category may include resources that do not support list; they
+// are omitted.
 func resolve(disc *kube.Discovery, o options) ([]kube.Resource, error) {
 	var all []kube.Resource
 	for _, name := range o.resources {
@@ -147,12 +148,12 @@ func resolve(disc *kube.Discovery, o options) ([]kube.Resource, error) {
 			case slices.Contains(res.Verbs, "list"):
 				all = append(all, res)
 			case len(found) == 1:
-				return nil, fmt.Errorf("%s can't be listed; the server lets one %s them", res, strings.Join(res.Verbs, ", "))
+				return nil, fmt.Errorf("cannot list %s: its only verbs are %s", res, strings.Join(res.Verbs, ", "))
 			}
 		}
 	}
 	if o.watch && len(all) > 1 {
-		return nil, fmt.Errorf("-w watches one resource, but %s is %d", strings.Join(o.resources, ","), len(all))
+		return nil, fmt.Errorf("-w watches one resource, but %s names %d", strings.Join(o.resources, ","), len(all))
 	}
 	return all, nil
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,16 +20,16 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// printer prints what was asked for.
+// printer prints objects.
 type printer struct {
 	client  *kube.Client
 	options options
 	out     io.Writer
 	notes   io.Writer
-	several bool // resources, which the names of objects then say
+	several bool // print names with the resource, since there are several resources
 }
 
-// objects returns the API of a resource in the namespace, or in the whole cluster.
+// objects returns the API of a resource in the selected namespace, or in the whole cluster.
 func (p *printer) objects(res kube.Resource) *kube.API[unstructured.Unstructured] {
 	objects := kube.Dynamic(p.client, res)
 	if namespace := p.namespace(res); namespace != "" {
@@ -37,19 +38,16 @@ func (p *printer) objects(res kube.Resource) *kube.API[unstructured.Unstructured
 	return objects
 }
 
-// namespace returns where the objects of a resource are looked for; empty for everywhere.
+// namespace returns the selected namespace of a resource's objects. It is empty for the whole cluster.
 func (p *printer) namespace(res kube.Resource) string {
-	switch {
-	case !res.Namespaced || p.options.everywhere:
+	if !res.Namespaced || p.options.everywhere {
 		return ""
-	case p.options.namespace != "":
-		return p.options.namespace
 	}
-	return p.client.Namespace()
+	return cmp.Or(p.options.namespace, p.client.Namespace())
 }
 
-// tables prints a table for each resource that has objects, and goes on with what changes, if it should. That one can't
-// be listed does not keep the others from being printed.
+// tables prints a table for each resource that has objects, and then watches the resource if the options say so. If one
+// resource cannot be listed, tables prints the others.
 func (p *printer) tables(ctx context.Context, resources []kube.Resource) error {
 	found := 0
 	var errs []error
@@ -76,22 +74,22 @@ func (p *printer) tables(ctx context.Context, resources []kube.Resource) error {
 	return errors.Join(errs...)
 }
 
-// nothing says what was not found, and where.
+// nothing returns the message that no objects were found.
 func (p *printer) nothing(resources []kube.Resource) string {
-	what := "no objects found"
+	message := "no objects found"
 	if len(resources) == 1 {
-		what = "no " + resources[0].String() + " found"
+		message = "no " + resources[0].String() + " found"
 	}
 	if len(resources) > 0 && p.namespace(resources[0]) != "" {
-		what += " in namespace " + p.namespace(resources[0])
+		message += " in namespace " + p.namespace(resources[0])
 	}
-	return what
+	return message
 }
 
 // byName is the field selector of one object, without its name.
 const byName = "metadata.name="
 
-// selections are the lists that make up the answer: one, or one for each name.
+// selections returns the options of the list requests: one request for all objects, or one for each name.
 func (p *printer) selections() []kube.ListOptions {
 	if len(p.options.names) == 0 {
 		return []kube.ListOptions{{LabelSelector: p.options.selector, Limit: 500}}
@@ -111,7 +109,7 @@ func (p *printer) pages(ctx context.Context, res kube.Resource, o kube.ListOptio
 		var page *metav1.Table
 		o.Continue = all.Continue
 		page, err = objects.Table(ctx, &o)
-		if errors.Is(err, kube.ErrExpired) { // it took too long to read the pages: start anew, in one piece
+		if errors.Is(err, kube.ErrExpired) { // the continue token is too old: list everything in one request
 			return objects.Table(ctx, &kube.ListOptions{LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector})
 		}
 		if err == nil {
@@ -122,32 +120,33 @@ func (p *printer) pages(ctx context.Context, res kube.Resource, o kube.ListOptio
 	return all, err
 }
 
-// table is a table of one resource's objects.
+// table is the table of a resource's objects.
 type table struct {
 	*printer
 	resource kube.Resource
 	printed  map[kube.ObjectRef]printedRow
-	shown    []int  // which of the server's columns
+	shown    []int // indexes of the printed columns
 	header   []string
-	rows     [][]string
-	begun    bool // the header is printed
-	widths   []int
+	rows     [][]string // rows to print
+	begun    bool       // the header is printed
+	widths   []int      // of the columns
 }
 
-// printedRow is the last row that was printed of an object.
+// printedRow is the last row that was printed for an object.
 type printedRow struct {
-	version string // of the object
+	version string // resource version of the object
 	cells   []string
 }
 
-// list adds the objects that there are. Each that was named must be.
+// list adds the existing objects. A named object that does not exist is an error, unless it is watched.
 func (t *table) list(ctx context.Context) error {
 	for _, selected := range t.selections() {
 		all, err := t.pages(ctx, t.resource, selected)
 		if err != nil {
 			return err
 		}
-		if name, named := strings.CutPrefix(selected.FieldSelector, byName); named && len(all.Rows) == 0 && !t.options.watch {
+		name, named := strings.CutPrefix(selected.FieldSelector, byName)
+		if named && len(all.Rows) == 0 && !t.options.watch {
 			ref := kube.ObjectRef{Namespace: t.namespace(t.resource), Name: name}
 			return fmt.Errorf("get %s %s: not found", t.resource, ref)
 		}
@@ -156,9 +155,9 @@ func (t *table) list(ctx context.Context) error {
 	return nil
 }
 
-// add adds what the server has sent.
+// add adds the rows of a page.
 func (t *table) add(page *metav1.Table) {
-	if len(page.ColumnDefinitions) > 0 && t.header == nil { // a watch sends them once
+	if len(page.ColumnDefinitions) > 0 && t.header == nil {
 		t.columns(page.ColumnDefinitions)
 	}
 	for _, row := range page.Rows {
@@ -171,7 +170,7 @@ func (t *table) add(page *metav1.Table) {
 	}
 }
 
-// columns chooses the columns: those of lower priority are for wide tables.
+// columns selects the columns to print. Columns of lower priority are only for wide tables.
 func (t *table) columns(defs []metav1.TableColumnDefinition) {
 	if t.options.everywhere && t.resource.Namespaced {
 		t.header = append(t.header, "NAMESPACE")
@@ -184,7 +183,7 @@ func (t *table) columns(defs []metav1.TableColumnDefinition) {
 	}
 }
 
-// cells returns a row as it is printed.
+// cells returns the cells to print for a row.
 func (t *table) cells(row metav1.TableRow) []string {
 	meta := metaOf(row)
 	name := strings.ToLower(t.resource.Kind)
@@ -212,16 +211,16 @@ func (t *table) cells(row metav1.TableRow) []string {
 	return cells
 }
 
-// metaOf returns the metadata of a row's object, which the server sends beside the cells.
+// metaOf returns the metadata of a row's object. It is empty if the server did not send it.
 func metaOf(row metav1.TableRow) metav1.ObjectMeta {
 	var obj metav1.PartialObjectMetadata
-	if json.Unmarshal(row.Object.Raw, &obj) != nil { // then it has none
+	if json.Unmarshal(row.Object.Raw, &obj) != nil {
 		return metav1.ObjectMeta{}
 	}
 	return obj.ObjectMeta
 }
 
-// plain keeps an object from writing more than one line, or from steering the terminal.
+// plain replaces control characters, so that text from the cluster cannot add lines or control the terminal.
 func plain(cell string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -231,8 +230,8 @@ func plain(cell string) string {
 	}, cell)
 }
 
-// print prints the rows that were added since the last call, and returns how many. The first come with a header, and with
-// an empty line before it if there is to be a gap.
+// print prints the rows that were added since the last call and returns their number. The first call also prints the
+// header, after an empty line if gap is set.
 func (t *table) print(gap bool) (int, error) {
 	rows := t.rows
 	t.rows = nil
@@ -267,7 +266,7 @@ func (t *table) print(gap bool) (int, error) {
 	return len(rows), err
 }
 
-// flush prints the rows of a table that has begun.
+// flush prints the rows that were added during a watch.
 func (t *table) flush() error {
 	_, err := t.print(false)
 	return err

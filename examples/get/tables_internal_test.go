@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// page is an answer of a server about pods.
+// page is a response of a server to a list of pods.
 const page = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},
 	"columnDefinitions":[{"name":"Name","priority":0},{"name":"Ready","priority":0},{"name":"Node","priority":1}],
 	"rows":[
@@ -24,7 +24,7 @@ const page = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourc
 		{"cells":["short"]}
 	]}`
 
-func TestTable(t *testing.T) {
+func TestTableIsPrintedInAllFormats(t *testing.T) {
 	pods := kube.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 	for _, tc := range []struct {
 		name    string
@@ -33,32 +33,38 @@ func TestTable(t *testing.T) {
 		want    string
 	}{
 		{
-			name: "as a table",
+			name: "table",
 			want: "NAME       READY\nweb-0      1/1\nevil [2J   0/1 fake\nshort      <none>\n",
 		},
 		{
 			name: "wide", options: options{format: "wide"},
-			want: "NAME       READY      NODE\nweb-0      1/1        node-1\nevil [2J   0/1 fake   <none>\nshort      <none>     <none>\n",
+			want: "NAME       READY      NODE\n" +
+				"web-0      1/1        node-1\n" +
+				"evil [2J   0/1 fake   <none>\n" +
+				"short      <none>     <none>\n",
 		},
 		{
-			name: "as one of several, of all namespaces", options: options{everywhere: true}, several: true,
-			want: "NAMESPACE   NAME        READY\nprod        pod/web-0   1/1\nprod        pod/evil    0/1 fake\n            pod/        <none>\n",
+			name: "one of several tables, of all namespaces", options: options{everywhere: true}, several: true,
+			want: "NAMESPACE   NAME        READY\n" +
+				"prod        pod/web-0   1/1\n" +
+				"prod        pod/evil    0/1 fake\n" +
+				"            pod/        <none>\n",
 		},
 		{
-			name: "as names", options: options{format: "name"},
+			name: "names", options: options{format: "name"},
 			want: "pod/web-0\npod/evil\npod/\n",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			answer := new(metav1.Table)
-			if err := json.Unmarshal([]byte(page), answer); err != nil {
+			response := new(metav1.Table)
+			if err := json.Unmarshal([]byte(page), response); err != nil {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
 			tab := &table{printer: &printer{options: tc.options, out: &out, several: tc.several}, resource: pods}
-			tab.add(answer)
+			tab.add(response)
 			if n, err := tab.print(false); n != 3 || err != nil {
-				t.Errorf("%d rows, %v, want 3", n, err)
+				t.Errorf("print(false) = %d, %v, want 3 rows", n, err)
 			}
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -67,23 +73,43 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestParseTakesFlagsInAnyOrderAndRejectsConflicts(t *testing.T) {
 	for _, tc := range []struct {
 		name, in string
 		want     options
 		err      string
 	}{
-		{"flags after names", "pods web -n prod", options{resources: []string{"pods"}, names: []string{"web"}, namespace: "prod", format: "table"}, ""},
-		{"flags between them", "deploy,svc -o name -l app=web", options{resources: []string{"deploy", "svc"}, names: []string{}, selector: "app=web", format: "name"}, ""},
-		{"a name behind a slash", "deploy/web", options{resources: []string{"deploy"}, names: []string{"web"}, format: "table"}, ""},
-		{"nothing", "", options{}, "name a resource, such as pods; -h says more"},
-		{"an unknown format", "pods -o xml", options{}, "-o xml: want table, wide, json, yaml, name"},
-		{"one namespace and all", "pods -n a -A", options{}, "-n names one namespace, and -A means all: leave one of them out"},
-		{"names and a selector", "pods web -l a=b", options{}, "-l selects objects by their labels: leave it or the names out"},
-		{"names everywhere", "pods web -A", options{}, "a name is unique in one namespace only: say which with -n, instead of -A"},
-		{"a watch of documents", "pods -w -o yaml", options{}, "-w prints rows as they change: leave out -o yaml"},
-		{"a watch of two", "pods a b -w", options{}, "-w watches one object, or all: leave out the other names"},
-		{"an unknown flag", "pods -z", options{}, "flag provided but not defined: -z; -h says more"},
+		{
+			"flags after names", "pods web -n prod",
+			options{resources: []string{"pods"}, names: []string{"web"}, namespace: "prod", format: "table"},
+			"",
+		},
+		{
+			"several resources", "deploy,svc -o name -l app=web",
+			options{resources: []string{"deploy", "svc"}, names: []string{}, selector: "app=web", format: "name"},
+			"",
+		},
+		{
+			"a name after a slash", "deploy/web",
+			options{resources: []string{"deploy"}, names: []string{"web"}, format: "table"},
+			"",
+		},
+		{"an empty command line", "", options{}, "specify a resource, such as pods; use -h for help"},
+		{"an unknown format", "pods -o xml", options{}, "-o xml is invalid: want one of table, wide, json, yaml, name"},
+		{"one and all namespaces", "pods -n a -A", options{}, "-n and -A exclude each other: omit one of them"},
+		{"names and a selector", "pods web -l a=b", options{}, "-l and names exclude each other: omit one of them"},
+		{
+			"names in all namespaces", "pods web -A",
+			options{},
+			"a name is unique only within a namespace: use -n instead of -A",
+		},
+		{"a watch as YAML", "pods -w -o yaml", options{}, "-w prints only tables and names: omit -o yaml"},
+		{
+			"a watch of two names", "pods a b -w",
+			options{},
+			"-w watches one object or all objects: specify at most one name",
+		},
+		{"an unknown flag", "pods -z", options{}, "flag provided but not defined: -z; use -h for help"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := parse(strings.Fields(tc.in))

@@ -13,13 +13,13 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// watch prints a row for each change until the context ends. It watches the metadata of the objects, which is small, and
-// asks the server for the row of each object that changes. Watch reconnects automatically.
+// watch prints a row for each change until the context ends. It watches the metadata of the objects, which is small,
+// and requests the row of each object that changes. Watch reconnects automatically.
 func (t *table) watch(ctx context.Context) error {
 	objects, selected := t.objects(t.resource), t.selections()[0]
 	changes := kube.Watch(ctx, objects.Metadata(), &kube.WatchOptions{
 		LabelSelector: selected.LabelSelector, FieldSelector: selected.FieldSelector,
-		OnError: func(err error) { fmt.Fprintf(t.notes, "get: %v; trying again\n", err) },
+		OnError: func(err error) { fmt.Fprintf(t.notes, "get: %v; retrying\n", err) },
 	})
 	for ev, err := range changes {
 		if err != nil {
@@ -32,13 +32,15 @@ func (t *table) watch(ctx context.Context) error {
 	return nil
 }
 
-// change prints the row of an object that has changed. The last row of a deleted object is printed again, marked.
-func (t *table) change(ctx context.Context, objects *kube.API[unstructured.Unstructured], ev kube.WatchEvent[metav1.PartialObjectMetadata]) error {
+// change prints the row of an object that has changed. For a deleted object it prints the last row again, with a mark.
+func (t *table) change(
+	ctx context.Context, objects *kube.API[unstructured.Unstructured], ev kube.WatchEvent[metav1.PartialObjectMetadata],
+) error {
 	ref := kube.RefOf(ev.Object)
 	last, printed := t.printed[ref]
 	switch {
 	case ev.Type == kube.Bookmark, printed && last.version == ev.Object.ResourceVersion:
-		return nil // the list has printed this version
+		return nil // this version is already printed
 	case ev.Type == kube.Deleted && printed:
 		delete(t.printed, ref)
 		t.rows = append(t.rows, append(last.cells, "(deleted)"))
@@ -53,6 +55,6 @@ func (t *table) change(ctx context.Context, objects *kube.API[unstructured.Unstr
 	if err != nil {
 		return err
 	}
-	t.add(page) // no row if the object was deleted meanwhile; that event follows
+	t.add(page) // if the object was deleted meanwhile, there is no row, and its event follows
 	return t.flush()
 }

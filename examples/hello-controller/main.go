@@ -27,7 +27,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	c, err := kube.NewClient(ctx, nil) // kubeconfig, else in-cluster
+	c, err := kube.NewClient(ctx, nil) // from the kubeconfig, or in-cluster
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// List-pods prints the pods of a namespace, or of all of them.
+// List-pods prints the pods of one namespace or of all namespaces.
 package main
 
 import (
@@ -24,8 +24,8 @@ const usage = `list-pods prints pods.
 
   list-pods [-n NAMESPACE] [-l SELECTOR]
 
-  -n NAMESPACE   only the pods of this namespace
-  -l SELECTOR    only pods with these labels, such as app=web
+  -n NAMESPACE   only pods of this namespace; default: all namespaces
+  -l SELECTOR    only pods that this label selector matches, such as app=web
 `
 
 func main() {
@@ -49,7 +49,7 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 	case err != nil:
 		return err
 	case len(words) > 0:
-		return fmt.Errorf("%q is none of the flags; -h lists them", words[0])
+		return fmt.Errorf("unexpected argument %q; use -h for help", words[0])
 	}
 
 	c, err := kube.NewClient(ctx, nil)
@@ -72,7 +72,7 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 		n++
 	}
 	if n == 0 {
-		fmt.Fprintln(os.Stderr, "no pods")
+		fmt.Fprintln(os.Stderr, "no pods found")
 		return nil
 	}
 	return table.Flush()

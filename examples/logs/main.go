@@ -1,10 +1,11 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Logs prints what containers have written, of one pod or of many.
+// Logs prints the logs of the containers of one or more pods.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -20,20 +21,20 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-const usage = `logs prints what containers have written.
+const usage = `logs prints the logs of containers.
 
-  logs [OPTION...] POD           one pod
-  logs [OPTION...] -l SELECTOR   all pods with these labels, line by line in the order of time
+  logs [flags] POD           one pod
+  logs [flags] -l SELECTOR   all pods that this label selector matches; lines are sorted by time
 
-Options may stand anywhere.
+Flags and names may be mixed.
 
-  -n NAMESPACE    default: the kubeconfig's
-  -c CONTAINER    default: all containers
-  -f              go on with what is written from now on, also by pods that come; end with Ctrl-C
+  -n NAMESPACE    the namespace; default: the namespace of the kubeconfig
+  -c CONTAINER    the container; default: all containers
+  -f              follow the logs, also of pods that are created later; press Ctrl-C to stop
   -tail LINES     only the last lines of each container
-  -since TIME     only what is not older than, such as 10m
-  -p              what the containers have written before they were restarted
-  -t              begin each line with its time
+  -since TIME     only lines that are not older than a duration such as 10m
+  -p              the logs of the previous run of each container
+  -t              print the time of each line
 `
 
 func main() {
@@ -64,7 +65,7 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 	case err != nil:
 		return err
 	case (len(names) == 1) == (o.LabelSelector != "") || len(names) > 1:
-		return errors.New("name a pod, or select some with -l; -h says more")
+		return errors.New("specify either a pod or a label selector with -l; use -h for help")
 	case len(names) == 1:
 		o.FieldSelector = "metadata.name=" + names[0]
 	}
@@ -79,18 +80,15 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *namespace == "" {
-		*namespace = c.Namespace()
-	}
-	pods := kube.Namespaced[corev1.Pod](c, *namespace)
-	for _, name := range names { // nothing that is selected would be no mistake
+	pods := kube.Namespaced[corev1.Pod](c, cmp.Or(*namespace, c.Namespace()))
+	for _, name := range names { // a named pod must exist, but a selector may match no pods
 		pod, err := pods.Get(ctx, name, nil)
 		if err != nil {
 			return err
 		}
 		for _, status := range pod.Status.ContainerStatuses {
 			if waiting := status.State.Waiting; waiting != nil {
-				fmt.Fprintf(os.Stderr, "logs: container %s of pod %s does not run: %s\n", status.Name, name, waiting.Reason)
+				fmt.Fprintf(os.Stderr, "logs: container %s of pod %s is waiting: %s\n", status.Name, name, waiting.Reason)
 			}
 		}
 	}
@@ -101,7 +99,7 @@ func printLogs(ctx context.Context, pods *kube.API[corev1.Pod], o *kube.MergeLog
 	n := 0
 	for line, err := range kube.MergeLogs(ctx, pods, o) {
 		if err != nil && ctx.Err() != nil {
-			return nil // Ctrl-C is how one stops to follow
+			return nil // the user pressed Ctrl-C
 		}
 		if err != nil {
 			return err
@@ -119,7 +117,7 @@ func printLogs(ctx context.Context, pods *kube.API[corev1.Pod], o *kube.MergeLog
 		}
 	}
 	if n == 0 {
-		fmt.Fprintln(os.Stderr, "nothing was written")
+		fmt.Fprintln(os.Stderr, "no log lines found")
 	}
 	return nil
 }

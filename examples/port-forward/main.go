@@ -1,10 +1,11 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Port-forward connects local ports with those of a pod, of a service, or of anything else that has pods.
+// Port-forward forwards local ports to a pod, or to the pods of a service, a deployment or another kind.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -21,13 +22,13 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-const usage = `port-forward connects local ports with those of a pod.
+const usage = `port-forward forwards local ports to ports of a pod.
 
   port-forward [-n NAMESPACE] [-address ADDRESS,...] [KIND/]NAME [LOCAL:]PORT...
 
-Without a KIND, NAME is a pod. With one, such as svc or deploy, each connection goes to a pod of it that is ready.
-PORT is a number or a name. LOCAL is the same number unless it is given; 0 is any that is free.
-ADDRESS is localhost unless it is given. Flags may stand anywhere. It ends with Ctrl-C.
+Without KIND, NAME is a pod. With a KIND such as svc or deploy, each connection goes to one of its ready pods.
+PORT is a number or a name. LOCAL is the local port, 0 for any free port; default: the number of PORT.
+ADDRESS is the local address; default: localhost. Flags and names may be mixed. Press Ctrl-C to stop.
 `
 
 func main() {
@@ -51,7 +52,7 @@ func run(ctx context.Context, line []string) error {
 		return err
 	}
 	if len(words) < 2 {
-		return errors.New("name a pod and a port; -h says more")
+		return errors.New("specify a pod and a port; use -h for help")
 	}
 	kind, name, ok := strings.Cut(words[0], "/")
 	if !ok {
@@ -70,11 +71,9 @@ func run(ctx context.Context, line []string) error {
 	if err != nil {
 		return err
 	}
-	if *namespace == "" {
-		*namespace = c.Namespace()
-	}
-	objects := kube.Dynamic(c, res).In(*namespace)
-	if _, err := objects.Metadata().Get(ctx, name, nil); err != nil { // else only who connects would be told
+	objects := kube.Dynamic(c, res).In(cmp.Or(*namespace, c.Namespace()))
+	// Without this check, a wrong name would be reported only at the first connection.
+	if _, err := objects.Metadata().Get(ctx, name, nil); err != nil {
 		return err
 	}
 	forwarder, err := kube.PortForwardTo(ctx, objects, name, nil)
@@ -85,14 +84,14 @@ func run(ctx context.Context, line []string) error {
 	for _, ports := range words[1:] {
 		listener, err := listen(ctx, forwarder, strings.Split(*addresses, ","), ports)
 		if err != nil {
-			return err // what listens already has no connections yet, and ends with the program
+			return err // the program ends, which closes the listeners that are already open
 		}
 		group.Go(func() error { return listener.Run(ctx) })
 	}
 	return group.Wait()
 }
 
-// listen opens the local port of an argument such as 8080:http.
+// listen opens the local port for an argument such as 8080:http.
 func listen(ctx context.Context, f *kube.PortForwarder, addresses []string, ports string) (*kube.PortListener, error) {
 	local, port, ok := strings.Cut(ports, ":")
 	if !ok {
@@ -100,12 +99,12 @@ func listen(ctx context.Context, f *kube.PortForwarder, addresses []string, port
 	}
 	number, err := strconv.ParseUint(local, 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the local port must be a number from 0 to 65535: write it before the name, as in 8080:http", ports)
+		return nil, fmt.Errorf("%s: the local port must be a number from 0 to 65535, such as 8080:http", ports)
 	}
 	listener, err := f.Listen(ctx, port, &kube.ListenOptions{
 		Addresses: addresses,
 		LocalPort: uint16(number),
-		OnConnect: func(local, remote net.Addr) { fmt.Println("connected", local, "with", remote) },
+		OnConnect: func(local, remote net.Addr) { fmt.Println("connected", local, "to", remote) },
 		OnError:   func(err error) { fmt.Fprintln(os.Stderr, "port-forward:", err) },
 	})
 	if err != nil {

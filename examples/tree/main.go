@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tree prints an object with all that it owns, directly or through others.
+// Tree prints an object and all objects that it owns, directly or indirectly.
 package main
 
 import (
@@ -19,20 +19,21 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-const usage = `tree prints an object with all that it owns, of whatever kinds, directly or through others.
+const usage = `tree prints an object and all objects of any kind that it owns, directly or indirectly.
 
-  tree [flags] RESOURCE NAME, or RESOURCE/NAME
+  tree [flags] RESOURCE NAME
+  tree [flags] RESOURCE/NAME
 
 RESOURCE is a name (deployments), a short name (deploy), a kind (Deployment), or one of these with a group
-(deployments.apps). Flags may stand anywhere.
+(deployments.apps). Flags and names may be mixed.
 
-  -n NAMESPACE   the namespace of the object; default: the kubeconfig's
+  -n NAMESPACE   the namespace of the object; default: the namespace of the kubeconfig
 
   tree deploy web
   tree -n kube-system ds kube-proxy
 
-READY is the object's own Ready condition, or else its Available, Complete or Established one. What could not be looked
-at is listed at the end, and makes the exit status 1.
+READY is the status of the first of the conditions Ready, Available, Complete and Established that the object has.
+Requests that failed are listed at the end, and the exit status is then 1.
 `
 
 func main() {
@@ -66,7 +67,7 @@ func run(ctx context.Context, line []string, out io.Writer, notes *os.File) erro
 	}
 	switch {
 	case !res.Namespaced && namespace != "":
-		return fmt.Errorf("%s live in no namespace: leave out -n", res)
+		return fmt.Errorf("%s are not namespaced: omit -n", res)
 	case res.Namespaced && namespace == "":
 		namespace = c.Namespace()
 	}
@@ -86,12 +87,12 @@ func run(ctx context.Context, line []string, out io.Writer, notes *os.File) erro
 		return err
 	}
 	if len(failures) > 0 {
-		return fmt.Errorf("there may be more, since this could not be looked at:\n%w", errors.Join(failures...))
+		return fmt.Errorf("the tree may be incomplete:\n%w", errors.Join(failures...))
 	}
 	return nil
 }
 
-// parse reads the command line.
+// parse parses the command line.
 func parse(line []string) (words []string, namespace string, err error) {
 	flags := flag.NewFlagSet("tree", flag.ContinueOnError)
 	flags.StringVar(&namespace, "n", "", "")
@@ -103,13 +104,13 @@ func parse(line []string) (words []string, namespace string, err error) {
 		words = strings.Split(words[0], "/")
 	}
 	if len(words) != 2 {
-		return nil, "", errors.New("name a resource and an object, such as deploy web; -h says more")
+		return nil, "", errors.New("specify a resource and a name, such as deploy web; use -h for help")
 	}
 	return words, namespace, nil
 }
 
-// progressOn returns what shows a line while something takes its time, and an empty line clears it. It is for people:
-// what is not a terminal does not get it.
+// progressOn returns a function that replaces the progress line on the terminal f. An empty line clears it. If f is not
+// a terminal, the function does nothing.
 func progressOn(f *os.File) func(string) {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// line is a line of the picture.
+// line is a line of the output.
 type line struct{ name, ready, age string }
 
-// show draws a tree.
+// show prints a tree.
 func show(out io.Writer, top *node, now time.Time) error {
 	lines := []line{{"OBJECT", "READY", "AGE"}}
 	draw(top, "", "", now, &lines)
@@ -34,7 +34,8 @@ func show(out io.Writer, top *node, now time.Time) error {
 	return nil
 }
 
-// draw draws an object and what is below it: head stands before its own name, tail before those of its children.
+// draw appends the lines of an object and its children. The prefix head is for the line of the object, tail for the
+// lines of its children.
 func draw(n *node, head, tail string, now time.Time, lines *[]line) {
 	age := "?"
 	if !n.meta.CreationTimestamp.IsZero() {
@@ -54,7 +55,7 @@ func draw(n *node, head, tail string, now time.Time, lines *[]line) {
 	}
 }
 
-// plain keeps an object from writing more than one line, or from steering the terminal.
+// plain replaces control characters, so that text from the cluster cannot add lines or control the terminal.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

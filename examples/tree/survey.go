@@ -19,29 +19,29 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// atOnce is how many requests are under way at a time.
+// atOnce is the number of concurrent requests.
 const atOnce = 8
 
-// node is an object with what it owns.
+// node is an object and the objects that it owns.
 type node struct {
 	ref      kube.Resource
 	meta     *metav1.ObjectMeta
 	ready    string
-	again    bool // it was drawn before, with its children
+	again    bool // the object is already in the tree, with its children
 	children []*node
 }
 
-// survey finds out who owns whom.
+// survey finds the owners of objects.
 type survey struct {
 	client   *kube.Client
 	progress func(string)
 
-	mu    sync.Mutex                        // guards what follows
-	owned map[types.UID]map[types.UID]*node // by owner, then by their own UID
-	seen  int                               // resources
+	mu    sync.Mutex                        // guards owned and seen
+	owned map[types.UID]map[types.UID]*node // by the UID of the owner, then by the UID of the object
+	seen  int                               // number of resources listed
 }
 
-// each calls work for each index below n, several at a time, and returns their errors.
+// each calls work concurrently for each index below n and returns the errors.
 func each(n int, work func(int) error) []error {
 	errs := make([]error, n)
 	free := make(chan struct{}, atOnce)
@@ -57,8 +57,8 @@ func each(n int, work func(int) error) []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// collect lists the metadata of all objects that can be owned: an object in a namespace owns nothing elsewhere, and one
-// of the cluster anything. It returns what can't be looked at.
+// collect lists the metadata of all objects that can have the root as an owner: objects in its namespace, or objects in
+// the whole cluster if the root is cluster-scoped. It returns the errors of requests that failed.
 func (s *survey) collect(ctx context.Context, disc *kube.Discovery, namespace string) []error {
 	s.owned = map[types.UID]map[types.UID]*node{}
 	resources := slices.DeleteFunc(disc.Preferred(), func(r kube.Resource) bool {
@@ -78,7 +78,7 @@ func (s *survey) collect(ctx context.Context, disc *kube.Discovery, namespace st
 	return failures
 }
 
-// list notes the owners of a resource's objects.
+// list records the owners of a resource's objects.
 func (s *survey) list(ctx context.Context, res kube.Resource, namespace string) error {
 	objects := kube.Dynamic(s.client, res)
 	if namespace != "" {
@@ -86,20 +86,20 @@ func (s *survey) list(ctx context.Context, res kube.Resource, namespace string) 
 	}
 	for obj, err := range objects.Metadata().All(ctx, nil) {
 		switch {
-		case errors.Is(err, kube.ErrNotFound), errors.Is(err, kube.ErrMethodNotAllowed): // it went meanwhile, or lists nothing
-			return nil
+		case errors.Is(err, kube.ErrNotFound), errors.Is(err, kube.ErrMethodNotAllowed):
+			return nil // the resource was removed meanwhile, or does not support list
 		case err != nil:
 			return err
 		}
 		if len(obj.OwnerReferences) > 0 {
-			s.note(&node{ref: res, meta: &obj.ObjectMeta})
+			s.record(&node{ref: res, meta: &obj.ObjectMeta})
 		}
 	}
 	return nil
 }
 
-// note files an object under its owners. Some objects are there twice, in two groups.
-func (s *survey) note(n *node) {
+// record adds an object to the objects of its owners. Objects that two API groups serve are recorded once.
+func (s *survey) record(n *node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, owner := range n.meta.OwnerReferences {
@@ -110,8 +110,8 @@ func (s *survey) note(n *node) {
 	}
 }
 
-// tree puts together what an object owns. What has several owners stands below each of them, what it owns itself below
-// the first only; so a circle ends.
+// tree builds the tree of an object. An object with several owners appears below each of them, but its children appear
+// only once, so cycles end.
 func (s *survey) tree(root node) *node {
 	drawn := map[types.UID]bool{}
 	var grow func(n node) *node
@@ -131,7 +131,7 @@ func (s *survey) tree(root node) *node {
 	return grow(root)
 }
 
-// examine reads the objects of the tree, of which so far only the metadata is known, to see whether they are ready.
+// examine gets the objects of the tree and sets whether they are ready, since collect lists only their metadata.
 func (s *survey) examine(ctx context.Context, top *node) []error {
 	var all []*node
 	var walk func(n *node)
@@ -147,7 +147,7 @@ func (s *survey) examine(ctx context.Context, top *node) []error {
 		obj, err := kube.Dynamic(s.client, n.ref).In(n.meta.Namespace).Get(ctx, n.meta.Name, nil)
 		switch {
 		case errors.Is(err, kube.ErrNotFound):
-			n.ready = "gone"
+			n.ready = "deleted"
 			return nil
 		case err != nil:
 			n.ready = "?"
@@ -158,7 +158,8 @@ func (s *survey) examine(ctx context.Context, top *node) []error {
 	})
 }
 
-// readiness returns what an object's conditions say, with the reason when they say no; empty if they say nothing.
+// readiness returns the status of an object's readiness condition, with its reason unless the status is True. It
+// returns "" if the object has no such condition.
 func readiness(obj *unstructured.Unstructured) string {
 	if obj.GetDeletionTimestamp() != nil {
 		return "Terminating"

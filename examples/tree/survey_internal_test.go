@@ -16,10 +16,11 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-func TestTree(t *testing.T) {
+func TestTreeShowsSharedObjectsAndCyclesOnce(t *testing.T) {
 	now := time.Now()
 	object := func(kind, name string, owners ...string) node {
-		meta := &metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(now.Add(-90 * time.Minute))}
+		created := metav1.NewTime(now.Add(-90 * time.Minute))
+		meta := &metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: created}
 		for _, owner := range owners {
 			meta.OwnerReferences = append(meta.OwnerReferences, metav1.OwnerReference{UID: types.UID(owner)})
 		}
@@ -28,10 +29,10 @@ func TestTree(t *testing.T) {
 	s := &survey{owned: map[types.UID]map[types.UID]*node{}}
 	for _, n := range []node{
 		object("ReplicaSet", "web-2", "web"), object("ReplicaSet", "web-1", "web"), object("Pod", "web-1-a", "web-1"),
-		object("Pod", "shared", "web-1", "web-2"), object("Pod", "shared", "web-1", "web-2"), object("ConfigMap", "below", "shared"),
-		object("Deployment", "web", "below"), object("Pod", "stranger", "else"),
+		object("Pod", "shared", "web-1", "web-2"), object("Pod", "shared", "web-1", "web-2"),
+		object("ConfigMap", "below", "shared"), object("Deployment", "web", "below"), object("Pod", "unrelated", "other"),
 	} {
-		s.note(&n)
+		s.record(&n)
 	}
 	var out bytes.Buffer
 	if err := show(&out, s.tree(object("Deployment", "web")), now); err != nil {
@@ -52,7 +53,7 @@ Deployment/web                       True    90m
 	}
 }
 
-func TestReadiness(t *testing.T) {
+func TestReadinessComesFromTheFirstKnownCondition(t *testing.T) {
 	condition := func(kind, status, reason string) any {
 		return map[string]any{"type": kind, "status": status, "reason": reason}
 	}
@@ -63,10 +64,14 @@ func TestReadiness(t *testing.T) {
 	}{
 		{"ready", []any{condition("PodScheduled", "True", ""), condition("Ready", "True", "Fine")}, "True"},
 		{"not ready", []any{condition("Ready", "False", "ContainersNotReady")}, "False (ContainersNotReady)"},
-		{"ready counts before available", []any{condition("Available", "False", ""), condition("Ready", "True", "")}, "True"},
+		{
+			"Ready takes precedence over Available",
+			[]any{condition("Available", "False", ""), condition("Ready", "True", "")},
+			"True",
+		},
 		{"complete", []any{condition("Complete", "True", "")}, "True"},
-		{"no condition that says it", []any{condition("Progressing", "True", "")}, ""},
-		{"conditions of another shape", []any{"Ready"}, ""},
+		{"no readiness condition", []any{condition("Progressing", "True", "")}, ""},
+		{"conditions that are not objects", []any{"Ready"}, ""},
 		{"no conditions", nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -76,9 +81,9 @@ func TestReadiness(t *testing.T) {
 			}
 		})
 	}
-	gone := &unstructured.Unstructured{Object: map[string]any{}}
-	gone.SetDeletionTimestamp(new(metav1.Now()))
-	if got := readiness(gone); got != "Terminating" {
+	deleted := &unstructured.Unstructured{Object: map[string]any{}}
+	deleted.SetDeletionTimestamp(new(metav1.Now()))
+	if got := readiness(deleted); got != "Terminating" {
 		t.Errorf("readiness = %q, want Terminating", got)
 	}
 }

@@ -78,7 +78,7 @@ func TestApplyExample(t *testing.T) {
 
 	m.apply(t, "-applyset", "web", "-prune", "-dry-run").says(t, "a first run that is dry", 0, []string{
 		crd + " created (dry run)",
-		"Widget one created, unchecked: its kind is not there yet (dry run)",
+		"Widget one created, not validated: its kind does not exist yet (dry run)",
 		config + " created (dry run)", old + " created (dry run)", web + " created (dry run)",
 	})
 	m.apply(t, "-applyset", "web", "-prune").says(t, "the first run", 0, []string{
@@ -110,9 +110,9 @@ func TestApplyExample(t *testing.T) {
 	m.write(t, "b.yml", strings.Replace(changed, "replicas: 0", "replicas: 0\n  revisionHistoryLimit: 2", 1))
 	m.apply(t, "-applyset", "web", "-prune").says(t, "a conflict", 1,
 		[]string{crd + " unchanged", widget + " unchanged", config + " unchanged"},
-		"DIR/b.yml, line N: apply "+web+": others own fields with other values:",
+		"DIR/b.yml, line N: apply "+web+": other field managers own fields with different values:",
 		`  .spec.revisionHistoryLimit is owned by "a hand", which updated it`,
-		"  leave them out, or take them over with -force",
+		"  remove these fields from the file, or use -force to take ownership",
 		"apply: 1 of 4 objects could not be applied",
 	)
 	m.apply(t, "-applyset", "web", "-force").says(t, "by force", 0, []string{
@@ -151,14 +151,14 @@ func TestApplySetParents(t *testing.T) {
 	const parent = "widgets.GROUP/plan"
 	parentOf := []string{"-applyset", strings.Replace(parent, "GROUP", m.group, 1), "-prune"}
 	m.apply(t, parentOf...).says(t, "a kind that is not permitted", 1, nil,
-		"apply: apply set "+parent+": one of widgets.GROUP can't be its parent; use secret/plan or configmap/plan, "+
-			"or label the kind's definition applyset.kubernetes.io/is-parent-type")
+		"apply: apply set "+parent+": widgets.GROUP cannot be parents: use secret/plan or configmap/plan, "+
+			"or set the label applyset.kubernetes.io/is-parent-type on the kind's definition")
 	permit := kube.MergePatch([]byte(`{"metadata":{"labels":{"applyset.kubernetes.io/is-parent-type":"true"}}}`))
 	if _, err := kube.Dynamic(c, kube.CRDResource()).Patch(limit(t), plans.Resource().String(), permit, nil); err != nil {
 		t.Fatal(err)
 	}
 	m.apply(t, parentOf...).says(t, "a parent that is not there", 1, nil,
-		"apply: apply set "+parent+": there is no Widget NS/plan; make it first")
+		"apply: apply set "+parent+": Widget NS/plan does not exist: create it first")
 	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "plan"}}}
 	if _, err := plans.Create(limit(t), obj, nil); err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestApplySetParents(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.apply(t, parentOf...).says(t, "a parent that does not remember", 1, nil, "apply: apply set "+parent+
-		": the annotation applyset.kubernetes.io/contains-group-kinds of Widget NS/plan is gone, which tells where members are; restore it")
+		": Widget NS/plan has no annotation applyset.kubernetes.io/contains-group-kinds, which lists the kinds of the members: restore it")
 }
 
 // manifests is a directory of manifests.

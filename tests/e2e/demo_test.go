@@ -46,7 +46,7 @@ func TestDemo(t *testing.T) {
 			want := []string{
 				"Install the CustomResourceDefinition", "Run the controller", "Create three documents", "Edit a document",
 				"Delete a ConfigMap", "Make a mistake", "Delete a document", "Summary",
-				"Ready=True", "Ready=False", "all as it should be",
+				"Ready=True", "Ready=False", "the demo succeeded",
 			}
 			if tc.own {
 				want = append(want, "Kill the API server")

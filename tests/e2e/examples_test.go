@@ -64,7 +64,7 @@ func TestExamples(t *testing.T) {
 		{
 			name:    "list-pods says that there are none",
 			program: "list-pods", args: []string{"-n", ns, "-l", "app!=web"},
-			stderr: `no pods\n`,
+			stderr: `no pods found\n`,
 		},
 		{
 			name:    "list-pods says what is wrong with a selector",
@@ -91,24 +91,24 @@ func TestExamples(t *testing.T) {
 		{
 			name:    "help is printed as it was asked for",
 			program: "logs", args: []string{"--help"},
-			stdout: `logs prints what containers have written\.\n(.*\n)*`,
+			stdout: `logs prints the logs of containers\.\n(.*\n)*`,
 		},
 		{
 			name:    "a mistake on the command line is told in one line",
 			program: "api-resources", args: []string{"-namespaced=maybe"},
 			code:   1,
-			stderr: `api-resources: invalid boolean value "maybe" for -namespaced: want true or false; -h says more\n`,
+			stderr: `api-resources: invalid boolean value "maybe" for -namespaced: want true or false; use -h for help\n`,
 		},
 		{
 			name:    "logs says why there are none yet",
 			program: "logs", args: []string{"waiting", "-n", ns},
-			stderr: `logs: container main of pod waiting does not run: ErrImageNeverPull\nnothing was written\n`,
+			stderr: `logs: container main of pod waiting is waiting: ErrImageNeverPull\nno log lines found\n`,
 		},
 		{
 			name:    "dynamic-get wants a resource",
 			program: "dynamic-get",
 			code:    1,
-			stderr:  `dynamic-get: name a resource.*\n`,
+			stderr:  `dynamic-get: specify a resource.*\n`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -105,7 +105,7 @@ func TestReadOnlyExamples(t *testing.T) {
 		},
 		{
 			name: "get reports a resource that can't be listed", program: "get", args: "subjectaccessreviews", code: 1,
-			stderr: `get: subjectaccessreviews.authorization.k8s.io can't be listed; the server lets one create them\n`,
+			stderr: `get: cannot list subjectaccessreviews.authorization.k8s.io: its only verbs are create\n`,
 		},
 		{
 			name: "get suggests a similar resource", program: "get", args: "deploymets", code: 1,
@@ -129,7 +129,7 @@ func TestReadOnlyExamples(t *testing.T) {
 		},
 		{
 			name: "api-resources rejects an unknown argument", program: "api-resources", args: "pods", code: 1,
-			stderr: `api-resources: "pods" is none of the flags; -h lists them\n`,
+			stderr: `api-resources: unexpected argument "pods"; use -h for help\n`,
 		},
 		{
 			name: "tree reports a missing object", program: "tree", args: "deploy absent -n NS", code: 1,
@@ -137,7 +137,7 @@ func TestReadOnlyExamples(t *testing.T) {
 		},
 		{
 			name: "tree rejects a namespace for a node", program: "tree", args: "node x -n NS", code: 1,
-			stderr: `tree: nodes live in no namespace: leave out -n\n`,
+			stderr: `tree: nodes are not namespaced: omit -n\n`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

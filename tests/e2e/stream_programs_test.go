@@ -58,7 +58,7 @@ func testStreamPrograms(t *testing.T, pods *kube.API[corev1.Pod]) {
 		},
 		{
 			name: "exec rejects -t without a local terminal", program: "exec", args: []string{"-t", "talker", "sh"},
-			code: 1, stderr: `exec: -t needs a terminal here, too; leave it out\n`,
+			code: 1, stderr: `exec: -t requires a terminal as standard input: omit -t\n`,
 		},
 		{
 			name: "logs prints the last lines", program: "logs", args: []string{"talker", "-c", "lines", "-tail", "2"},
@@ -122,7 +122,7 @@ func testForwarding(t *testing.T, ns string, env []string) {
 	if !strings.HasPrefix(address, "127.0.0.1:") || got.stderr != "" {
 		t.Errorf("address = %q, stderr = %q, want an address of 127.0.0.1 and no error", address, got.stderr)
 	}
-	if !strings.Contains(got.stdout, "with "+ns+"/talker:8080\n") {
+	if !strings.Contains(got.stdout, "to "+ns+"/talker:8080\n") {
 		t.Errorf("stdout = %q, want the connection in it, too", got.stdout)
 	}
 }

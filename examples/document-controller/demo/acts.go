@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-const author = "demo" // the field manager of what a person would do
+const author = "demo" // the field manager of the changes that a user would make
 
 func (st *stage) create(ctx context.Context, s *screen) error {
 	s.step("Create three documents")
@@ -41,7 +41,7 @@ func (st *stage) create(ctx context.Context, s *screen) error {
 }
 
 func (st *stage) edit(ctx context.Context, s *screen) error {
-	s.step("Edit a document: the ConfigMap follows")
+	s.step("Edit a document: the controller updates its ConfigMap")
 	patch := kube.MergePatch(map[string]any{"spec": map[string]any{"body": "# Hello again\nNow with other words."}})
 	if _, err := st.docs.Patch(ctx, "readme", patch, &kube.PatchOptions{FieldManager: author}); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (st *stage) edit(ctx context.Context, s *screen) error {
 }
 
 func (st *stage) deleteConfigMap(ctx context.Context, s *screen) error {
-	s.step("Delete a ConfigMap that a document owns: it comes back")
+	s.step("Delete a ConfigMap that a document owns: the controller recreates it")
 	old, err := st.maps.Get(ctx, "notes", nil)
 	if err != nil {
 		return err
@@ -69,12 +69,12 @@ func (st *stage) deleteConfigMap(ctx context.Context, s *screen) error {
 	if err != nil {
 		return err
 	}
-	s.say("configmap    %-8s is back, uid %s", again.Name, again.UID)
+	s.say("configmap    %-8s recreated, uid %s", again.Name, again.UID)
 	return nil
 }
 
 func (st *stage) mistake(ctx context.Context, s *screen) error {
-	s.step("Make a mistake in a document, and mend it")
+	s.step("Make a mistake in a document and correct it")
 	for _, act := range []struct {
 		body string
 		want metav1.ConditionStatus
@@ -95,9 +95,9 @@ func (st *stage) mistake(ctx context.Context, s *screen) error {
 
 func (st *stage) killServer(ctx context.Context, s *screen) error {
 	if st.cluster == nil {
-		return nil // somebody else needs it
+		return nil // do not disturb the cluster of the kubeconfig
 	}
-	s.step("Kill the API server and start it again: the controller goes on by itself")
+	s.step("Kill the API server and restart it: the controller recovers automatically")
 	server := st.cluster.Component(cluster.APIServer)
 	if err := server.Kill(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (st *stage) killServer(ctx context.Context, s *screen) error {
 	if err := server.Start(ctx); err != nil {
 		return err
 	}
-	s.say("API server   is up again")
+	s.say("API server   restarted")
 	patch := kube.MergePatch(map[string]any{"spec": map[string]any{"body": "written after the crash"}})
 	if _, err := st.docs.Patch(ctx, "notes", patch, &kube.PatchOptions{FieldManager: author}); err != nil {
 		return err
@@ -115,12 +115,12 @@ func (st *stage) killServer(ctx context.Context, s *screen) error {
 }
 
 func (st *stage) deleteDocument(ctx context.Context, s *screen) error {
-	s.step("Delete a document: its finalizer removes the file before it goes")
+	s.step("Delete a document: the controller removes the file, then the finalizer")
 	file := filepath.Join(st.dir, st.namespace, "page", "index.html")
 	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("the document's file should be there: %w", err)
+		return fmt.Errorf("the document has no file: %w", err)
 	}
-	s.say("file         %-8s is there", "page")
+	s.say("file         %-8s exists", "page")
 	doc, err := st.docs.Get(ctx, "page", nil)
 	if err != nil {
 		return err
@@ -132,9 +132,9 @@ func (st *stage) deleteDocument(ctx context.Context, s *screen) error {
 		return err
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the file of the deleted document is still there: %s: %w", file, err)
+		return fmt.Errorf("the file of the deleted document still exists: %s: %w", file, err)
 	}
-	s.say("file         %-8s is gone; its configmap is left to Kubernetes' garbage collector", "page")
+	s.say("file         %-8s removed; the Kubernetes garbage collector deletes the configmap", "page")
 	return nil
 }
 
@@ -147,12 +147,12 @@ func (st *stage) summary(ctx context.Context, s *screen) error {
 		ready := meta.IsStatusConditionTrue(doc.Status.Conditions, v1.ConditionReady)
 		s.say("%-8s %-10q ready: %-5t words: %d", doc.Name, doc.Spec.Title, ready, doc.Status.Words)
 	}
-	s.say("%d runs of the reconcile, %d of them failed; %d events seen", st.runs.Load(), st.failures.Load(), st.events.Load())
-	s.say("all as it should be; cleaning up")
+	s.say("reconciled %d times, %d of them with an error; %d events", st.runs.Load(), st.failures.Load(), st.events.Load())
+	s.say("the demo succeeded; cleaning up")
 	return nil
 }
 
-// deleteAll deletes the documents while the controller is there to let them go.
+// deleteAll deletes the documents while the controller is running to remove their finalizers.
 func (st *stage) deleteAll(ctx context.Context) error {
 	if err := st.docs.DeleteCollection(ctx, nil, nil); err != nil {
 		return err
@@ -165,17 +165,17 @@ func (st *stage) deleteAll(ctx context.Context) error {
 	return nil
 }
 
-// awaitReady waits until the condition Ready has a status that is about the document as it is now.
+// awaitReady waits until the condition Ready has the wanted status for the current generation of the document.
 func (st *stage) awaitReady(ctx context.Context, name string, want metav1.ConditionStatus) error {
 	_, err := kube.Await(ctx, st.docs, name, func(doc *v1.Document) error {
 		cond := meta.FindStatusCondition(doc.Status.Conditions, v1.ConditionReady)
 		switch {
 		case cond == nil:
-			return errors.New("it has no condition Ready yet")
+			return errors.New("no condition Ready yet")
 		case cond.ObservedGeneration != doc.Generation:
-			return fmt.Errorf("its condition Ready is about generation %d, not %d", cond.ObservedGeneration, doc.Generation)
+			return fmt.Errorf("condition Ready of generation %d, want %d", cond.ObservedGeneration, doc.Generation)
 		case cond.Status != want:
-			return fmt.Errorf("it is Ready=%s, want %s", cond.Status, want)
+			return fmt.Errorf("condition Ready is %s, want %s", cond.Status, want)
 		}
 		return nil
 	}, nil)

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo shows the document controller at work on a real Kubernetes: it starts one, or uses the cluster that KUBECONFIG
-// names, and goes through what can happen to a document, showing conditions and events as they come.
+// Demo shows the document controller on a real Kubernetes. It starts a cluster, or uses the cluster of the file in
+// KUBECONFIG. It then creates, edits, breaks and deletes documents, and prints conditions and events as they change.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// timeout bounds the story, not the building of Kubernetes before it.
+// timeout limits the demo without the build and start of Kubernetes before it.
 const timeout = 5 * time.Minute
 
 func run(ctx context.Context, out io.Writer) (err error) {
@@ -39,7 +39,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if path := os.Getenv("KUBECONFIG"); path != "" {
 		s.step("Use the cluster of KUBECONFIG")
 	} else {
-		s.step("Start Kubernetes (the first time it is built, which takes some minutes)")
+		s.step("Start Kubernetes (the first start builds it, which takes several minutes)")
 		own, err = cluster.Start(ctx, &cluster.Options{Log: s})
 		if err != nil {
 			return err
@@ -62,5 +62,5 @@ func run(ctx context.Context, out io.Writer) (err error) {
 
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the demo took more than %v", timeout))
 	defer cancel()
-	return tell(ctx, s, &stage{client: c, cluster: own, dir: dir})
+	return play(ctx, s, &stage{client: c, cluster: own, dir: dir})
 }

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// screen prints what happens, line by line, with the time since the start. It is safe for concurrent use.
+// screen prints lines with the time since the start. It is safe for concurrent use.
 type screen struct {
 	start time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards out and steps
 	out   io.Writer
 	steps int
 }
@@ -28,7 +28,7 @@ func (s *screen) title(text string) {
 	fmt.Fprintf(s.out, "%s\n%s\n", text, strings.Repeat("=", len(text)))
 }
 
-// step begins a new part of the story.
+// step prints the heading of the next step.
 func (s *screen) step(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,14 +36,14 @@ func (s *screen) step(format string, args ...any) {
 	fmt.Fprintf(s.out, "\n%d. %s\n", s.steps, fmt.Sprintf(format, args...))
 }
 
-// say prints one line of the current part.
+// say prints one line of the current step.
 func (s *screen) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fmt.Fprintf(s.out, "   %6.1fs  %s\n", time.Since(s.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Write prints the progress of the cluster's start, a line at a time.
+// Write prints the progress of the start of the cluster.
 func (s *screen) Write(p []byte) (int, error) {
 	for line := range strings.Lines(string(p)) {
 		if line = strings.TrimSpace(line); line != "" {

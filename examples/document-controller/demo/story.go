@@ -24,22 +24,22 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// stage is where the story takes place.
+// stage is the state that the acts of the demo share.
 type stage struct {
 	client  *kube.Client
-	cluster *cluster.Cluster // nil when it is somebody else's
-	dir     string           // where the controller writes its files
+	cluster *cluster.Cluster // nil if the demo did not start it
+	dir     string           // directory of the files that the controller writes
 
 	namespace string
 	docs      *kube.API[v1.Document]
 	maps      *kube.API[corev1.ConfigMap]
-	runs      atomic.Int64 // of the reconcile
+	runs      atomic.Int64 // number of reconciles
 	failures  atomic.Int64
 	events    atomic.Int64
 }
 
-// tell goes through the story, and leaves the cluster as it was.
-func tell(ctx context.Context, s *screen, st *stage) (err error) {
+// play runs the acts of the demo, and then restores the cluster.
+func play(ctx context.Context, s *screen, st *stage) (err error) {
 	undo, err := st.prepare(ctx, s)
 	defer func() { err = errors.Join(err, undo()) }()
 	if err != nil {
@@ -62,14 +62,13 @@ func tell(ctx context.Context, s *screen, st *stage) (err error) {
 	return st.deleteAll(ctx)
 }
 
-// prepare installs the CustomResourceDefinition and makes a namespace. What undo gives back is to be called even when
-// there is an error.
+// prepare installs the CustomResourceDefinition and creates a namespace. Call undo even if prepare returns an error.
 func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err error) {
-	s.step("Install the CustomResourceDefinition that kube-derive made of a Go struct")
+	s.step("Install the CustomResourceDefinition that kube-derive generated from a Go struct")
 	var undos []func(context.Context) error
 	undo = func() error {
 		if st.cluster != nil {
-			return nil // it goes as a whole
+			return nil // the whole cluster is deleted
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
 		defer cancel()
@@ -85,7 +84,8 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 	if err != nil {
 		return undo, err
 	}
-	if _, err := crds.Get(ctx, crd.GetName(), nil); errors.Is(err, kube.ErrNotFound) { // else it is not ours to remove
+	// A definition that was installed before is not removed.
+	if _, err := crds.Get(ctx, crd.GetName(), nil); errors.Is(err, kube.ErrNotFound) {
 		undos = append(undos, func(ctx context.Context) error {
 			if err := crds.Delete(ctx, crd.GetName(), nil); err != nil {
 				return err
@@ -115,28 +115,28 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 	return undo, nil
 }
 
-// start runs the controller, and shows the conditions of documents and the events as they change.
+// start runs the controller, and prints the conditions of documents and the events as they change.
 func (st *stage) start(ctx context.Context, s *screen) (stop func() error) {
 	s.step("Run the controller, with its objects in namespace %s", st.namespace)
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	var failed error
 	wg.Go(func() {
-		silent := slog.New(slog.DiscardHandler) // the story reports what happens
+		silent := slog.New(slog.DiscardHandler) // OnResult prints the errors
 		failed = documents.Run(ctx, st.client, &documents.Options{Dir: st.dir, Logger: silent, OnResult: func(r kube.Result) {
 			st.runs.Add(1)
 			if r.Err != nil {
 				st.failures.Add(1)
-				s.say("reconcile    %-8s failed, again in %v: %v", r.Ref.Name, r.RetryIn.Round(time.Millisecond), r.Err)
+				s.say("reconcile    %-8s failed, retry in %v: %v", r.Ref.Name, r.RetryIn.Round(time.Millisecond), r.Err)
 			}
 		}})
-		cancel(failed) // so that nothing waits for a controller that is not there
+		cancel(failed) // nothing must wait for a controller that has stopped
 	})
 	wg.Go(func() { st.showConditions(ctx, s) })
 	wg.Go(func() { st.showEvents(ctx, s) })
 	s.say("running")
 	return func() error {
-		ended := errors.New("the story has ended")
+		ended := errors.New("the demo has ended")
 		cancel(ended)
 		wg.Wait()
 		if errors.Is(failed, ended) || failed == nil {
@@ -150,21 +150,22 @@ func (st *stage) showConditions(ctx context.Context, s *screen) {
 	last := map[string]string{}
 	for ev, err := range kube.Watch(ctx, st.docs, nil) {
 		if err != nil {
-			return // the story has ended
+			return // the demo has ended
+		}
+		if ev.Type == kube.Bookmark {
+			continue
 		}
 		doc := ev.Object
-		if ev.Type == kube.Bookmark {
-			continue // it is about no object
-		}
 		text := "no condition yet"
 		if cond := meta.FindStatusCondition(doc.Status.Conditions, v1.ConditionReady); cond != nil {
-			text = fmt.Sprintf("Ready=%s %s: %s (generation %d)", cond.Status, cond.Reason, cond.Message, cond.ObservedGeneration)
+			text = fmt.Sprintf("Ready=%s %s: %s (generation %d)",
+				cond.Status, cond.Reason, cond.Message, cond.ObservedGeneration)
 		}
 		switch {
 		case ev.Type == kube.Deleted:
-			text = "gone"
+			text = "deleted"
 		case doc.DeletionTimestamp != nil:
-			text = fmt.Sprintf("being deleted, held by %v", doc.Finalizers)
+			text = fmt.Sprintf("being deleted, finalizers %v", doc.Finalizers)
 		}
 		if last[doc.Name] != text {
 			last[doc.Name] = text
@@ -177,7 +178,7 @@ func (st *stage) showEvents(ctx context.Context, s *screen) {
 	events := kube.Namespaced[eventsv1.Event](st.client, st.namespace)
 	for ev, err := range kube.Watch(ctx, events, nil) {
 		if err != nil {
-			return // the story has ended
+			return // the demo has ended
 		}
 		if e := ev.Object; ev.Type == kube.Added || ev.Type == kube.Modified {
 			st.events.Add(1)

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// Install installs the CustomResourceDefinition of documents and waits until the server serves them.
+// Install installs the CustomResourceDefinition of Document and waits until the server serves the kind.
 func Install(ctx context.Context, c *kube.Client) error {
 	crd, err := kube.CRD[v1.Document]()
 	if err != nil {

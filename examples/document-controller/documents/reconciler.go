@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// Manager owns the fields that the controller applies.
+	// Manager is the field manager of the fields that the controller applies.
 	Manager = "document-controller"
-	// Finalizer keeps a document until its file is removed.
+	// Finalizer delays the deletion of a document until its file is removed.
 	Finalizer = "docs.example.com/file"
 )
 
-// resync is how often a document whose file somebody may have touched is looked at without an event.
+// resync is the interval after which a document is reconciled without an event, since a change of its file is no event.
 const resync = 5 * time.Minute
 
 // Options are the options of [Run].
 type Options struct {
-	// Dir is where the files go. Default: documents, in the working directory.
+	// Dir is the directory for the files. Default: documents, in the working directory.
 	Dir string
-	// Logger logs failures. Default: slog.Default.
+	// Logger logs errors. Default: slog.Default.
 	Logger *slog.Logger
-	// OnResult is called after each run of the reconcile.
+	// OnResult is called after each reconcile.
 	OnResult func(kube.Result)
 }
 
@@ -57,8 +57,8 @@ func Run(ctx context.Context, c *kube.Client, o *Options) error {
 		dir:      dir,
 	}
 	cache := kube.NewCache(c, &kube.CacheOptions{Logger: o.Logger})
-	ctl := kube.NewController(kube.For[v1.Document](cache), &kube.ControllerOptions{Logger: o.Logger, OnResult: o.OnResult}).
-		Owns(kube.Source[corev1.ConfigMap](cache))
+	ctlOptions := &kube.ControllerOptions{Logger: o.Logger, OnResult: o.OnResult}
+	ctl := kube.NewController(kube.For[v1.Document](cache), ctlOptions).Owns(kube.Source[corev1.ConfigMap](cache))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return recorder.Run(ctx) })
 	group.Go(func() error { return ctl.Run(ctx, r.reconcile) })
@@ -79,13 +79,15 @@ func (r *reconciler) reconcile(ctx context.Context, doc *v1.Document) (kube.Acti
 	})
 }
 
-// apply renders the document into its ConfigMap and its file, and says so in the status.
+// apply renders the document into its ConfigMap and its file, and updates the status.
 func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (kube.Action, error) {
-	fresh := doc.Status.ObservedGeneration != doc.Generation // nobody was told of this text yet
+	fresh := doc.Status.ObservedGeneration != doc.Generation // one event for each generation
 	page, err := render(doc.Spec)
 	if err != nil {
 		if fresh {
-			r.recorder.Event(doc, kube.Event{Type: kube.EventWarning, Reason: "Invalid", Action: "Render", Note: err.Error()})
+			r.recorder.Event(doc, kube.Event{
+				Type: kube.EventWarning, Reason: "Invalid", Action: "Render", Note: err.Error(),
+			})
 		}
 		return kube.AwaitChange(), r.report(ctx, doc, page, metav1.Condition{
 			Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Invalid", Message: err.Error(),
@@ -124,7 +126,7 @@ func (r *reconciler) applyConfigMap(ctx context.Context, doc *v1.Document, page 
 	return err
 }
 
-// report applies the status. Nothing is written when nothing changes, since the server sees that an apply is the same.
+// report applies the status. The server writes nothing if the status does not change.
 func (r *reconciler) report(ctx context.Context, doc *v1.Document, page rendered, cond metav1.Condition) error {
 	cond.ObservedGeneration = doc.Generation
 	conditions := append([]metav1.Condition{}, doc.Status.Conditions...)
@@ -141,7 +143,7 @@ func (r *reconciler) report(ctx context.Context, doc *v1.Document, page rendered
 	return err
 }
 
-// cleanup removes what the cluster does not remove by itself: the file. The ConfigMap goes with its owner.
+// cleanup removes the file. The garbage collector deletes the ConfigMap, because the document owns it.
 func (r *reconciler) cleanup(_ context.Context, doc *v1.Document) (kube.Action, error) {
 	if err := os.RemoveAll(r.folder(doc)); err != nil {
 		return kube.Action{}, err
@@ -150,7 +152,7 @@ func (r *reconciler) cleanup(_ context.Context, doc *v1.Document) (kube.Action, 
 	return kube.AwaitChange(), nil
 }
 
-// folder is where a document's file is. Names of objects are safe in paths.
+// folder returns the directory of a document's file. Names of objects are safe in paths.
 func (r *reconciler) folder(doc *v1.Document) string {
 	return filepath.Join(r.dir, doc.Namespace, doc.Name)
 }

@@ -11,14 +11,14 @@ import (
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 )
 
-// rendered is what becomes of a document: the name of a file and what is in it.
+// rendered is a rendered document.
 type rendered struct {
-	file  string
-	text  string
+	file  string // name of the file
+	text  string // content of the file
 	words int
 }
 
-// render makes a page of a document. It only knows as much of Markdown as an example needs.
+// render renders a document. It supports only the part of Markdown that an example needs.
 func render(spec v1.DocumentSpec) (rendered, error) {
 	r := rendered{file: "index.html", words: len(strings.Fields(spec.Body))}
 	switch spec.Format {
@@ -26,7 +26,7 @@ func render(spec v1.DocumentSpec) (rendered, error) {
 		r.file, r.text = "document.txt", spec.Title+"\n\n"+spec.Body+"\n"
 	case v1.FormatHTML:
 		r.text = page(spec.Title, spec.Body)
-	default: // the server sets and allows no other
+	default: // Markdown: the server sets this default and rejects other formats
 		body, err := markdown(spec.Body)
 		if err != nil {
 			return rendered{}, fmt.Errorf("spec.body: %w", err)
@@ -41,13 +41,13 @@ func page(title, body string) string {
 	return "<!doctype html>\n<title>" + t + "</title>\n<h1>" + t + "</h1>\n" + body + "\n"
 }
 
-// fence begins and ends a block of code.
+// fence begins and ends a code block.
 const fence = "```"
 
-// markdown turns headings, list items, blocks of code and paragraphs into HTML.
+// markdown renders headings, list items, code blocks and paragraphs as HTML.
 func markdown(body string) (string, error) {
 	var b strings.Builder
-	opened := 0 // the line in which a block of code began
+	opened := 0 // the line on which the current code block began
 	n := 0
 	for line := range strings.SplitSeq(body, "\n") {
 		n++
@@ -71,7 +71,7 @@ func markdown(body string) (string, error) {
 		}
 	}
 	if opened > 0 {
-		return "", fmt.Errorf("the block of code that begins in line %d never ends; close it with %s", opened, fence)
+		return "", fmt.Errorf("the code block that begins on line %d is not closed: close it with %s", opened, fence)
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }

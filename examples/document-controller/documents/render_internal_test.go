@@ -10,17 +10,17 @@ import (
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 )
 
-func TestRender(t *testing.T) {
+func TestRenderSupportsAllFormats(t *testing.T) {
 	tests := []struct {
 		name      string
 		spec      v1.DocumentSpec
 		file      string
-		want      string // a part of the text
+		want      string // a substring of the text
 		wantWords int
-		wantErr   string // a part of it
+		wantErr   string // a substring of the error
 	}{
 		{
-			name: "text stays as it is",
+			name: "text is unchanged",
 			spec: v1.DocumentSpec{Title: "T", Body: "a <b> c", Format: v1.FormatText},
 			file: "document.txt", want: "T\n\na <b> c\n", wantWords: 3,
 		},
@@ -35,14 +35,14 @@ func TestRender(t *testing.T) {
 			file: "index.html", want: "<h2>Head</h2>\n<li>item</li>\n<p>some &lt;text&gt;</p>", wantWords: 6,
 		},
 		{
-			name: "code keeps its white space",
+			name: "code keeps its whitespace",
 			spec: v1.DocumentSpec{Title: "C", Body: "```\n  a < b\n```", Format: v1.FormatMarkdown},
 			file: "index.html", want: "<pre>  a &lt; b\n</pre>", wantWords: 5,
 		},
 		{
-			name:    "code that never ends is named by its line",
+			name:    "an unclosed code block is reported with its line",
 			spec:    v1.DocumentSpec{Title: "E", Body: "one\n```\ntwo", Format: v1.FormatMarkdown},
-			wantErr: "begins in line 2 never ends",
+			wantErr: "begins on line 2 is not closed",
 		},
 	}
 	for _, tt := range tests {

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package args reads command lines on which flags and names may stand in any order.
+// Package args parses command lines that mix flags and names.
 package args
 
 import (
@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// Parse sets the flags and returns the names, to which belongs all that stands behind "--". It prints nothing: the help,
-// when the error is flag.ErrHelp, is for the caller to print, and so are mistakes.
+// Parse sets the flags and returns the names. All arguments after "--" are names. Parse prints nothing: the caller
+// prints the error, or the help text if the error is [flag.ErrHelp].
 func Parse(flags *flag.FlagSet, args []string) (names []string, err error) {
 	flags.SetOutput(io.Discard)
 	for {
@@ -20,7 +20,7 @@ func Parse(flags *flag.FlagSet, args []string) (names []string, err error) {
 		case errors.Is(err, flag.ErrHelp):
 			return nil, err
 		case err != nil:
-			return nil, fmt.Errorf("%w; -h says more", err)
+			return nil, fmt.Errorf("%w; use -h for help", err)
 		case flags.NArg() == 0:
 			return names, nil
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/examples/internal/args"
 )
 
-func TestParse(t *testing.T) {
+func TestParseTakesFlagsAndNamesInAnyOrder(t *testing.T) {
 	for _, tc := range []struct {
 		name, in  string
 		want      []string
@@ -22,15 +22,18 @@ func TestParse(t *testing.T) {
 		follow    bool
 		err       string
 	}{
-		{name: "nothing"},
-		{name: "names alone", in: "a b", want: []string{"a", "b"}},
+		{name: "an empty command line"},
+		{name: "only names", in: "a b", want: []string{"a", "b"}},
 		{name: "flags before names", in: "-n prod -f a", want: []string{"a"}, namespace: "prod", follow: true},
-		{name: "flags between and behind them", in: "a -n prod b -f", want: []string{"a", "b"}, namespace: "prod", follow: true},
+		{
+			name: "flags between and after names", in: "a -n prod b -f",
+			want: []string{"a", "b"}, namespace: "prod", follow: true,
+		},
 		{name: "names that look like flags", in: "a -f -- -n b", want: []string{"a", "-n", "b"}, follow: true},
-		{name: "an end without names behind it", in: "a --", want: []string{"a"}},
-		{name: "an unknown flag", in: "a -x", err: "flag provided but not defined: -x; -h says more"},
-		{name: "a flag without its value", in: "a -n", err: "flag needs an argument: -n; -h says more"},
-		{name: "a call for help", in: "a --help", err: "flag: help requested"},
+		{name: "no names after --", in: "a --", want: []string{"a"}},
+		{name: "an unknown flag", in: "a -x", err: "flag provided but not defined: -x; use -h for help"},
+		{name: "a flag without a value", in: "a -n", err: "flag needs an argument: -n; use -h for help"},
+		{name: "a request for help", in: "a --help", err: "flag: help requested"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			flags := flag.NewFlagSet("test", flag.ContinueOnError)
@@ -39,7 +42,7 @@ func TestParse(t *testing.T) {
 			namespace, follow := flags.String("n", "", ""), flags.Bool("f", false, "")
 			got, err := args.Parse(flags, strings.Fields(tc.in))
 			if printed.Len() > 0 {
-				t.Errorf("it prints %q", printed.String())
+				t.Errorf("Parse prints %q, want nothing", printed.String())
 			}
 			if tc.err != "" {
 				if err == nil || err.Error() != tc.err {

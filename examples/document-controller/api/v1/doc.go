@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1 is version v1 of the API group docs.example.com, whose one kind is Document.
+// Package v1 is version v1 of the API group docs.example.com. Its only kind is Document.
 package v1
 
 //go:generate go tool kube-derive

@@ -7,21 +7,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Format is how the body of a document is written.
+// Format is the markup language of a document's body.
 // +kubebuilder:validation:Enum=text;markdown;html
 type Format string
 
-// The formats that there are.
+// The supported formats.
 const (
 	FormatText     Format = "text"
 	FormatMarkdown Format = "markdown"
 	FormatHTML     Format = "html"
 )
 
-// ConditionReady is the type of the condition that says whether a document is published.
+// ConditionReady is the type of the condition that reports whether a document is published.
 const ConditionReady = "Ready"
 
-// DocumentSpec is what the author of a document writes.
+// DocumentSpec is the desired state of a document.
 //
 //kube:resource group=docs.example.com version=v1 kind=Document shortName=doc
 //kube:description A Document is a text that is published as a ConfigMap.
@@ -30,7 +30,7 @@ const ConditionReady = "Ready"
 //kube:printcolumn name=Ready jsonPath=.status.conditions[?(@.type=="Ready")].status
 //kube:printcolumn name=Age jsonPath=.metadata.creationTimestamp
 type DocumentSpec struct {
-	// Title shown to readers.
+	// Title is the title shown to readers.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=80
 	Title string `json:"title"`
@@ -39,17 +39,17 @@ type DocumentSpec struct {
 	// +optional
 	Body string `json:"body,omitempty"`
 
-	// Format says how the body is written.
+	// Format is the markup language of the body.
 	// +kubebuilder:default=markdown
 	Format Format `json:"format,omitempty"`
 }
 
-// DocumentStatus is what the controller knows of a document.
+// DocumentStatus is the observed state of a document.
 type DocumentStatus struct {
-	// ObservedGeneration is the generation of the document that the rest of the status is about.
+	// ObservedGeneration is the generation of the document that the status describes.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions tell how far publishing has come.
+	// Conditions report whether the document is published.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -57,6 +57,6 @@ type DocumentStatus struct {
 	// ConfigMap is the name of the ConfigMap that holds the published text.
 	ConfigMap string `json:"configMap,omitempty"`
 
-	// Words is how many words the body has.
+	// Words is the number of words in the body.
 	Words int `json:"words,omitempty"`
 }

@@ -162,7 +162,7 @@ const documentCRD = `{
         "type": "object"
        },
        "spec": {
-        "description": "DocumentSpec is what the author of a document writes.",
+        "description": "DocumentSpec is the desired state of a document.",
         "type": "object",
         "properties": {
          "body": {
@@ -170,7 +170,7 @@ const documentCRD = `{
           "type": "string"
          },
          "format": {
-          "description": "Format says how the body is written.",
+          "description": "Format is the markup language of the body.",
           "default": "markdown",
           "type": "string",
           "enum": [
@@ -180,7 +180,7 @@ const documentCRD = `{
           ]
          },
          "title": {
-          "description": "Title shown to readers.",
+          "description": "Title is the title shown to readers.",
           "type": "string",
           "maxLength": 80,
           "minLength": 1
@@ -191,11 +191,11 @@ const documentCRD = `{
         ]
        },
        "status": {
-        "description": "DocumentStatus is what the controller knows of a document.",
+        "description": "DocumentStatus is the observed state of a document.",
         "type": "object",
         "properties": {
          "conditions": {
-          "description": "Conditions tell how far publishing has come.",
+          "description": "Conditions report whether the document is published.",
           "type": "array",
           "items": {
            "description": "Condition contains details for one aspect of the current state of this API Resource.",
@@ -258,12 +258,12 @@ const documentCRD = `{
           "type": "string"
          },
          "observedGeneration": {
-          "description": "ObservedGeneration is the generation of the document that the rest of the status is about.",
+          "description": "ObservedGeneration is the generation of the document that the status describes.",
           "type": "integer",
           "format": "int64"
          },
          "words": {
-          "description": "Words is how many words the body has.",
+          "description": "Words is the number of words in the body.",
           "type": "integer"
          }
         }
