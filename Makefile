@@ -84,7 +84,7 @@ e2e-k3d:
 
 ## go-get: follow the steps of a new user: get a packed release, build the README's first program, run it
 go-get:
-	$(GO) test -count=1 -v -run '^TestGoGet$$' ./tests/e2e
+	$(GO) test -count=1 -v -run '^TestReadmeStepsWorkWithARelease$$' ./tests/e2e
 
 ## weight: print the number of foreign modules and the bytes of hello-controller
 weight:

@@ -22,15 +22,15 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// manifests are files for the example apply, which stand in a wrong order. NS stands for a namespace, and GROUP for a group
-// of the test's own.
+// The files for the example apply are not in the order in which they must be applied. NS stands for the namespace of
+// the test, and GROUP for its API group.
 const (
 	manifestOfWidgets = `apiVersion: GROUP/v1
 kind: Widget
 metadata: {name: one}
 spec: {size: 1}
 `
-	manifestOfConfig = `# Machines write null times and empty statuses.
+	manifestOfConfig = `# Some programs write null timestamps and empty statuses.
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: config, creationTimestamp: null}
@@ -58,8 +58,8 @@ metadata: {name: old, namespace: NS}
   "schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
 )
 
-// TestApplyExample promises that the example apply does what it says, from the first dry run to the last prune.
-func TestApplyExample(t *testing.T) {
+// TestApplyExampleAppliesAndPrunes checks the output of the example apply from the first dry run to the last prune.
+func TestApplyExampleAppliesAndPrunes(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	m := manifests{dir: t.TempDir(), ns: ns, group: ns + ".example.com"}
@@ -76,7 +76,7 @@ func TestApplyExample(t *testing.T) {
 		web    = "deployments.apps NS/web"
 	)
 
-	m.apply(t, "-applyset", "web", "-prune", "-dry-run").says(t, "a first run that is dry", 0, []string{
+	m.apply(t, "-applyset", "web", "-prune", "-dry-run").says(t, "a first dry run", 0, []string{
 		crd + " created (dry run)",
 		"Widget one created, not validated: its kind does not exist yet (dry run)",
 		config + " created (dry run)", old + " created (dry run)", web + " created (dry run)",
@@ -85,15 +85,15 @@ func TestApplyExample(t *testing.T) {
 		crd + " created", widget + " created", config + " created", old + " created", web + " created",
 	})
 	awaitQuiet(t, c, ns, "web")
-	m.apply(t, "-applyset", "web", "-prune").says(t, "a run for nothing", 0, []string{
+	m.apply(t, "-applyset", "web", "-prune").says(t, "a run without changes", 0, []string{
 		crd + " unchanged", widget + " unchanged", config + " unchanged", old + " unchanged", web + " unchanged",
 	})
 
 	changed := strings.NewReplacer(`"1"`, `"2"`, manifestOfOld, "").Replace(manifestOfConfig)
 	m.write(t, "b.yml", changed)
-	m.apply(t, "-applyset", "web", "-prune", "-dry-run").says(t, "a change that is dry", 0, []string{
-		crd + " unchanged (dry run)", widget + " unchanged (dry run)", config + " configured (dry run)", web + " unchanged (dry run)",
-		old + " pruned (dry run)",
+	m.apply(t, "-applyset", "web", "-prune", "-dry-run").says(t, "a dry run of a change", 0, []string{
+		crd + " unchanged (dry run)", widget + " unchanged (dry run)",
+		config + " configured (dry run)", web + " unchanged (dry run)", old + " pruned (dry run)",
 	})
 	m.apply(t, "-applyset", "web", "-prune").says(t, "a change", 0, []string{
 		crd + " unchanged", widget + " unchanged", config + " configured", web + " unchanged", old + " pruned",
@@ -104,45 +104,47 @@ func TestApplyExample(t *testing.T) {
 
 	limited := kube.MergePatch(map[string]any{"spec": map[string]any{"revisionHistoryLimit": 3}})
 	deployments := kube.Namespaced[appsv1.Deployment](c, ns)
-	if _, err := deployments.Patch(limit(t), "web", limited, &kube.PatchOptions{FieldManager: "a hand"}); err != nil {
+	if _, err := deployments.Patch(limit(t), "web", limited, &kube.PatchOptions{FieldManager: "a person"}); err != nil {
 		t.Fatal(err)
 	}
 	m.write(t, "b.yml", strings.Replace(changed, "replicas: 0", "replicas: 0\n  revisionHistoryLimit: 2", 1))
 	m.apply(t, "-applyset", "web", "-prune").says(t, "a conflict", 1,
 		[]string{crd + " unchanged", widget + " unchanged", config + " unchanged"},
 		"DIR/b.yml, line N: apply "+web+": other field managers own fields with different values:",
-		`  .spec.revisionHistoryLimit is owned by "a hand", which updated it`,
+		`  .spec.revisionHistoryLimit is owned by "a person", which updated it`,
 		"  remove these fields from the file, or use -force to take ownership",
 		"apply: 1 of 4 objects could not be applied",
 	)
-	m.apply(t, "-applyset", "web", "-force").says(t, "by force", 0, []string{
+	m.apply(t, "-applyset", "web", "-force").says(t, "a forced apply", 0, []string{
 		crd + " unchanged", widget + " unchanged", config + " unchanged", web + " configured",
 	})
 	got := m.apply(t, "-applyset", "configmap/other")
-	if n := strings.Count(got.stderr, "is part of another apply set, applyset-"); n != 4 || got.code != 1 || got.stdout != "" {
-		t.Errorf("an apply of another set: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	n := strings.Count(got.stderr, "is part of another apply set, applyset-")
+	if n != 4 || got.code != 1 || got.stdout != "" {
+		t.Errorf("apply of another set: exit code %d, %s%s", got.code, got.stdout, got.stderr)
 	}
 }
 
-// awaitQuiet waits until the controllers have written all that they write to a deployment that is not changed.
+// awaitQuiet waits until the controllers write no more changes to a deployment.
 func awaitQuiet(t *testing.T, c *kube.Client, ns, name string) {
 	t.Helper()
 	_, err := kube.Await(limit(t), kube.Namespaced[appsv1.Deployment](c, ns), name, func(d *appsv1.Deployment) error {
 		for _, cond := range d.Status.Conditions {
-			if cond.Type == appsv1.DeploymentProgressing && cond.Reason == "NewReplicaSetAvailable" && d.Status.ObservedGeneration == d.Generation {
+			if cond.Type == appsv1.DeploymentProgressing && cond.Reason == "NewReplicaSetAvailable" &&
+				d.Status.ObservedGeneration == d.Generation {
 				return nil
 			}
 		}
-		return fmt.Errorf("its conditions are %v", d.Status.Conditions)
+		return fmt.Errorf("conditions = %v, want the new replica set to be available", d.Status.Conditions)
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestApplySetParents promises that an object of a user's own kind can remember a set, if the kind's definition says so,
-// in the way that kubectl does it.
-func TestApplySetParents(t *testing.T) {
+// TestCustomResourceCanBeApplySetParent checks that an object of a custom kind can be the parent of an apply set if the
+// definition of the kind permits it, and that the parent has the same labels and annotations as with kubectl.
+func TestCustomResourceCanBeApplySetParent(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	plans := newWidgets(t, c, "parents").In(ns)
@@ -157,15 +159,15 @@ func TestApplySetParents(t *testing.T) {
 	if _, err := kube.Dynamic(c, kube.CRDResource()).Patch(limit(t), plans.Resource().String(), permit, nil); err != nil {
 		t.Fatal(err)
 	}
-	m.apply(t, parentOf...).says(t, "a parent that is not there", 1, nil,
+	m.apply(t, parentOf...).says(t, "a parent that does not exist", 1, nil,
 		"apply: apply set "+parent+": Widget NS/plan does not exist: create it first")
 	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "plan"}}}
 	if _, err := plans.Create(limit(t), obj, nil); err != nil {
 		t.Fatal(err)
 	}
-	m.apply(t, parentOf...).says(t, "a parent that was made for this", 0, []string{"configmaps NS/old created"})
+	m.apply(t, parentOf...).says(t, "a new parent", 0, []string{"configmaps NS/old created"})
 	m.write(t, "a.yaml", strings.Replace(manifestOfOld, "old", "new", 1))
-	m.apply(t, append(parentOf, "-field-manager", "another")...).says(t, "another member, by another manager", 0,
+	m.apply(t, append(parentOf, "-field-manager", "another")...).says(t, "another member and another field manager", 0,
 		[]string{"configmaps NS/new created", "configmaps NS/old pruned"})
 	now, err := plans.Metadata().Get(limit(t), "plan", nil)
 	if err != nil {
@@ -174,18 +176,20 @@ func TestApplySetParents(t *testing.T) {
 	sum := sha256.Sum256([]byte("plan." + ns + ".Widget." + m.group))
 	id := "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
 	want := map[string]string{
-		"applyset.kubernetes.io/tooling": "kube-go-apply/v1.0.0", "applyset.kubernetes.io/contains-group-kinds": "ConfigMap",
+		"applyset.kubernetes.io/tooling":               "kube-go-apply/v1.0.0",
+		"applyset.kubernetes.io/contains-group-kinds":  "ConfigMap",
 		"applyset.kubernetes.io/additional-namespaces": "",
 	}
 	if diff := cmp.Diff(want, now.Annotations); diff != "" || now.Labels["applyset.kubernetes.io/id"] != id {
-		t.Errorf("the parent has labels %v, annotations (-want +got):\n%s", now.Labels, diff)
+		t.Errorf("the parent has the labels %v; annotations (-want +got):\n%s", now.Labels, diff)
 	}
-	remembers := kube.MergePatch([]byte(`{"metadata":{"annotations":{"applyset.kubernetes.io/contains-group-kinds":null}}}`))
-	if _, err := plans.Patch(limit(t), "plan", remembers, nil); err != nil {
+	const groupKinds = "applyset.kubernetes.io/contains-group-kinds"
+	forget := kube.MergePatch([]byte(`{"metadata":{"annotations":{"` + groupKinds + `":null}}}`))
+	if _, err := plans.Patch(limit(t), "plan", forget, nil); err != nil {
 		t.Fatal(err)
 	}
-	m.apply(t, parentOf...).says(t, "a parent that does not remember", 1, nil, "apply: apply set "+parent+
-		": Widget NS/plan has no annotation applyset.kubernetes.io/contains-group-kinds, which lists the kinds of the members: restore it")
+	m.apply(t, parentOf...).says(t, "a parent without the kinds of its members", 1, nil, "apply: apply set "+parent+
+		": Widget NS/plan has no annotation "+groupKinds+", which lists the kinds of the members: restore it")
 }
 
 // manifests is a directory of manifests.
@@ -199,7 +203,7 @@ func (m manifests) write(t *testing.T, name, text string) {
 	}
 }
 
-// apply calls the program for the directory. In what it says, names that are new each time are replaced.
+// apply runs the program for the directory. In its output, it replaces the names that are different in each run.
 func (m manifests) apply(t *testing.T, args ...string) outcome {
 	t.Helper()
 	got := call{program: "apply", args: append([]string{"-n", m.ns, "-f", m.dir}, args...)}.run(t)
@@ -210,7 +214,7 @@ func (m manifests) apply(t *testing.T, args ...string) outcome {
 	return got
 }
 
-// says compares what a program has said line by line.
+// says compares the exit code and the lines of the output of a program.
 func (o outcome) says(t *testing.T, name string, code int, stdout []string, stderr ...string) {
 	t.Helper()
 	text := func(lines []string) string {
@@ -224,7 +228,7 @@ func (o outcome) says(t *testing.T, name string, code int, stdout []string, stde
 	}
 }
 
-// removeCRD removes a kind when the test ends.
+// removeCRD deletes a CustomResourceDefinition when the test ends.
 func removeCRD(t *testing.T, c *kube.Client, name string) {
 	t.Helper()
 	t.Cleanup(func() {

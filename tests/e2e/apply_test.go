@@ -17,9 +17,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestApply promises that server-side apply owns what it sets, names who is in the way, and removes what it no longer
-// sets.
-func TestApply(t *testing.T) {
+// TestApplyOwnsTheFieldsItSets checks that server-side apply owns the fields that it sets, that a conflict names the
+// field, and that apply removes fields that it no longer sets.
+func TestApplyOwnsTheFieldsItSets(t *testing.T) {
 	ctx := t.Context()
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
@@ -27,18 +27,20 @@ func TestApply(t *testing.T) {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Data: data}
 	}
 
-	if _, err := maps.Apply(ctx, config(map[string]string{"color": "red", "size": "big"}), &kube.ApplyOptions{FieldManager: "one"}); err != nil {
+	first := config(map[string]string{"color": "red", "size": "big"})
+	if _, err := maps.Apply(ctx, first, &kube.ApplyOptions{FieldManager: "one"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := maps.Apply(ctx, config(map[string]string{"color": "blue"}), &kube.ApplyOptions{FieldManager: "two"})
 	if !errors.Is(err, kube.ErrConflict) {
-		t.Fatalf("apply of another's field: %v, want ErrConflict", err)
+		t.Fatalf("apply of a field of another manager: %v, want ErrConflict", err)
 	}
 	se, ok := errors.AsType[*kube.StatusError](err)
 	if !ok || len(se.Status.Details.Causes) != 1 || se.Status.Details.Causes[0].Field != ".data.color" {
 		t.Errorf("the conflict does not name its field: %v", err)
 	}
-	got, err := maps.Apply(ctx, config(map[string]string{"color": "blue"}), &kube.ApplyOptions{FieldManager: "two", Force: true})
+	force := &kube.ApplyOptions{FieldManager: "two", Force: true}
+	got, err := maps.Apply(ctx, config(map[string]string{"color": "blue"}), force)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,19 +52,19 @@ func TestApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"color": "blue"}, got.Data); diff != "" {
-		t.Errorf("after its owner left size out (-want +got):\n%s", diff)
+		t.Errorf("after its manager omitted size (-want +got):\n%s", diff)
 	}
 	again, err := maps.Apply(ctx, config(nil), &kube.ApplyOptions{FieldManager: "one"})
 	if err != nil || again.ResourceVersion != got.ResourceVersion {
-		t.Errorf("an apply that changes nothing made a new version: %v, %v", again, err)
+		t.Errorf("apply without changes = %v, %v, want the same resource version", again, err)
 	}
 	if _, err := maps.Apply(ctx, got, &kube.ApplyOptions{FieldManager: "one"}); err == nil {
-		t.Error("an object read from the server was applied with its managed fields")
+		t.Error("apply of an object with managed fields succeeded, want an error")
 	}
 }
 
-// TestForcedApplyKeepsFieldsThatAreNotSet promises that an apply of a typed object, even a forced one, erases nothing that
-// its author did not set.
+// TestForcedApplyKeepsFieldsThatAreNotSet checks that a forced apply of a typed object does not erase the fields that
+// the object does not set.
 func TestForcedApplyKeepsFieldsThatAreNotSet(t *testing.T) {
 	ctx := t.Context()
 	c := connect(t, nil)
@@ -86,16 +88,16 @@ func TestForcedApplyKeepsFieldsThatAreNotSet(t *testing.T) {
 	}
 	_, err = jobs.Apply(ctx, &batchv1.CronJob{ObjectMeta: labeled, Spec: batchv1.CronJobSpec{Suspend: new(true)}}, force)
 	if err == nil || !strings.Contains(err.Error(), "spec.schedule") {
-		t.Errorf("an apply of spec.suspend alone: %v, want an error that names spec.schedule", err)
+		t.Errorf("apply of only spec.suspend: %v, want an error that names spec.schedule", err)
 	}
 	got, err = jobs.Get(ctx, meta.Name, nil)
 	if err != nil || got.Spec.Schedule != "0 3 * * *" || *got.Spec.Suspend {
-		t.Errorf("after the refused apply: %+v, %v", got, err)
+		t.Errorf("after the rejected apply: %+v, %v", got, err)
 	}
 }
 
-// TestApplyStatus promises that the status is written through its own door.
-func TestApplyStatus(t *testing.T) {
+// TestApplyToStatusLeavesTheSpecUnchanged checks an apply to the status subresource.
+func TestApplyToStatusLeavesTheSpecUnchanged(t *testing.T) {
 	ctx := t.Context()
 	c := connect(t, nil)
 	sets := kube.Namespaced[appsv1.ReplicaSet](c, newNamespace(t, c))
@@ -114,7 +116,9 @@ func TestApplyStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cond := appsv1.ReplicaSetCondition{Type: "e2e.kube-go.example/Seen", Status: corev1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now()}
+	cond := appsv1.ReplicaSetCondition{
+		Type: "e2e.kube-go.example/Seen", Status: corev1.ConditionTrue, Reason: "Test", LastTransitionTime: metav1.Now(),
+	}
 	set, err = sets.Status().Apply(ctx, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: set.Name},
 		Status:     appsv1.ReplicaSetStatus{Conditions: []appsv1.ReplicaSetCondition{cond}},
@@ -123,9 +127,9 @@ func TestApplyStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(set.Status.Conditions) != 1 || set.Status.Conditions[0].Type != cond.Type {
-		t.Errorf("conditions = %+v, want the applied one", set.Status.Conditions)
+		t.Errorf("conditions = %+v, want the applied condition", set.Status.Conditions)
 	}
 	if set.Spec.Template.Spec.Containers[0].Name != "main" {
-		t.Error("applying the status touched the spec")
+		t.Error("applying the status changed the spec")
 	}
 }

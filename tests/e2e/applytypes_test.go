@@ -21,9 +21,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestApplyTypes promises that an apply of a generated apply struct claims what is set in it, zeros included, and nothing
-// else.
-func TestApplyTypes(t *testing.T) {
+// TestApplyTypesOwnOnlyTheFieldsThatAreSet checks that an apply of a generated apply type owns the fields that are set
+// in it, including zero values, and no other fields.
+func TestApplyTypesOwnOnlyTheFieldsThatAreSet(t *testing.T) {
 	ctx := limit(t)
 	c := connect(t, nil)
 	crd, err := kube.CRD[zoo.Zoo]()
@@ -40,13 +40,14 @@ func TestApplyTypes(t *testing.T) {
 	}
 	one, two := &kube.ApplyOptions{FieldManager: "one"}, &kube.ApplyOptions{FieldManager: "two"}
 
-	first := with(&zoo.TextsApply{Text: new("Abc")}, &zoo.NumbersApply{Replicas: new(int32(0)), Bool: new(false), Int: new(5)})
+	numbers := &zoo.NumbersApply{Replicas: new(int32(0)), Bool: new(false), Int: new(5)}
+	first := with(&zoo.TextsApply{Text: new("Abc")}, numbers)
 	got, err := zoos.Apply(ctx, first, one)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(first.Spec, got.Spec); diff != "" {
-		t.Errorf("the server has something else (-applied +stored):\n%s", diff)
+		t.Errorf("spec (-applied +stored):\n%s", diff)
 	}
 	want := []string{".spec.numbers.bool", ".spec.numbers.int", ".spec.numbers.replicas", ".spec.texts.text"}
 	if diff := cmp.Diff(want, leaves(t, got, "one")); diff != "" {
@@ -55,8 +56,9 @@ func TestApplyTypes(t *testing.T) {
 
 	_, err = zoos.Apply(ctx, with(nil, &zoo.NumbersApply{Int: new(0)}), two)
 	conflicts := managed.Conflicts(err)
-	if !errors.Is(err, kube.ErrConflict) || len(conflicts) != 1 || conflicts[0].Field != ".spec.numbers.int" || conflicts[0].Manager != "one" {
-		t.Errorf("two sets what one owns: %v, conflicts %v", err, conflicts)
+	if !errors.Is(err, kube.ErrConflict) || len(conflicts) != 1 ||
+		conflicts[0].Field != ".spec.numbers.int" || conflicts[0].Manager != "one" {
+		t.Errorf("apply by two of a field of one: %v, conflicts %v", err, conflicts)
 	}
 	if got, err = zoos.Apply(ctx, with(nil, &zoo.NumbersApply{Small: new(zoo.Small(0))}), two); err != nil {
 		t.Fatal(err)
@@ -76,20 +78,22 @@ func TestApplyTypes(t *testing.T) {
 	if _, err = zoos.Apply(ctx, mine, one); err != nil {
 		t.Fatal(err)
 	}
-	status := &zoo.ZooApply{ObjectMeta: metav1.ObjectMeta{Name: "zoo"}, Status: &zoo.ObservedApply{Replicas: new(int32(0))}}
+	status := &zoo.ZooApply{
+		ObjectMeta: metav1.ObjectMeta{Name: "zoo"}, Status: &zoo.ObservedApply{Replicas: new(int32(0))},
+	}
 	if got, err = zoos.Status().Apply(ctx, status, &kube.ApplyOptions{FieldManager: "controller"}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{".status.replicas"}, leaves(t, got, "controller")); diff != "" {
 		t.Errorf("fields of controller (-want +got):\n%s", diff)
 	}
-	left := &zoo.NumbersApply{Bool: new(false), Small: new(zoo.Small(0)), Replicas: new(int32(2))} // the default
+	left := &zoo.NumbersApply{Bool: new(false), Small: new(zoo.Small(0)), Replicas: new(int32(2))} // replicas: the default
 	if diff := cmp.Diff(left, got.Spec.Numbers); diff != "" {
-		t.Errorf("after one has left out its fields (-want +got):\n%s", diff)
+		t.Errorf("after one omitted int and replicas (-want +got):\n%s", diff)
 	}
 }
 
-// leaves lists the fields that a manager owns by apply and that have no others in them.
+// leaves returns the paths of the leaf fields that a manager owns.
 func leaves(t *testing.T, obj *zoo.ZooApply, manager string) []string {
 	t.Helper()
 	var paths []string
@@ -107,7 +111,7 @@ func leaves(t *testing.T, obj *zoo.ZooApply, manager string) []string {
 	return paths
 }
 
-// installKind installs a kind, and removes it when the test ends, unless it was there before.
+// installKind installs a kind, and removes it when the test ends unless it was installed before.
 func installKind(t *testing.T, c *kube.Client, crd *unstructured.Unstructured) {
 	t.Helper()
 	crds := kube.Dynamic(c, kube.CRDResource())

@@ -21,8 +21,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestApproval promises that a certificate signing request can be approved, or denied, once.
-func TestApproval(t *testing.T) {
+// TestSigningRequestIsApprovedOrDeniedOnce checks that Approve and Deny set the condition of a certificate signing
+// request, and that a denied request cannot be approved.
+func TestSigningRequestIsApprovedOrDeniedOnce(t *testing.T) {
 	c := connect(t, nil)
 	csrs := kube.ClusterWide[certificatesv1.CertificateSigningRequest](c)
 	create := func() string {
@@ -45,22 +46,24 @@ func TestApproval(t *testing.T) {
 		})
 		return csr.Name
 	}
-	good, bad := create(), create()
-	for range 2 { // the second time it is approved already
-		csr, err := csrverbs.New(csrs.Client()).Approve(t.Context(), good, &csrverbs.Options{Message: "looks good"})
+	good, bad, verbs := create(), create(), csrverbs.New(csrs.Client())
+	for range 2 { // the second call changes nothing
+		csr, err := verbs.Approve(t.Context(), good, &csrverbs.Options{Message: "looks good"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		cond := csr.Status.Conditions
-		if len(cond) != 1 || cond[0].Type != "Approved" || cond[0].Status != "True" || cond[0].Message != "looks good" || cond[0].LastUpdateTime.IsZero() {
-			t.Errorf("conditions = %+v", cond)
+		if len(cond) != 1 || cond[0].Type != "Approved" || cond[0].Status != "True" ||
+			cond[0].Message != "looks good" || cond[0].LastUpdateTime.IsZero() {
+			t.Errorf("conditions = %+v, want one condition Approved", cond)
 		}
 	}
-	if csr, err := csrverbs.New(csrs.Client()).Deny(t.Context(), bad, nil); err != nil || len(csr.Status.Conditions) != 1 || csr.Status.Conditions[0].Type != "Denied" {
+	csr, err := verbs.Deny(t.Context(), bad, nil)
+	if err != nil || len(csr.Status.Conditions) != 1 || csr.Status.Conditions[0].Type != "Denied" {
 		t.Errorf("Deny = %v, %v", csr, err)
 	}
-	if _, err := csrverbs.New(csrs.Client()).Approve(t.Context(), bad, nil); !errors.Is(err, kube.ErrInvalid) {
-		t.Errorf("approval of what was denied: %v, want ErrInvalid", err)
+	if _, err := verbs.Approve(t.Context(), bad, nil); !errors.Is(err, kube.ErrInvalid) {
+		t.Errorf("approval of a denied request: %v, want ErrInvalid", err)
 	}
 }
 
@@ -70,7 +73,8 @@ func signingRequest(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "somebody"}}, key)
+	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "somebody"}}
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,10 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testAttach promises that one can join the process that a container runs, and leave it without ending it.
+// testAttach checks that Attach connects to the process of a container, and that closing the connection does not end
+// the process.
 func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
-	for range 2 { // it goes on when the first has left
+	for range 2 { // the second connection shows that the process is still running
 		p, err := podVerbs(pods).Attach(limit(t), "talker", &pod.AttachOptions{Container: "input", Stdin: true})
 		if err != nil {
 			t.Fatal(err)
@@ -28,7 +29,7 @@ func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
 			t.Fatal(err)
 		}
 		if got, err := bufio.NewReader(p.Stdout).ReadString('\n'); got != "hello\n" || err != nil {
-			t.Errorf("the container's cat = %q, %v", got, err)
+			t.Errorf("output of cat = %q, %v", got, err)
 		}
 		p.Close()
 	}
@@ -42,13 +43,14 @@ func testAttach(t *testing.T, pods *kube.API[corev1.Pod]) {
 	}
 	for lines := bufio.NewScanner(p.Stdout); ; {
 		if !lines.Scan() {
-			t.Fatalf("the new size does not come: %v", lines.Err())
+			t.Fatalf("the process did not print the new size: %v", lines.Err())
 		}
 		if strings.TrimSpace(lines.Text()) == "33 99" {
 			break
 		}
 	}
-	if _, err := podVerbs(pods).Attach(limit(t), "talker", &pod.AttachOptions{Container: "none"}); !errors.Is(err, core.ErrBadRequest) {
-		t.Errorf("attaching to no container: %v", err)
+	_, err = podVerbs(pods).Attach(limit(t), "talker", &pod.AttachOptions{Container: "none"})
+	if !errors.Is(err, core.ErrBadRequest) {
+		t.Errorf("attach to a missing container: %v, want ErrBadRequest", err)
 	}
 }

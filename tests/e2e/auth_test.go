@@ -18,25 +18,29 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// whoami asks the server who a configuration is.
+// whoami returns the user that the server recognizes in requests with a configuration.
 func whoami(ctx context.Context, t *testing.T, cfg *kube.Config) (authenticationv1.UserInfo, error) {
 	t.Helper()
 	c := connect(t, &kube.ClientOptions{Config: cfg})
 	res := kube.Resource{
 		Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview", Plural: "selfsubjectreviews",
 	}
-	got, err := kube.APIOf[authenticationv1.SelfSubjectReview](c, res).Create(ctx, &authenticationv1.SelfSubjectReview{}, nil)
+	reviews := kube.APIOf[authenticationv1.SelfSubjectReview](c, res)
+	got, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, nil)
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}
 	return got.Status.UserInfo, nil
 }
 
-// TestAuth promises that each way to prove who one is works, and that what goes wrong is said clearly.
-func TestAuth(t *testing.T) {
-	b := builtinCluster(t) // its users are known
+// TestEachCredentialAuthenticates checks that a client can use each kind of credential, and that failures have clear
+// errors.
+func TestEachCredentialAuthenticates(t *testing.T) {
+	b := builtinCluster(t) // the test needs users that exist only there
 	admin := loadConfig(t, "admin")
-	bare := kube.Config{Server: admin.Server, Namespace: "default", CAData: admin.CAData, CAFile: admin.CAFile, Source: "this test"}
+	bare := kube.Config{
+		Server: admin.Server, Namespace: "default", CAData: admin.CAData, CAFile: admin.CAFile, Source: "this test",
+	}
 
 	check := func(t *testing.T, cfg *kube.Config, want string) {
 		t.Helper()
@@ -51,7 +55,7 @@ func TestAuth(t *testing.T) {
 	t.Run("client certificate from the kubeconfig", func(t *testing.T) {
 		user, err := whoami(t.Context(), t, admin)
 		if err != nil || !strings.Contains(strings.Join(user.Groups, " "), "system:masters") {
-			t.Errorf("user = %+v, %v; want one of system:masters", user, err)
+			t.Errorf("user = %+v, %v; want a member of system:masters", user, err)
 		}
 	})
 	t.Run("client certificate from files", func(t *testing.T) {
@@ -100,11 +104,12 @@ func TestAuth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if user.Username != "jane" || !strings.Contains(strings.Join(user.Groups, " "), "writers") || len(user.Extra) != 1 {
-			t.Errorf("user = %+v, want jane of writers with one extra", user)
+		groups := strings.Join(user.Groups, " ")
+		if user.Username != "jane" || !strings.Contains(groups, "writers") || len(user.Extra) != 1 {
+			t.Errorf("user = %+v, want jane in the group writers with one extra", user)
 		}
 	})
-	t.Run("a user who may only look", func(t *testing.T) {
+	t.Run("a user with read permission", func(t *testing.T) {
 		c := connect(t, &kube.ClientOptions{Config: loadConfig(t, "token")})
 		maps := kube.Namespaced[corev1.ConfigMap](c, "default")
 		if _, err := maps.List(t.Context(), nil); err != nil {
@@ -120,7 +125,7 @@ func TestAuth(t *testing.T) {
 		cfg.CAData, cfg.CAFile = nil, ""
 		_, err := whoami(t.Context(), t, &cfg)
 		if _, ok := errors.AsType[*kube.ConnectError](err); !ok || !strings.Contains(err.Error(), "certificate-authority") {
-			t.Errorf("error = %v, want a ConnectError about certificate-authority", err)
+			t.Errorf("error = %v, want a ConnectError that names certificate-authority", err)
 		}
 	})
 	t.Run("a server that is down", func(t *testing.T) {
@@ -128,7 +133,7 @@ func TestAuth(t *testing.T) {
 		cfg.Server = "https://127.0.0.1:1"
 		_, err := whoami(t.Context(), t, &cfg)
 		if _, ok := errors.AsType[*kube.ConnectError](err); !ok || !strings.Contains(err.Error(), "nothing listens on this address") {
-			t.Errorf("error = %v, want a ConnectError that says what to do", err)
+			t.Errorf("error = %v, want a ConnectError with a remedy", err)
 		}
 	})
 }

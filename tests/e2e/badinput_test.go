@@ -28,9 +28,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestBadInput promises one clear line for what goes wrong in everybody's first hour: it says what is the matter, and
-// what to do.
-func TestBadInput(t *testing.T) {
+// TestCommonMistakesAreReportedInOneLine checks that programs report the mistakes of new users in one line, which
+// contains the cause and the remedy.
+func TestCommonMistakesAreReportedInOneLine(t *testing.T) {
 	t.Parallel()
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	expired, key := expiredCertificate(t, 49*time.Hour)
@@ -40,17 +40,19 @@ func TestBadInput(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		call call
-		want []string // in the one line
+		want []string // substrings of the line
 	}{
 		{
-			name: "a missing kubeconfig that KUBECONFIG names",
+			name: "the file in KUBECONFIG does not exist",
 			call: call{program: "list-pods", env: []string{"KUBECONFIG=" + nowhere}},
 			want: []string{"no kubeconfig found", nowhere, "set KUBECONFIG to a kubeconfig file"},
 		},
 		{
-			name: "a missing kubeconfig in the home folder",
+			name: "the home directory has no kubeconfig",
 			call: call{program: "list-pods", env: []string{"KUBECONFIG=", "HOME=" + nowhere, "KUBERNETES_SERVICE_HOST="}},
-			want: []string{"no kubeconfig found", filepath.Join(nowhere, ".kube", "config"), "set KUBECONFIG to a kubeconfig file"},
+			want: []string{
+				"no kubeconfig found", filepath.Join(nowhere, ".kube", "config"), "set KUBECONFIG to a kubeconfig file",
+			},
 		},
 		{
 			name: "an unknown context",
@@ -58,7 +60,7 @@ func TestBadInput(t *testing.T) {
 			want: []string{`current-context: context "production" does not exist`, `contexts: "here"`},
 		},
 		{
-			name: "a context that is almost right",
+			name: "a misspelled context",
 			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", bearer, "hero")},
 			want: []string{`did you mean "here"?`},
 		},
@@ -67,7 +69,9 @@ func TestBadInput(t *testing.T) {
 			call: call{program: "list-pods", env: kubeconfig(t, "https://127.0.0.1:1", map[string]any{
 				"client-certificate-data": expired, "client-key-data": key,
 			}, "here")},
-			want: []string{`user "me"`, "client-certificate-data", "expired 2 days ago, at 20", "renew it, or get a new kubeconfig"},
+			want: []string{
+				`user "me"`, "client-certificate-data", "expired 2 days ago, at 20", "renew it, or get a new kubeconfig",
+			},
 		},
 		{
 			name: "a server that is down",
@@ -78,7 +82,7 @@ func TestBadInput(t *testing.T) {
 			},
 		},
 		{
-			name: "a server of which nothing vouches",
+			name: "a server certificate from an unknown authority",
 			call: call{program: "list-pods", args: pod, env: kubeconfig(t, loadConfig(t, "").Server, bearer, "here")},
 			want: []string{"not signed by the configured certificate-authority", "use the current certificate authority of the cluster"},
 		},
@@ -88,14 +92,16 @@ func TestBadInput(t *testing.T) {
 			want: []string{`the server has no resource "wibbles"`, "CustomResourceDefinition", "must be installed first"},
 		},
 		{
-			name: "a resource that is almost right",
+			name: "a misspelled resource",
 			call: call{program: "dynamic-get", args: []string{"deploymets"}},
 			want: []string{`the server has no resource "deploymets"`, "did you mean deployments.apps?"},
 		},
 		{
-			name: "a marker that is misspelt",
-			call: call{program: "kube-derive", args: []string{"-q"}, dir: filepath.Join("testdata", "misspelt")}, // without progress
-			want: []string{"document.go:12:", "+kubebuilder:validation:MaxLenght", "did you mean +kubebuilder:validation:MaxLength"},
+			name: "a misspelled marker",
+			call: call{program: "kube-derive", args: []string{"-q"}, dir: filepath.Join("testdata", "misspelt")},
+			want: []string{
+				"document.go:12:", "+kubebuilder:validation:MaxLenght", "did you mean +kubebuilder:validation:MaxLength",
+			},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -104,7 +110,7 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("exit code %d and stdout %q, want 1 and nothing", got.code, got.stdout)
 			}
 			line, rest, ok := strings.Cut(got.stderr, "\n")
-			if strings.HasPrefix(rest, "kube-derive: 1 mistake") { // the count, last
+			if strings.HasPrefix(rest, "kube-derive: 1 mistake") { // the summary is a second line
 				rest = ""
 			}
 			if !ok || rest != "" {
@@ -112,46 +118,46 @@ func TestBadInput(t *testing.T) {
 			}
 			for _, part := range tc.want {
 				if !strings.Contains(line, part) {
-					t.Errorf("the line is %q, want %q in it", line, part)
+					t.Errorf("stderr = %q, want it to contain %q", line, part)
 				}
 			}
 		})
 	}
 }
 
-// unheardOf is a kind that nobody has registered.
+// unheardOf is a type that is not a registered kind.
 type unheardOf struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-// TestUnknownKind promises the same for what only a program can get wrong.
-func TestUnknownKind(t *testing.T) {
+// TestUnknownKindsAreReportedWithARemedy checks the errors for mistakes in the code of a program.
+func TestUnknownKindsAreReportedWithARemedy(t *testing.T) {
 	c := connect(t, nil)
-	t.Run("a kind that nobody registered", func(t *testing.T) {
+	t.Run("an unregistered kind", func(t *testing.T) {
 		_, err := kube.Namespaced[unheardOf](c, "default").Get(limit(t), "x", nil)
 		if want := "generate it with kube-derive, give it a method KubeResource"; err == nil ||
 			!strings.Contains(err.Error(), "e2e_test.unheardOf: not a known kind: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("error = %v, want %q in it", err, want)
+			t.Errorf("error = %v, want it to contain %q", err, want)
 		}
 	})
 	t.Run("a kind whose CustomResourceDefinition is not installed", func(t *testing.T) {
 		_, err := kube.Namespaced[v1.Document](c, "default").List(limit(t), nil)
-		want := "list documents.docs.example.com in default: the server does not serve documents.docs.example.com in version v1: " +
-			"install its CustomResourceDefinition"
+		want := "list documents.docs.example.com in default: " +
+			"the server does not serve documents.docs.example.com in version v1: install its CustomResourceDefinition"
 		if _, ok := errors.AsType[*kube.NotServedError](err); !ok || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error = %v, want %q", err, want)
 		}
 	})
-	t.Run("a controller of such a kind says so, and begins when it is installed", func(t *testing.T) {
+	t.Run("a controller reports a missing kind and starts when it is installed", func(t *testing.T) {
 		keepDocumentsAway(t, c)
 		l := newLibrary(t, c)
 		running := call{program: "document-controller", args: []string{"-dir", l.dir}}.start(t)
 		l.removeAfter(t)
-		eventually(t, "it says so", func(context.Context) error {
+		eventually(t, "the controller reports the missing kind", func(context.Context) error {
 			log := running.stderr.String()
 			if want := "install its CustomResourceDefinition, enable the API"; !strings.Contains(log, want) {
-				return fmt.Errorf("the log has no %q:\n%s", want, log)
+				return fmt.Errorf("the log does not contain %q:\n%s", want, log)
 			}
 			return nil
 		})
@@ -163,7 +169,7 @@ func TestUnknownKind(t *testing.T) {
 	})
 }
 
-// kubeconfig writes a kubeconfig with a context "here" and returns the environment that names it.
+// kubeconfig writes a kubeconfig with a context "here" and returns the environment variable with its path.
 func kubeconfig(t *testing.T, server string, user map[string]any, current string) (env []string) {
 	t.Helper()
 	text, err := yaml.Marshal(map[string]any{
@@ -182,7 +188,7 @@ func kubeconfig(t *testing.T, server string, user map[string]any, current string
 	return []string{"KUBECONFIG=" + path}
 }
 
-// expiredCertificate returns a client certificate that has not been good for so long, and its key, in PEM.
+// expiredCertificate returns a client certificate that expired the given time ago, and its key, both in PEM.
 func expiredCertificate(t *testing.T, since time.Duration) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -18,9 +18,9 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestCutAnswers promises that a connection which breaks in the middle of an answer is not noticed by who reads an object,
-// a list or page after page: the request is sent again, and each object comes once.
-func TestCutAnswers(t *testing.T) {
+// TestReadsAreRetriedWhenTheConnectionBreaks checks that a connection that breaks in the middle of a response is
+// invisible to the callers of Get, List and All: the client sends the request again, and each object is returned once.
+func TestReadsAreRetriedWhenTheConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	direct := connect(t, nil)
 	ns := newNamespace(t, direct)
@@ -35,7 +35,7 @@ func TestCutAnswers(t *testing.T) {
 	c := connect(t, &kube.ClientOptions{Config: cfg, Retry: &kube.RetryOptions{
 		OnRetry: func(_ context.Context, r middleware.Retrying) {
 			if retries++; r.Err == nil {
-				t.Errorf("sent again after %d", r.Status)
+				t.Errorf("retried after status %d, want a retry only after an error", r.Status)
 			}
 		},
 	}})
@@ -48,7 +48,7 @@ func TestCutAnswers(t *testing.T) {
 		"list": func(ctx context.Context) error {
 			list, err := configMaps.List(ctx, &kube.ListOptions{LabelSelector: "!x"})
 			if err == nil && len(list.Items) < objects {
-				err = fmt.Errorf("%d objects", len(list.Items))
+				err = fmt.Errorf("%d objects, want at least %d", len(list.Items), objects)
 			}
 			return err
 		},
@@ -62,7 +62,7 @@ func TestCutAnswers(t *testing.T) {
 			}
 			for n := range objects {
 				if name := fmt.Sprintf("cm-%02d", n); seen[name] != 1 {
-					return fmt.Errorf("%s has come %d times", name, seen[name])
+					return fmt.Errorf("%s was returned %d times, want once", name, seen[name])
 				}
 			}
 			return nil
@@ -79,22 +79,22 @@ func TestCutAnswers(t *testing.T) {
 			}
 			<-dropped
 			if retries == before {
-				t.Errorf("%s, cut after %d bytes: nothing was sent again", name, cut)
+				t.Errorf("%s, cut after %d bytes: no request was retried", name, cut)
 			}
 		}
 	}
 }
 
-// TestStuckServer promises that a server which takes requests and does nothing is given up in time, by name, and is
-// asked as before when it goes on.
-func TestStuckServer(t *testing.T) {
+// TestStuckServerIsReportedInTime checks that a request to a server that accepts connections but does not respond fails
+// after the timeout, and that the client works again when the server responds.
+func TestStuckServerIsReportedInTime(t *testing.T) {
 	apiserver := builtinCluster(t).Component(cluster.APIServer)
 	c := connect(t, &kube.ClientOptions{ResponseHeaderTimeout: time.Second, Retry: &kube.RetryOptions{Attempts: 2}})
 	get := func() error {
 		_, err := kube.ClusterWide[corev1.Namespace](c).Get(limit(t), "default", nil)
 		return err
 	}
-	eventually(t, "the server before it is stuck", func(context.Context) error { return get() })
+	eventually(t, "the server responds", func(context.Context) error { return get() })
 	if err := apiserver.Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestStuckServer(t *testing.T) {
 	}
 	if _, ok := errors.AsType[*kube.ConnectError](err); !ok || !strings.Contains(err.Error(), "no response for 1s; ") ||
 		!strings.Contains(err.Error(), "; sent 2 times in ") || took > 10*time.Second {
-		t.Errorf("error = %v after %v, want that there is no answer after two times a second", err, took)
+		t.Errorf("error = %v after %v, want two attempts with a timeout of one second", err, took)
 	}
-	eventually(t, "the server", func(context.Context) error { return get() })
+	eventually(t, "the server responds again", func(context.Context) error { return get() })
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestControllerConverges promises that a controller brings the world to what the objects ask, and back to it, whatever
-// others and the server do.
+// TestControllerConverges checks that a controller creates the desired state, and that it restores this state after
+// other clients change it and after the API server restarts.
 func TestControllerConverges(t *testing.T) {
 	c := connect(t, nil)
 	installDocuments(t, c)
@@ -45,13 +45,13 @@ func TestControllerConverges(t *testing.T) {
 		t.Errorf("controller of %s = %v, want its document", owned.Name, ref)
 	}
 
-	// disturb edits one document, deletes what one owns and spoils what another owns.
+	// disturb edits one document, deletes the ConfigMap of a second and changes the ConfigMap of a third.
 	disturb := func(t *testing.T, body string) {
 		t.Helper()
 		l.write(t, name(0), body)
 		remove(t, l.maps, name(1))
-		spoil := kube.MergePatch(map[string]any{"data": map[string]string{"document.txt": "spoilt"}})
-		if _, err := l.maps.Patch(limit(t), name(2), spoil, &kube.PatchOptions{FieldManager: "intruder"}); err != nil {
+		change := kube.MergePatch(map[string]any{"data": map[string]string{"document.txt": "changed"}})
+		if _, err := l.maps.Patch(limit(t), name(2), change, &kube.PatchOptions{FieldManager: "intruder"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,13 +61,13 @@ func TestControllerConverges(t *testing.T) {
 		l.awaitPublished(t, name(1), "first")
 		l.awaitPublished(t, name(2), "first")
 	}
-	t.Run("after what others do", func(t *testing.T) {
+	t.Run("after changes by other clients", func(t *testing.T) {
 		disturb(t, "second")
 		check(t, "second")
 	})
-	t.Run("after the API server was killed and started again", func(t *testing.T) {
+	t.Run("after the API server was killed and restarted", func(t *testing.T) {
 		apiserver := builtinCluster(t).Component(cluster.APIServer)
-		disturb(t, "third") // which the controller may or may not have seen
+		disturb(t, "third") // the controller may or may not notice the change before the restart
 		if err := apiserver.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -80,9 +80,9 @@ func TestControllerConverges(t *testing.T) {
 	})
 }
 
-// TestErrorBackoff promises that a failed run is tried again after delays that grow, that this holds up no other object,
-// and that a success starts over.
-func TestErrorBackoff(t *testing.T) {
+// TestFailedReconcilesAreRetriedWithBackoff checks that a failed reconcile is retried with increasing delays, that it
+// does not delay other objects, and that a success resets the delay.
+func TestFailedReconcilesAreRetriedWithBackoff(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -93,13 +93,13 @@ func TestErrorBackoff(t *testing.T) {
 		began time.Time
 	}
 	runs := make(chan run, 100)
-	var began guarded[time.Time] // of the last run of flaky
+	var began guarded[time.Time] // start of the last reconcile of flaky
 	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{
 		Logger:   debugLogger(t),
 		Retry:    &queue.Options{InitialBackoff: 20 * time.Millisecond},
 		OnResult: func(r kube.Result) { runs <- run{r, began.get()} },
 	})
-	refuse, failures := errors.New("not yet"), 0
+	errNotYet, failures := errors.New("not yet"), 0
 	background(t, func(ctx context.Context) error {
 		return ctl.Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 			if cm.Name != "flaky" {
@@ -108,12 +108,12 @@ func TestErrorBackoff(t *testing.T) {
 			began.set(time.Now())
 			switch {
 			case cm.Data["v"] == "panic":
-				panic("as asked")
+				panic("the object says panic")
 			case cm.Data["v"] == "terminal":
-				return kube.Action{}, kube.Terminal(refuse)
+				return kube.Action{}, kube.Terminal(errNotYet)
 			case failures < 5:
 				failures++
-				return kube.Action{}, refuse
+				return kube.Action{}, errNotYet
 			}
 			failures = 0
 			return kube.AwaitChange(), nil
@@ -128,7 +128,7 @@ func TestErrorBackoff(t *testing.T) {
 					return r
 				}
 			case <-limit(t).Done():
-				t.Fatalf("%s is not reconciled", name)
+				t.Fatalf("%s was not reconciled", name)
 			}
 		}
 	}
@@ -137,11 +137,11 @@ func TestErrorBackoff(t *testing.T) {
 		var last run
 		for i := range 5 {
 			r := next(t, "flaky")
-			if !errors.Is(r.Err, refuse) || r.Failures != i+1 || r.RetryIn != 20*time.Millisecond<<i {
-				t.Fatalf("run %d = %v after %d failures, again in %v", i, r.Err, r.Failures, r.RetryIn)
+			if !errors.Is(r.Err, errNotYet) || r.Failures != i+1 || r.RetryIn != 20*time.Millisecond<<i {
+				t.Fatalf("reconcile %d: error %v, %d failures, retry in %v", i, r.Err, r.Failures, r.RetryIn)
 			}
 			if gap := r.began.Sub(last.began); i > 0 && gap < last.RetryIn {
-				t.Errorf("run %d came after %v, want at least %v", i, gap, last.RetryIn)
+				t.Errorf("reconcile %d began after %v, want at least %v", i, gap, last.RetryIn)
 			}
 			last = r
 		}
@@ -156,36 +156,39 @@ func TestErrorBackoff(t *testing.T) {
 		}
 	}
 	t.Run("from the first failure to success", sequence)
-	t.Run("the same again after a success", func(t *testing.T) {
+	t.Run("a success resets the delay", func(t *testing.T) {
 		set(t, "2")
 		sequence(t)
 	})
-	t.Run("a panic is a failure of that run", func(t *testing.T) {
+	t.Run("a panic is a failure of one reconcile", func(t *testing.T) {
 		set(t, "panic")
-		if r := next(t, "flaky"); r.Err == nil || !strings.Contains(r.Err.Error(), "as asked") || r.RetryIn == 0 {
+		r := next(t, "flaky")
+		if r.Err == nil || !strings.Contains(r.Err.Error(), "the object says panic") || r.RetryIn == 0 {
 			t.Errorf("result = %+v, want the panic and a retry", r.Result)
 		}
 		create(t, maps, "steady", "1")
 		if r := next(t, "steady"); r.Err != nil {
-			t.Errorf("another object: %v", r.Err)
+			t.Errorf("reconcile of another object: %v", r.Err)
 		}
 	})
-	t.Run("a terminal error is not tried again", func(t *testing.T) {
+	t.Run("a terminal error is not retried", func(t *testing.T) {
 		set(t, "terminal")
-		var r run
-		for r = next(t, "flaky"); !errors.Is(r.Err, refuse); r = next(t, "flaky") { // the panics before it
+		r := next(t, "flaky")
+		for !errors.Is(r.Err, errNotYet) { // retries of the panic
+			r = next(t, "flaky")
 		}
 		if r.RetryIn != 0 {
 			t.Errorf("result = %+v, want no retry", r.Result)
 		}
 		set(t, "3")
 		if r := next(t, "flaky"); r.Err == nil || r.RetryIn == 0 {
-			t.Errorf("result after a change = %+v, want another run", r.Result)
+			t.Errorf("result after a change = %+v, want an error and a retry", r.Result)
 		}
 	})
 }
 
-// TestControllerSeesItsWrites promises that a run sees what the run before it has written, however soon it comes.
+// TestControllerSeesItsWrites checks that each reconcile sees the writes of the previous one, even if it starts
+// immediately.
 func TestControllerSeesItsWrites(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
@@ -193,11 +196,14 @@ func TestControllerSeesItsWrites(t *testing.T) {
 	create(t, maps, "counter", "0")
 	view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns})
 	var failures troubles
-	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t), OnResult: func(r kube.Result) {
-		if r.Err != nil {
-			failures.add(r.Err)
-		}
-	}})
+	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{
+		Logger: debugLogger(t),
+		OnResult: func(r kube.Result) {
+			if r.Err != nil {
+				failures.add(r.Err)
+			}
+		},
+	})
 	const end = 30
 	background(t, func(ctx context.Context) error {
 		return ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
@@ -209,13 +215,13 @@ func TestControllerSeesItsWrites(t *testing.T) {
 				return kube.Action{}, err
 			}
 			cm.Data["v"] = strconv.Itoa(n + 1)
-			_, err = maps.Update(ctx, cm, nil) // a conflict, if the object is not the newest
+			_, err = maps.Update(ctx, cm, nil) // a conflict if the object is stale
 			return kube.RequeueAfter(time.Millisecond), err
 		})
 	})
 	_, err := kube.Await(limit(t), maps, "counter", func(cm *corev1.ConfigMap) error {
 		if cm.Data["v"] != strconv.Itoa(end) {
-			return fmt.Errorf("the counter is at %s", cm.Data["v"])
+			return fmt.Errorf("counter = %s, want %d", cm.Data["v"], end)
 		}
 		return nil
 	}, nil)
@@ -223,13 +229,13 @@ func TestControllerSeesItsWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := failures.all(); err != nil {
-		t.Errorf("runs have failed: %v", err)
+		t.Errorf("failed reconciles: %v", err)
 	}
 }
 
-// TestGracefulStop promises that a run that has begun finishes its work when the controller stops, and that no run begins
-// after that.
-func TestGracefulStop(t *testing.T) {
+// TestStoppingControllerFinishesItsReconciles checks that a reconcile that is running when the controller stops can
+// finish, and that no other reconcile begins after that.
+func TestStoppingControllerFinishesItsReconciles(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -260,10 +266,10 @@ func TestGracefulStop(t *testing.T) {
 	go func() { stopped <- stop() }()
 	select {
 	case err := <-stopped:
-		t.Fatalf("Run returned before its run has finished: %v", err)
+		t.Fatalf("Run returned before the reconcile finished: %v", err)
 	case <-begun:
-		t.Fatal("another run has begun")
-	case <-time.After(200 * time.Millisecond): // nothing is to happen
+		t.Fatal("another reconcile began")
+	case <-time.After(200 * time.Millisecond): // nothing must happen
 	}
 	close(finish)
 	if err := <-stopped; !errors.Is(err, errStopped) {
@@ -279,11 +285,11 @@ func TestGracefulStop(t *testing.T) {
 		}
 	}
 	if done != 1 {
-		t.Errorf("%d objects are done, want the one whose run had begun", done)
+		t.Errorf("%d objects are done, want 1", done)
 	}
 }
 
-// TestControllersShareOneWatch promises that the server sees one watch, however many controllers look at a kind.
+// TestControllersShareOneWatch checks that several controllers of one kind use one watch.
 func TestControllersShareOneWatch(t *testing.T) {
 	var sent requests
 	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
@@ -311,17 +317,17 @@ func TestControllersShareOneWatch(t *testing.T) {
 		case i := <-seen:
 			by[i] = true
 		case <-ctx.Done():
-			t.Fatalf("only %v have reconciled", by)
+			t.Fatalf("reconciled by %v, want %d controllers", by, controllers)
 		}
 	}
 	if n := sent.count("/configmaps?", "watch=true"); n != 1 {
-		t.Errorf("%d controllers have %d watches, want one", controllers, n)
+		t.Errorf("%d controllers have %d watches, want 1", controllers, n)
 	}
 }
 
-// TestForbiddenSource promises that a kind that a controller may not see does not stop it, and that the controller sees
-// it as soon as it may.
-func TestForbiddenSource(t *testing.T) {
+// TestForbiddenSourceDoesNotStopTheController checks that a controller works without the permission for one of its
+// sources, and that it uses the source when the permission is granted.
+func TestForbiddenSourceDoesNotStopTheController(t *testing.T) {
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	const user = "e2e-half-blind"
@@ -335,8 +341,8 @@ func TestForbiddenSource(t *testing.T) {
 	secrets := kube.ViewOf[corev1.Secret](cache, &kube.Selection{Namespace: ns})
 
 	byName := func(s *corev1.Secret) []kube.ObjectRef { return []kube.ObjectRef{kube.RefOf(s)} }
-	ctl := kube.NewController(kube.ForView(configMaps), &kube.ControllerOptions{SyncTimeout: 100 * time.Millisecond, Logger: debugLogger(t)}).
-		Watches(kube.SourceView(secrets).Map(byName))
+	options := &kube.ControllerOptions{SyncTimeout: 100 * time.Millisecond, Logger: debugLogger(t)}
+	ctl := kube.NewController(kube.ForView(configMaps), options).Watches(kube.SourceView(secrets).Map(byName))
 	runs := make(chan string, 100)
 	background(t, func(ctx context.Context) error {
 		return ctl.Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {

@@ -24,8 +24,8 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// ropeV1 has a length in metres, and a rank that v2 does not know. ropeV2 has a unit, and strands with a twist that v1 does
-// not know.
+// The version v1 has a length in metres and a rank, which v2 does not have. The version v2 has a length with a unit,
+// and strands with a twist, which v1 does not have.
 type (
 	ropeV1 struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -74,7 +74,7 @@ func ropeUp(in *ropeV1) (*ropeV2, error) {
 func ropeDown(in *ropeV2) (*ropeV1, error) {
 	metres, err := strconv.ParseInt(strings.TrimSuffix(in.Spec.Length, "m"), 10, 32)
 	if err != nil {
-		return nil, errors.New("spec.length: must be whole metres, such as 3m")
+		return nil, errors.New("spec.length: must be an integer of metres, such as 3m")
 	}
 	out := &ropeV1{Spec: ropeSpecV1{Length: int32(metres)}}
 	for _, s := range in.Spec.Strands {
@@ -85,14 +85,15 @@ func ropeDown(in *ropeV2) (*ropeV1, error) {
 
 func ropeConverter(t testing.TB) *conversion.Converter {
 	t.Helper()
-	c, err := conversion.NewConverter([]conversion.Spoke[ropeV2]{conversion.Between(ropeUp, ropeDown)}, &conversion.ConverterOptions{KeepLost: true})
+	spokes := []conversion.Spoke[ropeV2]{conversion.Between(ropeUp, ropeDown)}
+	c, err := conversion.NewConverter(spokes, &conversion.ConverterOptions{KeepLost: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// ropeDefinition has the two versions, the older of which is stored.
+// ropeDefinition returns the definition of both versions. The storage version is v1.
 func ropeDefinition(t *testing.T, conversion map[string]any) *unstructured.Unstructured {
 	t.Helper()
 	text := func(more ...any) map[string]any {
@@ -130,7 +131,7 @@ func ropeDefinition(t *testing.T, conversion map[string]any) *unstructured.Unstr
 		},
 	}
 	crd := new(unstructured.Unstructured)
-	data, err := wire.MarshalJSON(definition) // with the certificate in base64
+	data, err := wire.MarshalJSON(definition) // encodes the certificate in base64
 	if err == nil {
 		err = wire.UnmarshalJSON(data, &crd.Object)
 	}
@@ -140,7 +141,8 @@ func ropeDefinition(t *testing.T, conversion map[string]any) *unstructured.Unstr
 	return crd
 }
 
-// serveConversions serves the webhook to API servers on this machine, and returns the conversion stanza of its definition.
+// serveConversions serves the conversion webhook to API servers on this machine. It returns spec.conversion of the
+// definition.
 func serveConversions(t *testing.T, c *kube.Client) map[string]any {
 	t.Helper()
 	server, err := url.Parse(c.Server())
@@ -148,7 +150,7 @@ func serveConversions(t *testing.T, c *kube.Client) map[string]any {
 		t.Fatal(err)
 	}
 	if ip := net.ParseIP(server.Hostname()); server.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		t.Skip("needs an API server that reaches a webhook in this process, and not one at " + c.Server())
+		t.Skip("needs an API server that can reach a webhook in this process, which " + c.Server() + " may not")
 	}
 	hook := httptest.NewTLSServer(webhook.Conversion(ropeConverter(t).Convert, nil))
 	t.Cleanup(hook.Close)
@@ -161,9 +163,9 @@ func serveConversions(t *testing.T, c *kube.Client) map[string]any {
 	}}
 }
 
-// TestConverter promises that what only one version can say survives whoever writes the object in the other, on a server
-// that stores the one that can say less.
-func TestConverter(t *testing.T) {
+// TestConversionKeepsFieldsOfOtherVersions checks that the fields that only one version has survive writes in the other
+// version, on a server that stores the version with fewer fields.
+func TestConversionKeepsFieldsOfOtherVersions(t *testing.T) {
 	c := connect(t, nil)
 	crd := ropeDefinition(t, serveConversions(t, c))
 	if err := ropeConverter(t).Covers(crd); err != nil {
@@ -172,7 +174,7 @@ func TestConverter(t *testing.T) {
 	defineKind(t, c, crd)
 	ns := newNamespace(t, c)
 	v1, v2 := kube.Namespaced[ropeV1](c, ns), kube.Namespaced[ropeV2](c, ns)
-	t.Cleanup(func() { deleteNow(t, v1, "rope") }) // while there is somebody to convert it
+	t.Cleanup(func() { deleteNow(t, v1, "rope") }) // while the webhook is running
 
 	rope := &ropeV2{ObjectMeta: metav1.ObjectMeta{Name: "rope"}, Spec: ropeSpecV2{
 		Length: "3m", Strands: []strand{{"a", "left"}, {"b", "right"}},
@@ -187,49 +189,55 @@ func TestConverter(t *testing.T) {
 			t.Fatalf("%s: %v", step, err)
 		}
 		if diff := cmp.Diff(want, got.Spec); diff != "" {
-			t.Errorf("%s, in v2 (-want +got):\n%s", step, diff)
+			t.Errorf("%s, spec in v2 (-want +got):\n%s", step, diff)
 		}
 	}
-	expect("after the creation", rope.Spec)
+	expect("after create", rope.Spec)
 
 	old, err := v1.Get(limit(t), "rope", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(ropeSpecV1{Length: 3, Strands: []string{"a", "b"}}, old.Spec); diff != "" {
-		t.Errorf("in v1 (-want +got):\n%s", diff)
+		t.Errorf("spec in v1 (-want +got):\n%s", diff)
 	}
 	if old.Annotations[ropeGroup+"/conversion-v2"] == "" {
-		t.Error("v1 keeps nothing of what it can't say")
+		t.Error("v1 has no annotation with the fields of v2")
 	}
 	old.Labels = map[string]string{"touched": "yes"}
 	if _, err := v1.Update(limit(t), old, nil); err != nil {
 		t.Fatal(err)
 	}
-	expect("after a label in v1", rope.Spec)
+	expect("after an update of a label in v1", rope.Spec)
 
-	if _, err := v1.Patch(limit(t), "rope", kube.MergePatch(map[string]any{"spec": map[string]any{"length": 40, "rank": 7}}), nil); err != nil {
+	longer := kube.MergePatch(map[string]any{"spec": map[string]any{"length": 40, "rank": 7}})
+	if _, err := v1.Patch(limit(t), "rope", longer, nil); err != nil {
 		t.Fatal(err)
 	}
-	expect("after another length in v1", ropeSpecV2{Length: "40m", Strands: rope.Spec.Strands})
+	expect("after a patch of the length in v1", ropeSpecV2{Length: "40m", Strands: rope.Spec.Strands})
 
-	// Server-side apply in v2, of a field of another manager's, leaves what v1 alone knows.
+	// A forced apply in v2 keeps the fields that only v1 has.
 	if _, err := v2.Apply(limit(t), &ropeV2{ObjectMeta: metav1.ObjectMeta{Name: "rope"}, Spec: ropeSpecV2{Length: "1m"}},
 		&kube.ApplyOptions{FieldManager: "e2e", Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	expect("after an apply in v2", ropeSpecV2{Length: "1m", Strands: rope.Spec.Strands})
-	if old, err = v1.Get(limit(t), "rope", nil); err != nil || old.Spec.Length != 1 || old.Spec.Rank == nil || *old.Spec.Rank != 7 {
-		t.Errorf("in v1 it is %+v, %v; want length 1 and rank 7", old.Spec, err)
+	old, err = v1.Get(limit(t), "rope", nil)
+	if err != nil || old.Spec.Length != 1 || old.Spec.Rank == nil || *old.Spec.Rank != 7 {
+		t.Errorf("spec in v1 = %+v, %v; want length 1 and rank 7", old.Spec, err)
 	}
 	now, err := v2.Get(limit(t), "rope", nil)
-	if err != nil || now.Annotations[ropeGroup+"/conversion-v2"] != "" || now.Annotations[ropeGroup+"/conversion-v1"] == "" {
-		t.Errorf("annotations in v2 are %v, %v; want what v1 has and v2 can't say, and nothing else", now.Annotations, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now.Annotations[ropeGroup+"/conversion-v2"] != "" || now.Annotations[ropeGroup+"/conversion-v1"] == "" {
+		t.Errorf("annotations in v2 = %v, want only one with the fields of v1", now.Annotations)
 	}
 }
 
-// TestConverterComesRound promises that random objects that the definition allows come back as they were.
-func TestConverterComesRound(t *testing.T) {
+// TestConversionRoundTripsRandomObjects checks that objects that the definition permits are unchanged after a
+// conversion to the other version and back.
+func TestConversionRoundTripsRandomObjects(t *testing.T) {
 	crd := ropeDefinition(t, map[string]any{"strategy": "None"})
 	conversiontest.RoundTrip(t, ropeConverter(t), &conversiontest.Options{Definition: crd})
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestDerivedCRDs promises that the server takes every CustomResourceDefinition that kube-derive makes: of types that use
-// all that it knows, and of those of Kubernetes itself, which are the ones that API authors embed.
-func TestDerivedCRDs(t *testing.T) {
+// TestServerAcceptsDerivedCRDs checks that the server accepts every CustomResourceDefinition that kube-derive
+// generates: from the types in its testdata, which use all its features, and from the types of Kubernetes, which API
+// authors embed.
+func TestServerAcceptsDerivedCRDs(t *testing.T) {
 	c := connect(t, nil)
 	dir := t.TempDir()
 	golden, err := filepath.Glob("../../derive/generate/testdata/*/crds/*.yaml")
@@ -29,11 +30,11 @@ func TestDerivedCRDs(t *testing.T) {
 		takes(t, c, path)
 	}
 	deriveCRDs(t, "../oracle", dir, "./kinds")
-	made, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil || len(made) < 40 {
-		t.Fatalf("CRDs of Kubernetes' types = %v, %v", made, err)
+	generated, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil || len(generated) < 40 {
+		t.Fatalf("CRDs of the types of Kubernetes = %v, %v", generated, err)
 	}
-	for _, path := range made {
+	for _, path := range generated {
 		takes(t, c, path)
 	}
 }
@@ -44,7 +45,7 @@ func deriveCRDs(t *testing.T, module, out string, patterns ...string) {
 	goAlone(t, module, programPath(t, "kube-derive"), append([]string{"crd", "--out", out}, patterns...)...)
 }
 
-// goAlone runs a command that runs the go command, in a module by itself.
+// goAlone runs a command that uses the go command in a module, without the workspace.
 func goAlone(t *testing.T, module, name string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -55,7 +56,7 @@ func goAlone(t *testing.T, module, name string, args ...string) {
 	}
 }
 
-// takes creates the definition in a file, short of storing it, with every field checked.
+// takes checks that the server accepts the definition in a file, in a dry run with strict validation.
 func takes(t *testing.T, c *kube.Client, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -77,6 +78,6 @@ func takes(t *testing.T, c *kube.Client, path string) {
 		return
 	}
 	for _, field := range missing("", want.Object, got.Object) {
-		t.Errorf("%s: the server has dropped or changed %s", filepath.Base(path), field)
+		t.Errorf("%s: the server dropped or changed %s", filepath.Base(path), field)
 	}
 }

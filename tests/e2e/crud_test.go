@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// leanConfigMap declares what one program needs of a ConfigMap, and travels as JSON.
+// leanConfigMap declares only some fields of a ConfigMap. It is encoded as JSON.
 type leanConfigMap struct {
 	metav1.TypeMeta   `json:""`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -29,8 +29,9 @@ func (*leanConfigMap) KubeResource() kube.Resource {
 	return kube.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 }
 
-// TestCRUD promises that each verb does the same for every way to write a kind in Go.
-func TestCRUD(t *testing.T) {
+// TestVerbsWorkForEveryGoTypeOfAKind checks that each verb does the same for a type of k8s.io/api, a type of the
+// program and an unstructured object.
+func TestVerbsWorkForEveryGoTypeOfAKind(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	res, err := core.ResourceOf[corev1.ConfigMap]()
@@ -40,14 +41,16 @@ func TestCRUD(t *testing.T) {
 	t.Run("a kind of k8s.io/api", func(t *testing.T) {
 		testCRUD(t, kube.Namespaced[corev1.ConfigMap](c, ns),
 			func(name string, data map[string]string) *corev1.ConfigMap {
-				return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"set": "a"}}, Data: data}
+				meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{"set": "a"}}
+				return &corev1.ConfigMap{ObjectMeta: meta, Data: data}
 			},
 			func(cm *corev1.ConfigMap) *map[string]string { return &cm.Data })
 	})
 	t.Run("a lean struct", func(t *testing.T) {
 		testCRUD(t, kube.Namespaced[leanConfigMap](c, ns),
 			func(name string, data map[string]string) *leanConfigMap {
-				return &leanConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"set": "b"}}, Data: data}
+				meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{"set": "b"}}
+				return &leanConfigMap{ObjectMeta: meta, Data: data}
 			},
 			func(cm *leanConfigMap) *map[string]string { return &cm.Data })
 	})
@@ -80,7 +83,8 @@ func TestCRUD(t *testing.T) {
 	t.Run("a cluster-scoped kind", func(t *testing.T) {
 		roles := kube.ClusterWide[rbacv1.ClusterRole](c)
 		name := ns + "-role"
-		if _, err := roles.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil); err != nil {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := roles.Create(t.Context(), role, nil); err != nil {
 			t.Fatal(err)
 		}
 		got, err := roles.Get(t.Context(), name, nil)
@@ -88,7 +92,7 @@ func TestCRUD(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Kind != "ClusterRole" || got.APIVersion != "rbac.authorization.k8s.io/v1" {
-			t.Errorf("type of the object = %s %s", got.APIVersion, got.Kind)
+			t.Errorf("type of the object = %s %s, want rbac.authorization.k8s.io/v1 ClusterRole", got.APIVersion, got.Kind)
 		}
 		if err := roles.Delete(t.Context(), name, nil); err != nil {
 			t.Fatal(err)
@@ -113,7 +117,7 @@ func testCRUD[K any, P interface {
 		t.Fatal(err)
 	}
 	if P(made).GetUID() == "" || P(made).GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {
-		t.Errorf("created object lacks its uid or its kind: %+v", made)
+		t.Errorf("created object = %+v, want a uid and the kind ConfigMap", made)
 	}
 	if _, err := api.Create(ctx, build(name, nil), nil); !errors.Is(err, kube.ErrAlreadyExists) {
 		t.Errorf("second create: %v, want ErrAlreadyExists", err)
@@ -168,7 +172,7 @@ func testCRUD[K any, P interface {
 			t.Fatal(err)
 		}
 		if P(obj).GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {
-			t.Errorf("item without its kind: %+v", obj)
+			t.Errorf("item = %+v, want the kind ConfigMap", obj)
 		}
 		seen++
 	}
@@ -184,6 +188,6 @@ func testCRUD[K any, P interface {
 		t.Fatal(err)
 	}
 	if err := api.Delete(ctx, name, nil); !errors.Is(err, kube.ErrNotFound) {
-		t.Errorf("delete of what is gone: %v, want ErrNotFound", err)
+		t.Errorf("delete of a deleted object: %v, want ErrNotFound", err)
 	}
 }

@@ -19,11 +19,13 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestScaleOfCustomKind promises that a kind which says what scales in it has a scale like any other.
-func TestScaleOfCustomKind(t *testing.T) {
+// TestCustomKindHasScaleSubresource checks the scale subresource of a kind whose definition declares it.
+func TestCustomKindHasScaleSubresource(t *testing.T) {
 	c := connect(t, nil)
 	widgets := newWidgets(t, c, "scale").In(newNamespace(t, c))
-	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"replicas": int64(1)}}}
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"replicas": int64(1)},
+	}}
 	if _, err := widgets.Create(limit(t), obj, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +42,12 @@ func TestScaleOfCustomKind(t *testing.T) {
 	}
 	scaled, err = widgets.Scale().Get(limit(t), "a", nil)
 	if err != nil || scaled.Status.Replicas != 2 || scaled.Status.Selector != "app=a" {
-		t.Errorf("the scale is %+v, %v", scaled, err)
+		t.Errorf("scale = %+v, %v", scaled, err)
 	}
 }
 
-// TestMetadataOfStatus promises that a status can be written by those who see nothing but metadata.
-func TestMetadataOfStatus(t *testing.T) {
+// TestMetadataAPIWritesTheStatus checks that a client that reads only metadata can write the status.
+func TestMetadataAPIWritesTheStatus(t *testing.T) {
 	c := connect(t, nil)
 	widgets := newWidgets(t, c, "metadata").In(newNamespace(t, c))
 	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}
@@ -65,11 +67,11 @@ func TestMetadataOfStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if phase, _, _ := unstructured.NestedString(now.Object, "status", "phase"); phase != "Done" {
-		t.Errorf("the phase is %q, want Done", phase)
+		t.Errorf("status.phase = %q, want Done", phase)
 	}
 }
 
-// numbered is a widget as a program knows it that was written when sizes were numbers.
+// numbered is the Go type of a widget in a program that was written when sizes were integers.
 type numbered struct {
 	metav1.TypeMeta   `json:""`
 	metav1.ObjectMeta `json:"metadata"`
@@ -79,29 +81,33 @@ type numbered struct {
 	} `json:"spec"`
 }
 
-// TestItemErrors promises that the objects which a program can't read any more, since their schema has changed, are
-// named one by one, and that the others can be read.
-func TestItemErrors(t *testing.T) {
+// TestUnreadableItemsAreReportedOneByOne checks that a program can read a list although it cannot decode some objects,
+// for example because the schema has changed. Each of these objects is reported by name.
+func TestUnreadableItemsAreReportedOneByOne(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	widgets := newWidgets(t, c, "items").In(ns)
+	widget := func(name string, size any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": name}, "spec": map[string]any{"size": size},
+		}}
+	}
 	create := func(name string, size any) {
 		t.Helper()
-		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}, "spec": map[string]any{"size": size}}}
-		if _, err := widgets.Create(limit(t), obj, nil); err != nil {
+		if _, err := widgets.Create(limit(t), widget(name, size), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	create("a-old", int64(3))
-	const text = `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",` +
+	const schema = `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",` +
 		`"properties":{"spec":{"type":"object","properties":{"size":{"x-kubernetes-int-or-string":true}}}}}}}]}}`
 	crds := kube.Dynamic(c, kube.CRDResource())
-	if _, err := crds.Patch(limit(t), "widgets."+widgets.Resource().Group, kube.MergePatch([]byte(text)), nil); err != nil {
+	name := "widgets." + widgets.Resource().Group
+	if _, err := crds.Patch(limit(t), name, kube.MergePatch([]byte(schema)), nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "sizes are texts", func(ctx context.Context) error {
-		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "b-new"}, "spec": map[string]any{"size": "large"}}}
-		_, err := widgets.Create(ctx, obj, nil)
+	eventually(t, "the server accepts a string as size", func(ctx context.Context) error {
+		_, err := widgets.Create(ctx, widget("b-new", "large"), nil)
 		return err
 	})
 	create("c-old", int64(4))
@@ -109,10 +115,12 @@ func TestItemErrors(t *testing.T) {
 	strict := kube.APIOf[numbered](c, widgets.Resource()).In(ns)
 	_, err := strict.List(limit(t), nil)
 	if item, ok := errors.AsType[*wire.ItemError](err); !ok || item.Head.Ref.Name != "b-new" {
-		t.Errorf("List = %v, want an error about b-new", err)
+		t.Errorf("List = %v, want an ItemError of b-new", err)
 	}
 	var bad []string
-	tolerant := strict.OnItemError(func(e *wire.ItemError) { bad = append(bad, e.Head.Ref.Name+" "+e.Head.ResourceVersion) })
+	tolerant := strict.OnItemError(func(e *wire.ItemError) {
+		bad = append(bad, e.Head.Ref.Name+" "+e.Head.ResourceVersion)
+	})
 	list, err := tolerant.List(limit(t), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +141,6 @@ func TestItemErrors(t *testing.T) {
 		}
 	}
 	if len(bad) != 2 || bad[0] != bad[1] || bad[0] == "b-new " {
-		t.Errorf("told of %q, want b-new with its version twice", bad)
+		t.Errorf("reported %q, want b-new with its resource version twice", bad)
 	}
 }

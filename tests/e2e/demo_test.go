@@ -19,9 +19,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestDemo promises that the demo shows all it has to show, on the cluster it is given or on one of its own, and leaves
-// nothing behind.
-func TestDemo(t *testing.T) {
+// TestDemoRunsAllStepsAndCleansUp checks that the demo runs all its steps, on the cluster of KUBECONFIG and on a
+// cluster that it starts, and that it leaves no objects, files or processes behind.
+func TestDemoRunsAllStepsAndCleansUp(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
 	for _, tc := range []struct {
@@ -29,14 +29,14 @@ func TestDemo(t *testing.T) {
 		own  bool
 	}{
 		{name: "on the cluster of KUBECONFIG"},
-		{name: "on a cluster of its own", own: true},
+		{name: "on a cluster that it starts", own: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := footprint(t, c)
 			temp := t.TempDir()
 			demo := call{program: "demo", env: []string{"TMPDIR=" + temp}}
 			if tc.own {
-				builtinCluster(t) // else nobody asked to build one
+				builtinCluster(t) // skips the test if the built-in cluster is not used
 				demo.env = append(demo.env, "KUBECONFIG=")
 			}
 			got := demo.run(t)
@@ -53,7 +53,7 @@ func TestDemo(t *testing.T) {
 			}
 			for _, part := range want {
 				if !strings.Contains(got.stdout, part) {
-					t.Errorf("the demo does not show %q", part)
+					t.Errorf("the demo did not print %q", part)
 				}
 			}
 			if t.Failed() {
@@ -61,19 +61,20 @@ func TestDemo(t *testing.T) {
 			}
 
 			if diff := cmp.Diff(before, footprint(t, c)); diff != "" {
-				t.Errorf("left in the cluster (-before +after):\n%s", diff)
+				t.Errorf("objects in the cluster (-before +after):\n%s", diff)
 			}
 			for _, file := range filesIn(t, temp) {
-				t.Errorf("left behind: %s", file)
+				t.Errorf("the file %s still exists", file)
 			}
 			for _, process := range processesWith(t, temp) {
-				t.Errorf("still running: %s", process)
+				t.Errorf("a process is still running: %s", process)
 			}
 		})
 	}
 }
 
-// footprint returns what a demo could leave behind in a cluster: its namespaces and the Document kind.
+// footprint returns the names of the objects that a demo could leave in a cluster: its namespaces and the definition of
+// Document.
 func footprint(t *testing.T, c *kube.Client) []string {
 	t.Helper()
 	var found []string
@@ -113,7 +114,7 @@ func filesIn(t *testing.T, dir string) []string {
 	return files
 }
 
-// processesWith returns the command lines of the processes whose environment has a text in it, where the system tells.
+// processesWith returns the command lines of the processes whose environment contains a text, on systems with /proc.
 func processesWith(t *testing.T, text string) []string {
 	t.Helper()
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")

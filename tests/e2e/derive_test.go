@@ -22,16 +22,17 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestDerivedKind promises that the server takes the CustomResourceDefinition that kube-derive makes of a Go struct as it
-// is, and does what the struct's markers say.
-func TestDerivedKind(t *testing.T) {
+// TestServerEnforcesTheMarkersOfAGoType checks that the server accepts the CustomResourceDefinition that kube-derive
+// generates from a Go struct without changes, and that the markers of the struct have their effect.
+func TestServerEnforcesTheMarkersOfAGoType(t *testing.T) {
 	c := connect(t, nil)
 	installDocuments(t, c)
 	docs := kube.Namespaced[v1.Document](c, newNamespace(t, c))
 	good := v1.DocumentSpec{Title: "Title", Body: "some words"}
 	create := func(t *testing.T, name string, spec v1.DocumentSpec) *v1.Document {
 		t.Helper()
-		doc, err := docs.Create(limit(t), v1.NewDocument("", name, spec), &kube.CreateOptions{FieldValidation: request.ValidationStrict})
+		strict := &kube.CreateOptions{FieldValidation: request.ValidationStrict}
+		doc, err := docs.Create(limit(t), v1.NewDocument("", name, spec), strict)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,10 +50,10 @@ func TestDerivedKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range missing("", want.Object, got.Object) {
-			t.Errorf("the server has dropped or changed %s", path)
+			t.Errorf("the server dropped or changed %s", path)
 		}
 		if diff := cmp.Diff(schemaOf(t, want), schemaOf(t, got)); diff != "" {
-			t.Errorf("schema (-ours +server's):\n%s", diff)
+			t.Errorf("schema (-generated +server):\n%s", diff)
 		}
 		again, err := kube.CRD[v1.Document]()
 		if err != nil {
@@ -61,7 +62,7 @@ func TestDerivedKind(t *testing.T) {
 		again.SetResourceVersion(got.GetResourceVersion())
 		strict := &kube.UpdateOptions{FieldValidation: request.ValidationStrict, DryRun: true}
 		if _, err := crds.Update(limit(t), again, strict); err != nil {
-			t.Errorf("strictly validated: %v", err)
+			t.Errorf("update with strict validation: %v", err)
 		}
 		for _, kind := range []string{"NonStructuralSchema", "NamesAccepted"} {
 			conditions, _, err := unstructured.NestedSlice(got.Object, "status", "conditions")
@@ -76,7 +77,7 @@ func TestDerivedKind(t *testing.T) {
 			}
 		}
 	})
-	t.Run("defaults are filled in", func(t *testing.T) {
+	t.Run("defaults are set", func(t *testing.T) {
 		if doc := create(t, "defaults", good); doc.Spec.Format != v1.FormatMarkdown {
 			t.Errorf("format = %q, want %q", doc.Spec.Format, v1.FormatMarkdown)
 		}
@@ -87,12 +88,20 @@ func TestDerivedKind(t *testing.T) {
 		field string
 		want  string
 	}{
-		{"a title that is empty", v1.DocumentSpec{}, "spec.title", "should be at least 1 chars long"},
-		{"a title that is too long", v1.DocumentSpec{Title: strings.Repeat("x", 81)}, "spec.title", "may not be more than 80"},
-		{"a format that there is not", v1.DocumentSpec{Title: "x", Format: "pdf"}, "spec.format", `supported values: "text", "markdown", "html"`},
+		{"an empty title", v1.DocumentSpec{}, "spec.title", "should be at least 1 chars long"},
+		{
+			"a title that is too long",
+			v1.DocumentSpec{Title: strings.Repeat("x", 81)},
+			"spec.title", "may not be more than 80",
+		},
+		{
+			"an unknown format",
+			v1.DocumentSpec{Title: "x", Format: "pdf"},
+			"spec.format", `supported values: "text", "markdown", "html"`,
+		},
 	} {
-		t.Run(tc.name+" is refused", func(t *testing.T) {
-			_, err := docs.Create(limit(t), v1.NewDocument("", "refused", tc.spec), nil)
+		t.Run(tc.name+" is rejected", func(t *testing.T) {
+			_, err := docs.Create(limit(t), v1.NewDocument("", "rejected", tc.spec), nil)
 			se, ok := errors.AsType[*kube.StatusError](err)
 			if !ok || !errors.Is(err, kube.ErrInvalid) {
 				t.Fatalf("error = %v, want ErrInvalid", err)
@@ -103,7 +112,7 @@ func TestDerivedKind(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a field that there is not is refused", func(t *testing.T) {
+	t.Run("an unknown field is rejected", func(t *testing.T) {
 		res, err := core.ResourceOf[v1.Document]()
 		if err != nil {
 			t.Fatal(err)
@@ -115,11 +124,11 @@ func TestDerivedKind(t *testing.T) {
 		strict := &kube.CreateOptions{FieldValidation: request.ValidationStrict}
 		_, err = kube.Dynamic(c, res).In(docs.Namespace()).Create(limit(t), doc, strict)
 		if !errors.Is(err, core.ErrBadRequest) || !strings.Contains(err.Error(), `unknown field "spec.titel"`) {
-			t.Errorf("error = %v, want one about spec.titel", err)
+			t.Errorf("error = %v, want an error that names spec.titel", err)
 		}
 	})
-	t.Run("the status has a door of its own", func(t *testing.T) {
-		doc := create(t, "doors", good)
+	t.Run("the status is a subresource", func(t *testing.T) {
+		doc := create(t, "status", good)
 		doc.Spec.Title, doc.Status.Words = "changed", 5
 		byMain, err := docs.Update(limit(t), doc, nil)
 		if err != nil {
@@ -140,15 +149,15 @@ func TestDerivedKind(t *testing.T) {
 			t.Errorf("after an update of the status: %+v", byStatus)
 		}
 		if !meta.IsStatusConditionTrue(byStatus.Status.Conditions, v1.ConditionReady) {
-			t.Errorf("conditions = %+v", byStatus.Status.Conditions)
+			t.Errorf("conditions = %+v, want Ready to be True", byStatus.Status.Conditions)
 		}
 	})
 	t.Run("columns are served", func(t *testing.T) {
-		columns, cells := table(t, c, docs, "doors")
+		columns, cells := table(t, c, docs, "status")
 		if diff := cmp.Diff([]string{"Name", "Title", "Ready", "Age"}, columns); diff != "" {
 			t.Errorf("columns (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]any{"doors", "changed", "True"}, cells[:3]); diff != "" {
+		if diff := cmp.Diff([]any{"status", "changed", "True"}, cells[:3]); diff != "" {
 			t.Errorf("cells (-want +got):\n%s", diff)
 		}
 	})
@@ -164,25 +173,25 @@ func schemaOf(t *testing.T, crd *unstructured.Unstructured) any {
 	return versions[0].(map[string]any)["schema"]
 }
 
-// missing returns the paths of what has that does not have, or has otherwise.
-func missing(path string, what, that any) []string {
+// missing returns the paths of the fields of want that are missing or different in got.
+func missing(path string, want, got any) []string {
 	var paths []string
-	switch what := what.(type) {
+	switch want := want.(type) {
 	case map[string]any:
-		other, _ := that.(map[string]any)
-		for key, value := range what {
-			paths = append(paths, missing(path+"."+key, value, other[key])...)
+		got, _ := got.(map[string]any)
+		for key, value := range want {
+			paths = append(paths, missing(path+"."+key, value, got[key])...)
 		}
 	case []any:
-		other, _ := that.([]any)
-		for i, value := range what {
-			if i >= len(other) {
+		got, _ := got.([]any)
+		for i, value := range want {
+			if i >= len(got) {
 				return append(paths, path)
 			}
-			paths = append(paths, missing(path+"[]", value, other[i])...)
+			paths = append(paths, missing(path+"[]", value, got[i])...)
 		}
 	default:
-		if what != that {
+		if want != got {
 			paths = append(paths, path)
 		}
 	}
@@ -190,7 +199,7 @@ func missing(path string, what, that any) []string {
 	return paths
 }
 
-// table asks the server for one object as kubectl get shows it.
+// table requests the table of one object, with the columns that kubectl get prints.
 func table(t *testing.T, c *kube.Client, docs *kube.API[v1.Document], name string) (columns []string, cells []any) {
 	t.Helper()
 	r, err := request.Get(request.Target{Resource: docs.Resource(), Namespace: docs.Namespace(), Name: name}, nil)
@@ -215,7 +224,7 @@ func table(t *testing.T, c *kube.Client, docs *kube.API[v1.Document], name strin
 		columns = append(columns, column.Name)
 	}
 	if len(table.Rows) != 1 {
-		t.Fatalf("the table has %d rows: %s", len(table.Rows), text)
+		t.Fatalf("the table has %d rows, want 1: %s", len(table.Rows), text)
 	}
 	return columns, table.Rows[0].Cells
 }

@@ -21,16 +21,16 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestSilentAPIService promises that an API whose server takes requests and has stopped to answer them, which the API server
-// does not know yet, delays the discovery of all else by two seconds at most.
-func TestSilentAPIService(t *testing.T) {
+// TestSilentAPIServiceDelaysDiscoveryForTwoSecondsAtMost checks the discovery of all other APIs while the server of one
+// API accepts requests but does not respond, and the API server has not noticed that yet.
+func TestSilentAPIServiceDelaysDiscoveryForTwoSecondsAtMost(t *testing.T) {
 	c := connect(t, nil)
 	server, err := url.Parse(c.Server())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
-		t.Skip("needs an API server that reaches one in this process, and not one at " + c.Server())
+		t.Skip("needs an API server that can reach a server in this process, which " + c.Server() + " may not")
 	}
 	ns := newNamespace(t, c)
 	group := ns + ".example.com"
@@ -44,10 +44,7 @@ func TestSilentAPIService(t *testing.T) {
 	}
 	services := kube.Dynamic(c, kube.Resource{
 		Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService", Plural: "apiservices",
-	}).In(
-
-		"")
-
+	})
 	registration := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"metadata": map[string]any{"name": "v1." + group},
@@ -67,7 +64,7 @@ func TestSilentAPIService(t *testing.T) {
 	})
 	old := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{onlyPlainJSON}})
 
-	there := func(ctx context.Context) error {
+	discovered := func(ctx context.Context) error {
 		disc, err := kube.Discover(ctx, old, nil)
 		if err == nil {
 			_, err = disc.Resolve("things." + group)
@@ -79,7 +76,7 @@ func TestSilentAPIService(t *testing.T) {
 		// the server may also have noticed that the group is silent, and says so itself.
 		eventually(t, name+" discovery", func(ctx context.Context) error {
 			extension.silent.Store(false)
-			eventually(t, "the API is there", there)
+			eventually(t, "the API is discovered", discovered)
 			extension.silent.Store(true)
 			began := time.Now()
 			disc, err := kube.Discover(ctx, c, nil)
@@ -88,7 +85,7 @@ func TestSilentAPIService(t *testing.T) {
 			}
 			took := time.Since(began)
 			if took > 4*time.Second {
-				return fmt.Errorf("it took %v", took)
+				return fmt.Errorf("discovery took %v, want at most 4s", took)
 			}
 			if _, err := disc.Resolve("deployments.apps"); err != nil {
 				t.Errorf("%s discovery: %v", name, err)
@@ -100,14 +97,14 @@ func TestSilentAPIService(t *testing.T) {
 				}
 			}
 			if t.Logf("%s discovery in %v: %s", name, took, failed); name == "legacy" && failed != "no response within 2s" {
-				return fmt.Errorf("the error of the silent group is %q", failed)
+				return fmt.Errorf("error of the silent group = %q", failed)
 			}
 			return nil
 		})
 	}
 }
 
-// extension is an API server of one group, that may fall silent.
+// extension is an API server of one group. It does not respond while silent is set.
 type extension struct {
 	port   int64
 	silent atomic.Bool

@@ -23,17 +23,17 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestDiscoveryIsCheap promises that three requests are enough to know everything, and that a program which starts again
-// is told only that nothing has changed.
+// TestDiscoveryIsCheap checks that discovery takes at most three requests, and that a program that starts again with a
+// cache gets only the response that nothing has changed.
 func TestDiscoveryIsCheap(t *testing.T) {
-	sent, answers := &requests{}, &guarded[[]int]{}
-	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer, answers.codes}})
+	sent, statuses := &requests{}, &statusCodes{}
+	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer, statuses.middleware}})
 	disc, err := kube.Discover(limit(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := sent.count(); n > 3 {
-		t.Errorf("it took %d requests, want at most 3", n)
+		t.Errorf("discovery took %d requests, want at most 3", n)
 	}
 	for name, want := range map[string]string{
 		"po": "pods/v1", "Deployment": "deployments.apps/v1", "crd": "customresourcedefinitions.apiextensions.k8s.io/v1",
@@ -48,17 +48,17 @@ func TestDiscoveryIsCheap(t *testing.T) {
 		t.Errorf("ResolveCategory(all) = %v, %v", all, err)
 	}
 
-	// The kinds that other tests have deleted leave the server's documents in its own time.
+	// The server removes the kinds that other tests have deleted from its documents with a delay.
 	eventually(t, "nothing changes between two starts", func(ctx context.Context) error {
 		dir := t.TempDir()
 		for _, want := range []int{http.StatusOK, http.StatusNotModified} {
-			answers.set(nil)
+			statuses.set(nil)
 			cache := discovery.NewCache(&discovery.CacheOptions{Dir: dir, OnError: func(err error) { t.Error(err) }})
 			mapper := kube.NewMapper(c, &discovery.MapperOptions{Discover: &discovery.Options{Cache: cache}})
 			if _, err := mapper.Resolve(ctx, "pods"); err != nil {
 				return err
 			}
-			if diff := cmp.Diff([]int{want, want}, answers.get()); diff != "" {
+			if diff := cmp.Diff([]int{want, want}, statuses.get()); diff != "" {
 				return fmt.Errorf("status codes (-want +got):\n%s", diff)
 			}
 		}
@@ -66,22 +66,22 @@ func TestDiscoveryIsCheap(t *testing.T) {
 	})
 }
 
-// codes is a middleware that notes the status codes of the answers.
-func (g *guarded[T]) codes(next http.RoundTripper) http.RoundTripper {
+// statusCodes records the status codes of responses.
+type statusCodes struct{ guarded[[]int] }
+
+func (s *statusCodes) middleware(next http.RoundTripper) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		if err == nil {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			if codes, ok := any(&g.value).(*[]int); ok {
-				*codes = append(*codes, resp.StatusCode)
-			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.value = append(s.value, resp.StatusCode)
 		}
 		return resp, err
 	})
 }
 
-// onlyPlainJSON is a middleware that hides from the server that the client knows aggregated discovery.
+// onlyPlainJSON is a middleware that hides from the server that the client supports aggregated discovery.
 func onlyPlainJSON(next http.RoundTripper) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
@@ -90,10 +90,10 @@ func onlyPlainJSON(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestLegacyDiscovery promises that a server without aggregated discovery has the same kinds.
-func TestLegacyDiscovery(t *testing.T) {
+// TestLegacyDiscoveryFindsTheSameKinds compares the results with and without aggregated discovery.
+func TestLegacyDiscoveryFindsTheSameKinds(t *testing.T) {
 	old := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{onlyPlainJSON}})
-	eventually(t, "both are the same", func(ctx context.Context) error { // other tests install kinds meanwhile
+	eventually(t, "the results are equal", func(ctx context.Context) error { // other tests install kinds meanwhile
 		got, err := kube.Discover(ctx, old, nil)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func TestLegacyDiscovery(t *testing.T) {
 	})
 }
 
-// describe returns what was discovered, with all lists in order.
+// describe returns the discovered resources by kind, with sorted lists.
 func describe(d *kube.Discovery) map[string]any {
 	all := map[string]any{}
 	for _, res := range d.Resources() {
@@ -134,8 +134,10 @@ func dynamicWidgets(group string) *unstructured.Unstructured {
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{
 					"type": "object",
 					"properties": map[string]any{"spec": map[string]any{
-						"type": "object", "description": "What the widget should be.",
-						"properties": map[string]any{"teeth": map[string]any{"type": "integer", "description": "How many teeth it has."}},
+						"type": "object", "description": "The desired state of the widget.",
+						"properties": map[string]any{
+							"teeth": map[string]any{"type": "integer", "description": "The number of teeth."},
+						},
 					}},
 				}},
 			}},
@@ -143,9 +145,9 @@ func dynamicWidgets(group string) *unstructured.Unstructured {
 	}}
 }
 
-// TestMapper promises that a kind which is installed while a program runs is found, that objects of it can be written
-// without any type, and that its schema can be looked at.
-func TestMapper(t *testing.T) {
+// TestMapperFindsNewKinds checks that a mapper finds a kind that is installed while the program is running, that
+// objects of this kind can be written without a Go type, and that the schema of the kind can be read.
+func TestMapperFindsNewKinds(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	group := ns + ".example.com"
@@ -155,7 +157,7 @@ func TestMapper(t *testing.T) {
 		"metadata": map[string]any{"name": "cog", "namespace": ns}, "spec": map[string]any{"teeth": int64(12)},
 	}}
 	if _, err := mapper.ForObject(limit(t), widget); err == nil {
-		t.Fatal("the kind is there already")
+		t.Fatal("the mapper finds a kind that is not installed")
 	} else if _, ok := errors.AsType[*kube.UnknownResourceError](err); !ok {
 		t.Fatal(err)
 	}
@@ -178,7 +180,7 @@ func TestMapper(t *testing.T) {
 		_, err = widgets.Apply(ctx, widget, &kube.ApplyOptions{FieldManager: "e2e"})
 		return err
 	})
-	eventually(t, "the schema is there", func(ctx context.Context) error {
+	eventually(t, "the schema is served", func(ctx context.Context) error {
 		openAPI, err := discovery.FetchOpenAPI(ctx, c, nil)
 		if err != nil {
 			return err
@@ -189,24 +191,21 @@ func TestMapper(t *testing.T) {
 			return err
 		}
 		teeth, err := doc.Field(gvk, "spec", "teeth")
-		if err == nil && (teeth.Type != "integer" || teeth.Description != "How many teeth it has.") {
+		if err == nil && (teeth.Type != "integer" || teeth.Description != "The number of teeth.") {
 			t.Fatalf("spec.teeth = %+v", teeth)
 		}
 		return err
 	})
 }
 
-// TestDeadAPIService promises that an API whose server is not there is reported, and delays nothing else for long.
-func TestDeadAPIService(t *testing.T) {
+// TestDeadAPIServiceIsReportedWithoutLongDelay checks discovery while the server of one API does not exist.
+func TestDeadAPIServiceIsReportedWithoutLongDelay(t *testing.T) {
 	c := connect(t, nil)
 	old := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{onlyPlainJSON}})
 	group := fmt.Sprintf("dead-%d.example.com", time.Now().UnixNano())
 	services := kube.Dynamic(c, kube.Resource{
 		Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService", Plural: "apiservices",
-	}).In(
-
-		"")
-
+	})
 	service := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"metadata": map[string]any{"name": "v1." + group},
@@ -230,9 +229,9 @@ func TestDeadAPIService(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			// Two seconds are for the dead group. The rest is for this machine, which may be busy once, but not each time.
+			// The dead group takes two seconds. A busy machine may need more time in one attempt, but not in all.
 			if took := time.Since(began); took > 4*time.Second {
-				return fmt.Errorf("%s discovery took %v", name, took)
+				return fmt.Errorf("%s discovery took %v, want at most 4s", name, took)
 			}
 			if _, err := disc.Resolve("deployments.apps"); err != nil {
 				t.Errorf("%s discovery: %v", name, err)
@@ -247,13 +246,14 @@ func TestDeadAPIService(t *testing.T) {
 					return nil
 				}
 			}
-			return fmt.Errorf("it reports %v", disc.Failed())
+			return fmt.Errorf("failed groups = %v, want %s", disc.Failed(), group)
 		})
 	}
 }
 
-// TestAccess promises that one is told who one is, and what one may do.
-func TestAccess(t *testing.T) {
+// TestAccessReportsIdentityAndPermissions checks WhoAmI and Can for an administrator and for a user with few
+// permissions.
+func TestAccessReportsIdentityAndPermissions(t *testing.T) {
 	admin := connect(t, nil)
 	cfg := loadConfig(t, "")
 	cfg.Impersonate.User = "mallory"
@@ -273,19 +273,35 @@ func TestAccess(t *testing.T) {
 		in   access.Action
 		want bool
 	}{
-		{"the administrator may do everything", admin, access.Action{Verb: "*", Resource: core.Resource{Group: "*", Plural: "*"}}, true},
-		{"what was granted is allowed", mallory, access.Action{Verb: "get", Resource: maps, Namespace: ns, Name: "x"}, true},
-		{"another verb is not", mallory, access.Action{Verb: "delete", Resource: maps, Namespace: ns}, false},
-		{"another namespace is not", mallory, access.Action{Verb: "get", Resource: maps, Namespace: "default"}, false},
-		{"a subresource is not", mallory, access.Action{Verb: "get", Resource: maps, Subresource: "status", Namespace: ns}, false},
+		{
+			"everything is allowed for the administrator",
+			admin,
+			access.Action{Verb: "*", Resource: core.Resource{Group: "*", Plural: "*"}},
+			true,
+		},
+		{
+			"a granted verb is allowed",
+			mallory,
+			access.Action{Verb: "get", Resource: maps, Namespace: ns, Name: "x"},
+			true,
+		},
+		{"another verb is denied", mallory, access.Action{Verb: "delete", Resource: maps, Namespace: ns}, false},
+		{"another namespace is denied", mallory, access.Action{Verb: "get", Resource: maps, Namespace: "default"}, false},
+		{
+			"a subresource is denied",
+			mallory,
+			access.Action{Verb: "get", Resource: maps, Subresource: "status", Namespace: ns},
+			false,
+		},
 		{"a public path is allowed", mallory, access.Action{Verb: "get", Path: "/version"}, true},
-		{"another path is not", mallory, access.Action{Verb: "get", Path: "/metrics"}, false},
+		{"another path is denied", mallory, access.Action{Verb: "get", Path: "/metrics"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			eventually(t, "the decision", func(ctx context.Context) error { // the authorizer sees what was granted a little later
+			// The authorizer observes a new grant with a delay.
+			eventually(t, "the decision", func(ctx context.Context) error {
 				got, err := access.Can(ctx, tc.c, tc.in, nil)
 				if err == nil && got.Allowed != tc.want {
-					err = fmt.Errorf("it is %+v, want %v", got, tc.want)
+					err = fmt.Errorf("Can(%+v) = %+v, want allowed = %t", tc.in, got, tc.want)
 				}
 				return err
 			})
@@ -293,12 +309,12 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestServer promises that a server tells its version, and how it is.
-func TestServer(t *testing.T) {
+// TestServerReportsVersionAndHealth checks the version and the health reports of a server.
+func TestServerReportsVersionAndHealth(t *testing.T) {
 	c := connect(t, nil)
 	v, err := discovery.Version(limit(t), c, nil)
 	if err != nil || v.Major != "1" || !strings.HasPrefix(v.GitVersion, "v1.") || v.Platform == "" {
-		t.Errorf("ServerVersion = %+v, %v", v, err)
+		t.Errorf("Version = %+v, %v", v, err)
 	}
 	for _, probe := range []discovery.Probe{discovery.Ready, discovery.Live} {
 		report, err := discovery.Health(limit(t), c, probe, &discovery.HealthOptions{Exclude: []string{"ping"}})
@@ -313,9 +329,9 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestWholeOpenAPI promises that every document of the server can be read, and that the kinds which discovery tells of
-// are in them.
-func TestWholeOpenAPI(t *testing.T) {
+// TestOpenAPIDescribesAllDiscoveredKinds checks that every OpenAPI document of the server can be read, and that the
+// documents contain all discovered kinds.
+func TestOpenAPIDescribesAllDiscoveredKinds(t *testing.T) {
 	c := connect(t, nil)
 	openAPI, err := discovery.FetchOpenAPI(limit(t), c, &discovery.Options{Cache: discovery.NewCache(nil)})
 	if err != nil {
@@ -332,8 +348,8 @@ func TestWholeOpenAPI(t *testing.T) {
 		if res.Group == "" {
 			name = "api/" + res.Version
 		}
-		if !slices.Contains(documents, name) || strings.HasSuffix(res.Group, ".example.com") { // other tests' come and go
-			continue
+		if !slices.Contains(documents, name) || strings.HasSuffix(res.Group, ".example.com") {
+			continue // other tests install and delete these kinds
 		}
 		s, err := openAPI.Schema(limit(t), res)
 		if err != nil {

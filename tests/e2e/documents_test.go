@@ -28,7 +28,7 @@ func installDocuments(t *testing.T, c *kube.Client) {
 	}
 }
 
-// keepDocumentsAway removes the Document kind when the test ends, unless it is there already.
+// keepDocumentsAway removes the Document kind when the test ends, unless it is already installed.
 func keepDocumentsAway(t *testing.T, c *kube.Client) {
 	t.Helper()
 	crd, err := kube.CRD[v1.Document]()
@@ -51,7 +51,7 @@ func keepDocumentsAway(t *testing.T, c *kube.Client) {
 	})
 }
 
-// library is a namespace of documents, with a folder for their files.
+// library is a namespace with documents and a directory for their files.
 type library struct {
 	docs *kube.API[v1.Document]
 	maps *kube.API[corev1.ConfigMap]
@@ -68,8 +68,8 @@ func newLibrary(t *testing.T, c *kube.Client) *library {
 	}
 }
 
-// removeAfter removes the documents when the test ends, before the controller that was started before stops, which lets
-// them go.
+// removeAfter deletes the documents when the test ends. Call it after starting the controller, so that the controller
+// is still running to remove the finalizers.
 func (l *library) removeAfter(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -89,7 +89,7 @@ func (l *library) removeAfter(t *testing.T) {
 	})
 }
 
-// write creates a plain text document, or makes it anew.
+// write creates or updates a plain text document.
 func (l *library) write(t *testing.T, name, body string) {
 	t.Helper()
 	doc := v1.NewDocument("", name, v1.DocumentSpec{Title: name, Body: body, Format: v1.FormatText})
@@ -98,17 +98,17 @@ func (l *library) write(t *testing.T, name, body string) {
 	}
 }
 
-// published is the condition that a document's ConfigMap has its text.
+// published returns the condition that a ConfigMap contains the text of its document.
 func published(name, body string) wait.Condition[corev1.ConfigMap] {
 	return func(cm *corev1.ConfigMap) error {
 		if got, want := cm.Data["document.txt"], name+"\n\n"+body+"\n"; got != want {
-			return fmt.Errorf("its text is %q, want %q", got, want)
+			return fmt.Errorf("text = %q, want %q", got, want)
 		}
 		return nil
 	}
 }
 
-// awaitPublished waits until a document's ConfigMap has its text and its condition says so.
+// awaitPublished waits until the ConfigMap of a document contains its text and the document is Ready.
 func (l *library) awaitPublished(t *testing.T, name, body string) *corev1.ConfigMap {
 	t.Helper()
 	cm, err := kube.Await(limit(t), l.maps, name, published(name, body), nil)

@@ -24,8 +24,9 @@ import (
 	"github.com/kube-go/sdk/runtime/drain"
 )
 
-// testDrainRefusals promises that a drain names what it would lose and what it waits for, and loses it only when told to:
-// pods of daemon sets, data in emptyDirs, and pods that a disruption budget never lets go.
+// testDrainRefusals checks that a drain reports the pods that it refuses to delete and the pods that block it, and that
+// it deletes them only with the matching option: pods of daemon sets, pods with an emptyDir volume, pods without a
+// controller, and pods that a disruption budget never permits to evict.
 func testDrainRefusals(t *testing.T, c *kube.Client) {
 	ns, node := newNamespace(t, c), nodeOf(t, c)
 	awaitPods(t, c, ns)
@@ -48,32 +49,33 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 		}
 		return states, err
 	}
-	check := func(what string, got map[string]drain.State, err error, want map[string]drain.State, in ...string) {
+	check := func(step string, got map[string]drain.State, err error, want map[string]drain.State, in ...string) {
 		t.Helper()
 		if !maps.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", what, got, want)
+			t.Errorf("%s: %v, want %v", step, got, want)
 		}
 		for _, part := range in {
 			if err == nil || !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: error = %v, want %q in it", what, err, part)
+				t.Errorf("%s: error = %v, want it to contain %q", step, err, part)
 			}
 		}
 		if err != nil && len(in) == 0 {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", step, err)
 		}
 	}
 
 	states, err := drainNode(limit(t), drain.Options{})
-	check("a drain that may lose nothing", states, err,
+	check("a drain without options", states, err,
 		map[string]drain.State{"agent": drain.Refused, "cache": drain.Refused, "guarded": drain.Pending},
-		"2 pods remain", "daemon set agent would recreate it: set IgnoreDaemonSets", "it has an emptyDir volume: set DeleteEmptyDirData")
+		"2 pods remain", "daemon set agent would recreate it: set IgnoreDaemonSets",
+		"it has an emptyDir volume: set DeleteEmptyDirData")
 
 	blocked, cancel := context.WithCancelCause(limit(t))
 	defer cancel(nil)
-	enough, reached := errors.New("that was long enough"), map[string]bool{}
+	enough, reached := errors.New("nothing else to do"), map[string]bool{}
 	states, err = drainNode(blocked, drain.Options{
 		IgnoreDaemonSets: true, DeleteEmptyDirData: true,
-		Progress: func(p drain.Pod) { // the drain would wait for the budget, so it ends when there is nothing else to do
+		Progress: func(p drain.Pod) { // the budget blocks the drain forever, so end it when all other pods are deleted
 			reached[string(p.State)] = true
 			if reached[string(drain.Gone)] && reached[string(drain.Blocked)] {
 				cancel(enough)
@@ -87,25 +89,26 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 		t.Errorf("a drain against a budget: %v, want the context's cause", err)
 	}
 
-	// The pods that were made meanwhile wait for another node, and so are none of this one.
+	// The pods that replaced the deleted ones are pending, because there is no other node.
 	states, err = drainNode(limit(t), drain.Options{IgnoreDaemonSets: true, DisableEviction: true})
-	check("a drain that does not ask the budget", states, err,
+	check("a drain without evictions", states, err,
 		map[string]drain.State{"agent": drain.Skipped, "guarded": drain.Gone})
 
 	orphan := &kube.DeleteOptions{Propagation: request.Orphan}
 	if err := kube.DeleteAndWait(limit(t), kube.Namespaced[appsv1.DaemonSet](c, ns), "agent", orphan); err != nil {
 		t.Fatal(err)
 	}
-	// Its pods have no owner any more.
+	// The pods of the daemon set have no owner now.
 	states, err = drainNode(limit(t), drain.Options{IgnoreDaemonSets: true})
-	check("a drain of what nobody owns", states, err, map[string]drain.State{"agent": drain.Refused}, "no controller recreates it: set Force")
+	check("a drain of a pod without an owner", states, err, map[string]drain.State{"agent": drain.Refused},
+		"no controller recreates it: set Force")
 	states, err = drainNode(limit(t), drain.Options{Force: true})
-	check("a drain by force", states, err, map[string]drain.State{"agent": drain.Gone})
+	check("a forced drain", states, err, map[string]drain.State{"agent": drain.Gone})
 	states, err = drainNode(limit(t), drain.Options{})
 	check("a drain of an empty node", states, err, map[string]drain.State{})
 }
 
-// startGuests makes a pod of each sort that a drain has questions about, and waits until they are ready.
+// startGuests creates a pod of each sort that needs an option to be drained, and waits until the pods are ready.
 func startGuests(t *testing.T, c *kube.Client, ns string) {
 	t.Helper()
 	template := func(name string) corev1.PodTemplateSpec {
@@ -136,7 +139,8 @@ func startGuests(t *testing.T, c *kube.Client, ns string) {
 		dep := deployment(name)
 		dep.Spec.Replicas, dep.Spec.Template = new(int32(1)), template(name)
 		if name == "cache" {
-			dep.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+			emptyDir := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+			dep.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: emptyDir}}
 		}
 		if _, err := deployments.Create(limit(t), dep, nil); err != nil {
 			t.Fatal(err)
@@ -148,14 +152,14 @@ func startGuests(t *testing.T, c *kube.Client, ns string) {
 	awaitRollout(t, kube.Namespaced[appsv1.DaemonSet](c, ns), "agent", daemonSetDone)
 }
 
-// daemonSetDone reports whether all of a daemon set's pods are of its newest template.
+// daemonSetDone reports whether all pods of a daemon set are available and use its latest template.
 func daemonSetDone(d *appsv1.DaemonSet) bool {
 	s := d.Status
 	return s.ObservedGeneration == d.Generation && s.DesiredNumberScheduled > 0 &&
 		s.UpdatedNumberScheduled == s.DesiredNumberScheduled && s.NumberAvailable == s.DesiredNumberScheduled
 }
 
-// awaitRollout waits until an object's pods are as it says.
+// awaitRollout waits until the rollout of an object is done.
 func awaitRollout[K any, P interface {
 	*K
 	kube.Object

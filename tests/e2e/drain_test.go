@@ -22,7 +22,8 @@ import (
 	"github.com/kube-go/sdk/runtime/drain"
 )
 
-// testDrain promises that a drain refuses to lose pods, waits for disruption budgets, and leaves when all is gone.
+// testDrain checks that a drain refuses to delete pods without a controller, waits for disruption budgets, and returns
+// when all pods are deleted.
 func testDrain(t *testing.T, c *kube.Client) {
 	ns, node := newNamespace(t, c), nodeOf(t, c)
 	awaitPods(t, c, ns)
@@ -49,14 +50,15 @@ func testDrain(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 
-	selector := "drained-by=" + ns // the node may be others', too
+	selector := "drained-by=" + ns // the node may have pods of other tests
 	_, err = drain.Node(limit(t), c, node, &drain.Options{PodSelector: selector})
-	want := "drain node " + node + ": 1 pod remains: " + ns + "/loose: refused: no controller recreates it: set Force to delete it"
+	want := "drain node " + node + ": 1 pod remains: " + ns +
+		"/loose: refused: no controller recreates it: set Force to delete it"
 	if err == nil || err.Error() != want {
 		t.Fatalf("error = %v, want %s", err, want)
 	}
 	if n, err := nodes.Get(t.Context(), node, nil); err != nil || n.Spec.Unschedulable {
-		t.Errorf("a drain that was refused has cordoned the node: %v", err)
+		t.Errorf("a refused drain cordoned the node, or get failed: %v", err)
 	}
 
 	t.Cleanup(func() {
@@ -85,11 +87,11 @@ func testDrain(t *testing.T, c *kube.Client) {
 			t.Errorf("after the drain: %v", p)
 		}
 		if _, err := pods.Get(t.Context(), p.Ref.Name, nil); !errors.Is(err, kube.ErrNotFound) {
-			t.Errorf("pod %v is still there: %v", p, err)
+			t.Errorf("get of pod %v: %v, want ErrNotFound", p, err)
 		}
 	}
 	if len(report.Pods) != 3 || blocked == 0 {
-		t.Errorf("%d pods in the report, %d of them blocked by the budget; want 3, and at least one", len(report.Pods), blocked)
+		t.Errorf("the report has %d pods, want 3; %d were blocked by the budget, want at least 1", len(report.Pods), blocked)
 	}
 	if n, err := nodes.Get(t.Context(), node, nil); err != nil || !n.Spec.Unschedulable {
 		t.Errorf("the node is not cordoned: %v", err)
@@ -100,7 +102,7 @@ func testDrain(t *testing.T, c *kube.Client) {
 	}
 }
 
-// awaitAvailable waits until a deployment has that many pods.
+// awaitAvailable waits until a deployment has n available pods.
 func awaitAvailable(t *testing.T, deployments *kube.API[appsv1.Deployment], name string, n int32) {
 	t.Helper()
 	_, err := kube.Await(limit(t), deployments, name, func(d *appsv1.Deployment) error {

@@ -17,9 +17,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestEvents promises that people see what a controller did, and that what happens again and again is told once, with a
-// count.
-func TestEvents(t *testing.T) {
+// TestRepeatedEventsAreStoredOnceWithACount checks that a recorder creates events, and that it counts repeated events
+// in one object.
+func TestRepeatedEventsAreStoredOnceWithACount(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	obj := create(t, kube.Namespaced[corev1.ConfigMap](c, ns), "regarded", "1")
@@ -32,18 +32,18 @@ func TestEvents(t *testing.T) {
 		rec.Event(obj, kube.Event{Type: kube.EventWarning, Reason: "Failed", Note: fmt.Sprintf("attempt %d", i)})
 	}
 	list := kube.Namespaced[eventsv1.Event](c, ns)
-	eventually(t, "both are there", func(ctx context.Context) error {
+	eventually(t, "both events exist", func(ctx context.Context) error {
 		found, err := list.List(ctx, nil)
 		if err == nil && len(found.Items) != 2 {
-			err = fmt.Errorf("there are %d events", len(found.Items))
+			err = fmt.Errorf("%d events, want 2", len(found.Items))
 		}
 		return err
 	})
-	if err := stop(); !errors.Is(err, errStopped) { // it writes the last counts
+	if err := stop(); !errors.Is(err, errStopped) { // Run writes the last counts before it returns
 		t.Errorf("Run = %v, want the cause of its context", err)
 	}
 	if n := rec.Dropped(); n != 0 {
-		t.Errorf("%d events were dropped", n)
+		t.Errorf("%d events were dropped, want 0", n)
 	}
 
 	got := map[string]string{}
@@ -71,7 +71,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 
-	t.Run("as kubectl describe looks for them", func(t *testing.T) {
+	t.Run("the selector of kubectl describe finds them", func(t *testing.T) {
 		selector := "involvedObject.kind=ConfigMap,involvedObject.uid=" + string(obj.UID)
 		old, err := kube.Namespaced[corev1.Event](c, ns).List(limit(t), &kube.ListOptions{FieldSelector: selector})
 		if err != nil {
@@ -82,13 +82,14 @@ func TestEvents(t *testing.T) {
 			seen = append(seen, e.Reason+": "+e.Message)
 		}
 		if s := strings.Join(seen, "\n"); len(seen) != 2 || !strings.Contains(s, "Rendered: as asked") {
-			t.Errorf("events = %q", seen)
+			t.Errorf("events = %q, want 2", seen)
 		}
 	})
 }
 
-// TestForbiddenEvents promises that a controller that may not write events does its work all the same.
-func TestForbiddenEvents(t *testing.T) {
+// TestForbiddenEventsDoNotStopTheController checks that a controller reconciles without the permission to create
+// events.
+func TestForbiddenEventsDoNotStopTheController(t *testing.T) {
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	const user = "e2e-mute"
@@ -101,8 +102,9 @@ func TestForbiddenEvents(t *testing.T) {
 
 	view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns})
 	done := make(chan string, 100)
+	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)})
 	background(t, func(ctx context.Context) error {
-		return kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)}).Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+		return ctl.Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 			rec.Event(cm, kube.Event{Reason: "Seen"})
 			done <- cm.Name
 			return kube.AwaitChange(), nil
@@ -116,7 +118,7 @@ func TestForbiddenEvents(t *testing.T) {
 	}
 	eventually(t, "the events are dropped", func(context.Context) error {
 		if n := rec.Dropped(); n < 5 {
-			return fmt.Errorf("%d are", n)
+			return fmt.Errorf("%d dropped events, want at least 5", n)
 		}
 		return nil
 	})

@@ -19,25 +19,27 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testEviction promises that an eviction that a disruption budget does not allow says which one, and that the pod goes
-// when it does.
+// testEviction checks that the error of a rejected eviction names the disruption budget, and that the eviction succeeds
+// when the budget permits it.
 func testEviction(t *testing.T, c *kube.Client) {
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
 	pods, budgets := kube.Namespaced[corev1.Pod](c, ns), kube.Namespaced[policyv1.PodDisruptionBudget](c, ns)
 	labels := map[string]string{"app": "web"}
 	one := intstr.FromInt32(1)
+	selector := &metav1.LabelSelector{MatchLabels: labels}
 	_, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "guard"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: selector},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: labels}, Spec: podSpec(nodeOf(t, c))})
+	meta := metav1.ObjectMeta{Name: "web-0", Labels: labels}
+	startPod(t, pods, &corev1.Pod{ObjectMeta: meta, Spec: podSpec(nodeOf(t, c))})
 	_, err = kube.Await(limit(t), budgets, "guard", func(b *policyv1.PodDisruptionBudget) error {
 		if b.Status.CurrentHealthy != 1 {
-			return errors.New("it does not know of the pod yet")
+			return errors.New("the budget does not count the pod yet")
 		}
 		return nil
 	}, nil)
@@ -54,8 +56,9 @@ func testEviction(t *testing.T, c *kube.Client) {
 	if err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
-	if err := podVerbs(pods).Evict(limit(t), "web-1", nil); !errors.Is(err, kube.ErrNotFound) || err.Error() != "evict pods "+ns+"/web-1: not found" {
-		t.Errorf("eviction of nothing: %v", err)
+	err = podVerbs(pods).Evict(limit(t), "web-1", nil)
+	if want := "evict pods " + ns + "/web-1: not found"; !errors.Is(err, kube.ErrNotFound) || err.Error() != want {
+		t.Errorf("eviction of a missing pod: %v, want %s", err, want)
 	}
 	none := intstr.FromInt32(0)
 	_, err = budgets.Modify(limit(t), "guard", func(b *policyv1.PodDisruptionBudget) error {
@@ -65,7 +68,7 @@ func testEviction(t *testing.T, c *kube.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the budget allows it", func(ctx context.Context) error {
+	eventually(t, "the budget permits the eviction", func(ctx context.Context) error {
 		return podVerbs(pods).Evict(ctx, "web-0", &request.EvictOptions{GracePeriod: new(time.Second)})
 	})
 	if err := kube.AwaitGone(limit(t), pods, "web-0", "", nil); err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// breaks are changes of a field, with a value that was good before.
+// breaks returns changes of a field's schema by name of the field, each with a value that is valid only before the
+// change.
 func breaks() map[string]struct {
 	before, after map[string]any
 	value         any
@@ -36,7 +37,8 @@ func breaks() map[string]struct {
 		return typed("array", append([]any{"items", typed("string")}, more...)...)
 	}
 	fields := func(more ...any) map[string]any {
-		return typed("object", append([]any{"properties", map[string]any{"a": typed("string"), "b": typed("string")}}, more...)...)
+		properties := map[string]any{"a": typed("string"), "b": typed("string")}
+		return typed("object", append([]any{"properties", properties}, more...)...)
 	}
 	rules := func(rules ...string) []any {
 		var all []any
@@ -47,13 +49,16 @@ func breaks() map[string]struct {
 	}
 	any1 := map[string]any{"a": "x"}
 	return map[string]change{
-		"maxLength":  {typed("string"), typed("string", "maxLength", int64(2)), "long"},
-		"minLength":  {typed("string"), typed("string", "minLength", int64(9)), "short"},
-		"pattern":    {typed("string", "pattern", "^a"), typed("string", "pattern", "^ab"), "ac"},
-		"enum":       {typed("string", "enum", []any{"a", "b"}), typed("string", "enum", []any{"b"}), "a"},
-		"format":     {typed("string"), typed("string", "format", "date-time"), "yesterday"},
-		"maximum":    {typed("integer"), typed("integer", "maximum", int64(5)), int64(7)},
-		"exclusive":  {typed("integer", "maximum", int64(7)), typed("integer", "maximum", int64(7), "exclusiveMaximum", true), int64(7)},
+		"maxLength": {typed("string"), typed("string", "maxLength", int64(2)), "long"},
+		"minLength": {typed("string"), typed("string", "minLength", int64(9)), "short"},
+		"pattern":   {typed("string", "pattern", "^a"), typed("string", "pattern", "^ab"), "ac"},
+		"enum":      {typed("string", "enum", []any{"a", "b"}), typed("string", "enum", []any{"b"}), "a"},
+		"format":    {typed("string"), typed("string", "format", "date-time"), "yesterday"},
+		"maximum":   {typed("integer"), typed("integer", "maximum", int64(5)), int64(7)},
+		"exclusive": {
+			typed("integer", "maximum", int64(7)),
+			typed("integer", "maximum", int64(7), "exclusiveMaximum", true), int64(7),
+		},
 		"multipleOf": {typed("integer"), typed("integer", "multipleOf", int64(2)), int64(7)},
 		"int32":      {typed("integer", "format", "int64"), typed("integer", "format", "int32"), int64(1) << 40},
 		"type":       {typed("string"), typed("integer"), "text"},
@@ -66,16 +71,23 @@ func breaks() map[string]struct {
 		"anyOf":      {fields(), fields("anyOf", []any{map[string]any{"required": []any{"b"}}}), any1},
 		"oneOf":      {fields(), fields("oneOf", []any{map[string]any{"required": []any{"b"}}}), any1},
 		"not":        {typed("string"), typed("string", "not", map[string]any{"enum": []any{"a"}}), "a"},
-		"rule":       {typed("string"), typed("string", "maxLength", int64(99), "x-kubernetes-validations", rules("self != 'a'")), "a"},
+		"rule": {
+			typed("string"),
+			typed("string", "maxLength", int64(99), "x-kubernetes-validations", rules("self != 'a'")), "a",
+		},
 	}
 }
 
-// TestEvolution promises that what evolution calls breaking is what a server refuses once the definition has changed, and
-// that it says rightly whether stored objects can still be written.
-func TestEvolution(t *testing.T) {
+// TestServerRejectsValuesThatEvolutionReportsAsBroken checks the report of package evolution: after a breaking change,
+// the server must reject new objects with the old value, and it must accept or reject updates of stored objects as
+// reported.
+func TestServerRejectsValuesThatEvolutionReportsAsBroken(t *testing.T) {
 	c := connect(t, nil)
-	res := kube.Resource{Group: "evolution.e2e.example.com", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true}
-	before, after := map[string]any{"other": map[string]any{"type": "string"}}, map[string]any{"other": map[string]any{"type": "string"}}
+	res := kube.Resource{
+		Group: "evolution.e2e.example.com", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true,
+	}
+	before := map[string]any{"other": map[string]any{"type": "string"}}
+	after := map[string]any{"other": map[string]any{"type": "string"}}
 	for name, b := range breaks() {
 		before[name], after[name] = b.before, b.after
 	}
@@ -107,53 +119,55 @@ func TestEvolution(t *testing.T) {
 		obj := thing("maxLength")
 		obj.SetName("probe")
 		if _, err := things.Create(ctx, obj, dry); !errors.Is(err, kube.ErrInvalid) {
-			return fmt.Errorf("a value that is too long: %w", err)
+			return fmt.Errorf("create with a value that is too long: %w, want ErrInvalid", err)
 		}
 		return nil
 	})
 	formats := has(t, c, numbersHaveFormats)
 	for field := range breaks() {
 		t.Run(field, func(t *testing.T) {
-			said := ""
+			why := ""
 			for _, ch := range changes {
 				if strings.HasPrefix(ch.Path, ".spec."+field) && ch.Severity == evolution.Breaking {
-					said = ch.Why
+					why = ch.Why
 				}
 			}
-			if said == "" {
-				t.Fatal("it is not said to break anything")
+			if why == "" {
+				t.Fatal("the change is not reported as breaking")
 			}
 			obj := thing(field)
 			obj.SetName("new")
 			_, err := things.Create(limit(t), obj, dry)
 			if field == "int32" && !formats {
 				if err != nil {
-					t.Errorf("a server that ignores the formats of numbers refuses writers: %v", err)
+					t.Errorf("create on a server that ignores the formats of numbers: %v", err)
 				}
 			} else if !errors.Is(err, kube.ErrInvalid) {
-				t.Errorf("writers are not refused: %v", err)
+				t.Errorf("create with the old value: %v, want ErrInvalid", err)
 			}
-			if !strings.Contains(said, "passes until it changes") && field != "required" {
-				t.Errorf("it says %q, and not that stored values pass until they change", said)
+			if !strings.Contains(why, "passes until it changes") && field != "required" {
+				t.Errorf("Why = %q, want that stored values pass until they change", why)
 			}
 			update := func(patch map[string]any) error {
-				_, err := things.Patch(limit(t), strings.ToLower(field), kube.MergePatch(patch), &kube.PatchOptions{DryRun: true})
+				o := &kube.PatchOptions{DryRun: true}
+				_, err := things.Patch(limit(t), strings.ToLower(field), kube.MergePatch(patch), o)
 				return err
 			}
 			if err := update(map[string]any{"spec": map[string]any{"other": "x"}}); err != nil {
-				t.Errorf("a stored value does not pass: %v", err)
+				t.Errorf("update with a stored value that does not change: %v", err)
 			}
 			if _, ok := breaks()[field].value.(map[string]any); !ok {
 				return
 			}
-			if err := update(map[string]any{"spec": map[string]any{field: map[string]any{"a": "y"}}}); !errors.Is(err, kube.ErrInvalid) {
-				t.Errorf("a stored object in which something else changes passes: %v", err)
+			err = update(map[string]any{"spec": map[string]any{field: map[string]any{"a": "y"}}})
+			if !errors.Is(err, kube.ErrInvalid) {
+				t.Errorf("update with a stored value that changes: %v, want ErrInvalid", err)
 			}
 		})
 	}
 }
 
-// thingsOf returns the definition of a kind whose spec has these fields.
+// thingsOf returns the definition of a kind whose spec has the given fields.
 func thingsOf(res kube.Resource, fields map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1",

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestExamples promises that the examples do what they say.
-func TestExamples(t *testing.T) {
+// TestExampleProgramsPrintTheExpectedOutput checks the output and the exit code of small examples.
+func TestExampleProgramsPrintTheExpectedOutput(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
@@ -36,7 +36,7 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The scheduler writes the status, too, so it is patched and not updated.
+	// The scheduler also writes the status, so an update could have a conflict.
 	waiting := kube.MergePatch(map[string]any{"status": map[string]any{"containerStatuses": []corev1.ContainerStatus{{
 		Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImageNeverPull"}},
 	}}}})
@@ -48,8 +48,8 @@ func TestExamples(t *testing.T) {
 		program string
 		args    []string
 		code    int
-		stdout  string // a regular expression for all of it
-		stderr  string // the same
+		stdout  string // a regular expression for the whole output
+		stderr  string // a regular expression for the whole output
 	}{
 		{
 			name:    "list-pods prints the pods of a namespace",
@@ -62,15 +62,16 @@ func TestExamples(t *testing.T) {
 			stdout: `NAMESPACE .*\n(.*\n)*` + ns + ` +waiting .*\n(.*\n)*`,
 		},
 		{
-			name:    "list-pods says that there are none",
+			name:    "list-pods reports that it found no pods",
 			program: "list-pods", args: []string{"-n", ns, "-l", "app!=web"},
 			stderr: `no pods found\n`,
 		},
 		{
-			name:    "list-pods says what is wrong with a selector",
+			name:    "list-pods reports an invalid selector",
 			program: "list-pods", args: []string{"-n", ns, "-l", "app in web"},
-			code:   1,
-			stderr: `list-pods: list pods in ` + ns + `: request not sent: ListOptions.LabelSelector: "app in web" is not a valid label selector.*\n`,
+			code: 1,
+			stderr: `list-pods: list pods in ` + ns + `: request not sent: ` +
+				`ListOptions.LabelSelector: "app in web" is not a valid label selector.*\n`,
 		},
 		{
 			name:    "dynamic-get prints names",
@@ -83,29 +84,29 @@ func TestExamples(t *testing.T) {
 			stdout: `apiVersion: v1\nkind: Pod\n(.*\n)*    example.com/no: node\n(.*\n)*`,
 		},
 		{
-			name:    "dynamic-get says that there is no such object",
+			name:    "dynamic-get reports that an object does not exist",
 			program: "dynamic-get", args: []string{"-n", ns, "pods", "absent"},
 			code:   1,
 			stderr: `dynamic-get: get pods ` + ns + `/absent: not found\n`,
 		},
 		{
-			name:    "help is printed as it was asked for",
+			name:    "--help prints the help text",
 			program: "logs", args: []string{"--help"},
 			stdout: `logs prints the logs of containers\.\n(.*\n)*`,
 		},
 		{
-			name:    "a mistake on the command line is told in one line",
+			name:    "an invalid flag is reported in one line",
 			program: "api-resources", args: []string{"-namespaced=maybe"},
 			code:   1,
 			stderr: `api-resources: invalid boolean value "maybe" for -namespaced: want true or false; use -h for help\n`,
 		},
 		{
-			name:    "logs says why there are none yet",
+			name:    "logs reports why a container has no logs",
 			program: "logs", args: []string{"waiting", "-n", ns},
 			stderr: `logs: container main of pod waiting is waiting: ErrImageNeverPull\nno log lines found\n`,
 		},
 		{
-			name:    "dynamic-get wants a resource",
+			name:    "dynamic-get requires a resource",
 			program: "dynamic-get",
 			code:    1,
 			stderr:  `dynamic-get: specify a resource.*\n`,
@@ -128,9 +129,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestDocumentController promises that the document controller installs what it needs, does its work as a program of its
-// own, and ends in good order when it is asked to.
-func TestDocumentController(t *testing.T) {
+// TestDocumentControllerInstallsReconcilesAndStops checks that the program document-controller installs its definition,
+// reconciles documents, and exits with status 0 after SIGTERM.
+func TestDocumentControllerInstallsReconcilesAndStops(t *testing.T) {
 	c := connect(t, nil)
 	keepDocumentsAway(t, c)
 	l := newLibrary(t, c)
@@ -145,7 +146,7 @@ func TestDocumentController(t *testing.T) {
 	l.awaitPublished(t, "doc", "words")
 	file := filepath.Join(l.dir, l.docs.Namespace(), "doc", "document.txt")
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "words") {
-		t.Errorf("%s is %q, %v", file, text, err)
+		t.Errorf("%s = %q, %v, want it to contain words", file, text, err)
 	}
 	if err := l.docs.Delete(limit(t), "doc", nil); err != nil {
 		t.Fatal(err)
@@ -154,7 +155,7 @@ func TestDocumentController(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is still there: %v", file, err)
+		t.Errorf("stat of %s: %v, want that it does not exist", file, err)
 	}
 
 	got := running.stop()
@@ -162,6 +163,6 @@ func TestDocumentController(t *testing.T) {
 		t.Errorf("exit code %d after SIGTERM, want 0", got.code)
 	}
 	if want := "msg=reconciled document=" + l.docs.Namespace() + "/doc"; !strings.Contains(got.stderr, want) {
-		t.Errorf("its log has no %q:\n%s", want, got.stderr)
+		t.Errorf("the log does not contain %q:\n%s", want, got.stderr)
 	}
 }

@@ -18,14 +18,15 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestExecPluginAsksAPerson promises that an exec plugin which may talk to a person has the program's terminal: what it asks
-// is on the screen, what is typed reaches it, and the program goes on as whom it has let in. One that may not talk to a
-// person has no terminal to read from.
-func TestExecPluginAsksAPerson(t *testing.T) {
+// TestInteractiveExecPluginUsesTheTerminal checks that an interactive exec plugin can use the terminal of the program:
+// its prompt is printed, it reads the input of the user, and the program uses its credential. A plugin that is not
+// interactive cannot read from the terminal.
+func TestInteractiveExecPluginUsesTheTerminal(t *testing.T) {
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	accounts := kube.Namespaced[corev1.ServiceAccount](admin, ns)
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "ann"}}, nil); err != nil {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "ann"}}
+	if _, err := accounts.Create(t.Context(), account, nil); err != nil {
 		t.Fatal(err)
 	}
 	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "ann", nil)
@@ -38,23 +39,30 @@ func TestExecPluginAsksAPerson(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		mode config.InteractiveMode
-		keys string // typed when the plugin asks
-		want string // the program's last word
+		keys string // the input after the prompt
+		want string // the last line of the program
 	}{
-		{"must ask, and hears the word", config.InteractiveAlways, "open sesame\n", ann},
-		{"can ask, and hears the word", config.InteractiveIfAvailable, "open sesame\n", ann},
-		{"can ask, and hears another word", config.InteractiveIfAvailable, "open up\n", `get: discover /api: exec plugin "sh": exit status 3`},
-		{"must ask, and hears nothing", config.InteractiveAlways, "\x04", `get: discover /api: exec plugin "sh": exit status 2`},
-		{"must not ask", config.InteractiveNever, "", `get: discover /api: exec plugin "sh": exit status 2: Password?`},
+		{"Always, right password", config.InteractiveAlways, "open sesame\n", ann},
+		{"IfAvailable, right password", config.InteractiveIfAvailable, "open sesame\n", ann},
+		{
+			"IfAvailable, wrong password", config.InteractiveIfAvailable, "open up\n",
+			`get: discover /api: exec plugin "sh": exit status 3`,
+		},
+		{
+			"Always, end of input", config.InteractiveAlways, "\x04",
+			`get: discover /api: exec plugin "sh": exit status 2`,
+		},
+		{"Never", config.InteractiveNever, "", `get: discover /api: exec plugin "sh": exit status 2: Password?`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			program := newCredentialProgram(t)
 			program.then(t, map[string]string{"token": string(token.Token)})
 			cfg := program.config(t)
-			cfg.Exec.Args[1] = `echo "Password?" >&2; read word || exit 2; test "$word" = "open sesame" || exit 3; ` + cfg.Exec.Args[1]
+			cfg.Exec.Args[1] = `echo "Password?" >&2; read word || exit 2; test "$word" = "open sesame" || exit 3; ` +
+				cfg.Exec.Args[1]
 			cfg.Exec.InteractiveMode = tc.mode
 			term := newTerminal(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it may have to be built
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // includes building the program
 			defer cancel()
 			cmd := call{
 				program: "get", args: []string{"serviceaccounts", "-n", ns},
@@ -66,7 +74,7 @@ func TestExecPluginAsksAPerson(t *testing.T) {
 				term.write(tc.keys)
 			}
 			term.await(tc.want)
-			_ = cmd.Wait() // it has said what is wrong
+			_ = cmd.Wait() // its output is already checked
 		})
 	}
 }
@@ -76,7 +84,9 @@ func (p *credentialProgram) kubeconfig(t *testing.T, cfg *kube.Config) string {
 	t.Helper()
 	file := filepath.Join(p.dir, "config")
 	err := config.Modify(t.Context(), func(k *config.Kubeconfig) error {
-		k.SetCluster("c", config.Cluster{Server: cfg.Server, CertificateAuthority: cfg.CAFile, CertificateAuthorityData: cfg.CAData})
+		k.SetCluster("c", config.Cluster{
+			Server: cfg.Server, CertificateAuthority: cfg.CAFile, CertificateAuthorityData: cfg.CAData,
+		})
 		k.SetUser("u", config.User{Exec: cfg.Exec})
 		k.SetContext("c", config.Context{Cluster: "c", User: "u"})
 		k.CurrentContext = "c"

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,8 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// credentialProgram is an exec plugin that prints the files of a folder one after the other, and the last one for ever.
+// credentialProgram is an exec plugin that prints the next file of a directory in each run, and then always the last
+// one.
 type credentialProgram struct {
 	dir     string
 	printed int
@@ -44,7 +46,7 @@ func newCredentialProgram(t *testing.T) *credentialProgram {
 	return &credentialProgram{dir: t.TempDir()}
 }
 
-// then adds what the program prints after all else.
+// then adds a credential that the program prints after the previous ones.
 func (p *credentialProgram) then(t *testing.T, status map[string]string) {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"kind": "ExecCredential", "apiVersion": config.ExecV1, "status": status})
@@ -62,22 +64,24 @@ func (p *credentialProgram) then(t *testing.T, status map[string]string) {
 	}
 }
 
-// config is a configuration of the cluster under test whose only credential is the program.
+// config returns a configuration of the cluster under test whose only credential is the program.
 func (p *credentialProgram) config(t *testing.T) *kube.Config {
 	t.Helper()
 	own := loadConfig(t, "")
 	return &kube.Config{
 		Server: own.Server, CAData: own.CAData, CAFile: own.CAFile, Namespace: "default", Source: "this test",
 		Exec: &config.ExecConfig{
-			Command:    "sh",
-			Args:       []string{"-c", `cd "$DIR" && echo run >>runs && set -- next* && cat "$1" && test $# -gt 1 && rm "$1"; true`},
+			Command: "sh",
+			Args: []string{
+				"-c", `cd "$DIR" && echo run >>runs && set -- next* && cat "$1" && test $# -gt 1 && rm "$1"; true`,
+			},
 			Env:        []config.EnvVar{{Name: "DIR", Value: kube.Secret(p.dir)}},
 			APIVersion: config.ExecV1, InteractiveMode: config.InteractiveNever,
 		},
 	}
 }
 
-// runs returns how often the program ran.
+// runs returns the number of runs of the program.
 func (p *credentialProgram) runs(t *testing.T) int {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, "runs"))
@@ -87,13 +91,14 @@ func (p *credentialProgram) runs(t *testing.T) int {
 	return strings.Count(string(data), "\n")
 }
 
-// TestExecPluginToken promises that a client whose only credential is a plugin is who the plugin's token says, and that a
-// token which the server refuses is replaced within the call.
-func TestExecPluginToken(t *testing.T) {
+// TestExecPluginTokenIsReplacedWhenRejected checks that a client whose only credential is a plugin authenticates with
+// the token of the plugin, and that a token that the server rejects is replaced within the call.
+func TestExecPluginTokenIsReplacedWhenRejected(t *testing.T) {
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	accounts := kube.Namespaced[corev1.ServiceAccount](admin, ns)
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
+	robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}
+	if _, err := accounts.Create(t.Context(), robot, nil); err != nil {
 		t.Fatal(err)
 	}
 	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "robot", nil)
@@ -102,7 +107,9 @@ func TestExecPluginToken(t *testing.T) {
 	}
 	program := newCredentialProgram(t)
 	program.then(t, map[string]string{"token": "outdated-s3cret"})
-	program.then(t, map[string]string{"token": string(token.Token), "expirationTimestamp": token.Expires.UTC().Format(time.RFC3339)})
+	program.then(t, map[string]string{
+		"token": string(token.Token), "expirationTimestamp": token.Expires.UTC().Format(time.RFC3339),
+	})
 	sent := &requests{}
 	c := connect(t, &kube.ClientOptions{Config: program.config(t), PerAttempt: []kube.Middleware{sent.layer}})
 	reviews := kube.APIOf[authenticationv1.SelfSubjectReview](c, selfSubjectReviews())
@@ -116,22 +123,25 @@ func TestExecPluginToken(t *testing.T) {
 		}
 	}
 	if n := sent.count("POST", "selfsubjectreviews"); n != 3 || program.runs(t) != 2 {
-		t.Errorf("%d requests and %d runs, want 3 and 2: the refused one, the same again, and the second", n, program.runs(t))
+		t.Errorf("%d requests and %d runs of the plugin, want 3 and 2", n, program.runs(t))
 	}
 }
 
 func selfSubjectReviews() kube.Resource {
-	return kube.Resource{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview", Plural: "selfsubjectreviews"}
+	return kube.Resource{
+		Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview", Plural: "selfsubjectreviews",
+	}
 }
 
-// TestExecPluginMisbehaves promises that a program which does anything but print a credential is ended in time and said
-// to be at fault, without what it has printed, and that the same client works when the program does.
-func TestExecPluginMisbehaves(t *testing.T) {
+// TestFailingExecPluginIsStoppedAndReported checks that a plugin that does not print a credential is stopped in time,
+// that the error names the plugin without its output, and that the same client works when the plugin works again.
+func TestFailingExecPluginIsStoppedAndReported(t *testing.T) {
 	t.Parallel()
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	accounts := kube.Namespaced[corev1.ServiceAccount](admin, ns)
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, nil); err != nil {
+	robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}
+	if _, err := accounts.Create(t.Context(), robot, nil); err != nil {
 		t.Fatal(err)
 	}
 	token, err := serviceaccount.In(accounts.Client(), accounts.Namespace()).Token(t.Context(), "robot", nil)
@@ -148,16 +158,26 @@ func TestExecPluginMisbehaves(t *testing.T) {
 		want         string
 	}{
 		{"hangs", "sleep 600", config.InteractiveNever, "was killed: it took longer than 500ms"},
-		{"leaves a child that hangs", "sleep 600 & sleep 600", config.InteractiveNever, "was killed: it took longer than 500ms"},
-		{"prints garbage", `printf '\0\377garbage-s3cret'`, config.InteractiveNever, "its output is not an ExecCredential"},
-		{"prints 100 MB", "head -c 100000000 /dev/zero", config.InteractiveNever, "was killed: it printed more than 1048576 bytes"},
 		{
-			"fails and tells secrets", `echo '{"token":"stdout-s3cret"}'; echo "no session for Bearer stderr-s3cret" >&2; exit 1`, config.InteractiveNever,
-			"exit status 1: no session for [redacted]",
+			"leaves a child that hangs", "sleep 600 & sleep 600", config.InteractiveNever,
+			"was killed: it took longer than 500ms",
 		},
-		{"asks though it must not", `read x; echo "$x"`, config.InteractiveNever, "printed nothing"},
-		{"asks though nobody is there", `read x; echo "$x"`, config.InteractiveIfAvailable, "printed nothing"},
-		{"must ask", "true", config.InteractiveAlways, "is interactive, but standard input is not a terminal: log in beforehand"},
+		{"prints garbage", `printf '\0\377garbage-s3cret'`, config.InteractiveNever, "its output is not an ExecCredential"},
+		{
+			"prints 100 MB", "head -c 100000000 /dev/zero", config.InteractiveNever,
+			"was killed: it printed more than 1048576 bytes",
+		},
+		{
+			"fails and prints secrets",
+			`echo '{"token":"stdout-s3cret"}'; echo "no session for Bearer stderr-s3cret" >&2; exit 1`,
+			config.InteractiveNever, "exit status 1: no session for [redacted]",
+		},
+		{"reads input although not interactive", `read x; echo "$x"`, config.InteractiveNever, "printed nothing"},
+		{"reads input without a terminal", `read x; echo "$x"`, config.InteractiveIfAvailable, "printed nothing"},
+		{
+			"requires a terminal", "true", config.InteractiveAlways,
+			"is interactive, but standard input is not a terminal: log in beforehand",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			null, err := os.Open(os.DevNull)
@@ -173,17 +193,17 @@ func TestExecPluginMisbehaves(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(program.dir, "broken"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			patience := time.Minute // which a busy machine may need
+			timeout := time.Minute // for a busy machine
 			if strings.Contains(tc.want, soon.String()) {
-				patience = soon
+				timeout = soon
 			}
-			c := connect(t, &kube.ClientOptions{Config: cfg, Plugin: &auth.PluginOptions{Timeout: patience, Stdin: null}})
+			c := connect(t, &kube.ClientOptions{Config: cfg, Plugin: &auth.PluginOptions{Timeout: timeout, Stdin: null}})
 			defer c.CloseIdleConnections()
 			reviews := kube.APIOf[authenticationv1.SelfSubjectReview](c, selfSubjectReviews())
 			_, err = reviews.Create(limit(t), &authenticationv1.SelfSubjectReview{}, nil)
 			want := `create selfsubjectreviews.authentication.k8s.io: exec plugin "sh": ` + tc.want
 			if err == nil || err.Error() != want {
-				t.Errorf("error = %v\n want = %s", err, want)
+				t.Errorf("error = %v\n want %s", err, want)
 			}
 			if tc.mode == config.InteractiveAlways {
 				return
@@ -191,7 +211,7 @@ func TestExecPluginMisbehaves(t *testing.T) {
 			if err := os.Remove(filepath.Join(program.dir, "broken")); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the program works", func(ctx context.Context) error {
+			eventually(t, "the plugin works", func(ctx context.Context) error {
 				_, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, nil)
 				return err
 			})
@@ -199,9 +219,9 @@ func TestExecPluginMisbehaves(t *testing.T) {
 	}
 }
 
-// TestExecPluginCertificate promises that a plugin may hand out client certificates, and that the next one takes over
-// without disturbing a watch that began with the one before.
-func TestExecPluginCertificate(t *testing.T) {
+// TestExecPluginCertificateIsReplacedBeforeItExpires checks that a plugin can return client certificates, and that the
+// next certificate is used without interrupting a watch that began with the previous one.
+func TestExecPluginCertificateIsReplacedBeforeItExpires(t *testing.T) {
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	first, second := ns+"-one", ns+"-two"
@@ -211,8 +231,8 @@ func TestExecPluginCertificate(t *testing.T) {
 	awaitGrant(t, loadConfig(t, ""), ns, second)
 	program := newCredentialProgram(t)
 	one, two := issueCertificate(t, admin, first), issueCertificate(t, admin, second)
-	const lives = 12 * time.Second
-	one["expirationTimestamp"] = time.Now().Add(lives).UTC().Format(time.RFC3339)
+	const lifetime = 12 * time.Second
+	one["expirationTimestamp"] = time.Now().Add(lifetime).UTC().Format(time.RFC3339)
 	program.then(t, one)
 	program.then(t, two)
 
@@ -229,7 +249,8 @@ func TestExecPluginCertificate(t *testing.T) {
 		return got.Status.UserInfo.Username
 	}
 	if who := whoAmI(); who != first || program.runs(t) != 1 {
-		t.Fatalf("user = %q after %d runs, want %s after one; the first certificate may have been replaced already", who, program.runs(t), first)
+		t.Fatalf("user = %q after %d runs, want %s after 1 (or the first certificate has already been replaced)",
+			who, program.runs(t), first)
 	}
 	list, err := maps.List(t.Context(), nil)
 	if err != nil {
@@ -255,38 +276,43 @@ func TestExecPluginCertificate(t *testing.T) {
 		awaitValue(t, seen, name)
 	}
 	create("before")
-	eventually(t, "the second certificate", func(context.Context) error {
+	eventually(t, "the second certificate is used", func(context.Context) error {
 		if who := whoAmI(); who != second {
-			return errors.New("still " + who)
+			return fmt.Errorf("user = %s, want %s", who, second)
 		}
 		return nil
 	})
 	create("after")
 	if err := stop(); !errors.Is(err, errStopped) {
-		t.Errorf("watch: %v, want it to go on until it is stopped", err)
+		t.Errorf("watch ended with %v, want that it continues until it is stopped", err)
 	}
 	if program.runs(t) != 2 {
 		t.Errorf("the plugin ran %d times, want 2", program.runs(t))
 	}
 }
 
-// awaitGrant waits until a user may list config maps, which takes the server a moment.
+// awaitGrant waits until a user can list ConfigMaps, since the server observes a new grant with a delay.
 func awaitGrant(t *testing.T, admin *kube.Config, ns, user string) {
 	t.Helper()
 	cfg := *admin
 	cfg.Impersonate.User = user
 	maps := kube.Namespaced[corev1.ConfigMap](connect(t, &kube.ClientOptions{Config: &cfg}), ns)
-	eventually(t, "the rights of "+user, func(ctx context.Context) error { _, err := maps.List(ctx, nil); return err })
+	eventually(t, "the permissions of "+user, func(ctx context.Context) error {
+		_, err := maps.List(ctx, nil)
+		return err
+	})
 }
 
-// issueCertificate has the cluster sign a client certificate for a user, and returns it as a plugin's status.
+// issueCertificate lets the cluster sign a client certificate for a user and returns it as the status of an
+// ExecCredential.
 func issueCertificate(t *testing.T, admin *kube.Client, user string) map[string]string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
+	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}
+	request, err := x509.CreateCertificateRequest(rand.Reader, template, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,9 +358,9 @@ func issueCertificate(t *testing.T, admin *kube.Client, user string) map[string]
 	}
 }
 
-// TestImpersonation promises that whom a client acts as arrives as it was said, whatever characters are in it. Keys arrive
-// in lower case, since they travel in names of headers.
-func TestImpersonation(t *testing.T) {
+// TestImpersonationPreservesAllCharacters checks that the server receives all fields of an impersonated user without
+// changes, except that keys of extra fields are in lower case, because they are sent in header names.
+func TestImpersonationPreservesAllCharacters(t *testing.T) {
 	cfg := *loadConfig(t, "")
 	cfg.Impersonate = config.Impersonation{
 		User: "jane@example.com", UID: "a-b-c", Groups: []string{"writers", "ops team"},

@@ -23,8 +23,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// testExec promises that a command's outputs, input and exit status are those of the process, and that what can't be run
-// says why.
+// testExec checks the output, the input and the exit status of a command, and the errors of commands that cannot run.
 func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 	exec := func(o *kube.ExecOptions) ([]byte, error) {
 		t.Helper()
@@ -34,32 +33,43 @@ func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 		}
 		return p.Output()
 	}
-	if out, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"tool", "echo", "a", "b c"}}); string(out) != "a b c\n" || err != nil {
+	inWeb := func(command ...string) *kube.ExecOptions {
+		return &kube.ExecOptions{Container: "web", Command: command}
+	}
+	if out, err := exec(inWeb("tool", "echo", "a", "b c")); string(out) != "a b c\n" || err != nil {
 		t.Errorf("echo = %q, %v", out, err)
 	}
-	_, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"tool", "exit", "42"}})
-	if exit, ok := errors.AsType[*kube.ExitError](err); !ok || exit.Code != 42 || err.Error() != "exec pods "+pods.Namespace()+"/talker: exit status 42" {
-		t.Errorf("exit 42: %v", err)
+	_, err := exec(inWeb("tool", "exit", "42"))
+	want := "exec pods " + pods.Namespace() + "/talker: exit status 42"
+	if exit, ok := errors.AsType[*kube.ExitError](err); !ok || exit.Code != 42 || err.Error() != want {
+		t.Errorf("exit 42: %v, want %s", err, want)
 	}
-	_, err = exec(&kube.ExecOptions{Container: "web", Command: []string{"tool", "cat", "/none"}})
-	if exit, ok := errors.AsType[*kube.ExitError](err); !ok || exit.Code != 1 || !strings.Contains(string(exit.Stderr), "/none: no such file") {
-		t.Errorf("cat /none: %v", err)
+	_, err = exec(inWeb("tool", "cat", "/none"))
+	exit, ok := errors.AsType[*kube.ExitError](err)
+	if !ok || exit.Code != 1 || !strings.Contains(string(exit.Stderr), "/none: no such file") {
+		t.Errorf("cat /none: %v, want exit status 1 with stderr", err)
 	}
-	if _, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"dance"}}); err == nil || !strings.Contains(err.Error(), `"dance": executable file not found`) {
-		t.Errorf("dance: %v", err)
+	_, err = exec(inWeb("dance"))
+	if err == nil || !strings.Contains(err.Error(), `"dance": executable file not found`) {
+		t.Errorf("an unknown command: %v", err)
 	}
-	if _, err := exec(&kube.ExecOptions{Command: []string{"tool"}, Container: "none"}); !errors.Is(err, core.ErrBadRequest) {
-		t.Errorf("in no container: %v", err)
+	_, err = exec(&kube.ExecOptions{Command: []string{"tool"}, Container: "none"})
+	if !errors.Is(err, core.ErrBadRequest) {
+		t.Errorf("exec in a missing container: %v, want ErrBadRequest", err)
 	}
-	if _, err := podVerbs(pods).Exec(limit(t), "none", &kube.ExecOptions{Container: "web", Command: []string{"tool"}}); !errors.Is(err, kube.ErrNotFound) {
-		t.Errorf("in no pod: %v", err)
+	if _, err := podVerbs(pods).Exec(limit(t), "none", inWeb("tool")); !errors.Is(err, kube.ErrNotFound) {
+		t.Errorf("exec in a missing pod: %v, want ErrNotFound", err)
 	}
-	if out, err := exec(&kube.ExecOptions{Container: "web", Command: []string{"tool", "echo", "-stderr", "a"}, NoStdout: true}); len(out) > 0 || err != nil {
-		t.Errorf("without an output = %q, %v", out, err)
+	quiet := inWeb("tool", "echo", "-stderr", "a")
+	quiet.NoStdout = true
+	if out, err := exec(quiet); len(out) > 0 || err != nil {
+		t.Errorf("output with NoStdout = %q, %v, want none", out, err)
 	}
 
-	// What one types is there at once, and the end of the input ends the process.
-	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "cat"}, Stdin: true})
+	// Input is passed on without delay, and the end of the input ends the process.
+	cat := inWeb("tool", "cat")
+	cat.Stdin = true
+	p, err := podVerbs(pods).Exec(limit(t), "talker", cat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,26 +86,29 @@ func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 		t.Error(err)
 	}
 	if _, err := out.ReadByte(); err != io.EOF {
-		t.Errorf("the output ends with %v", err)
+		t.Errorf("the output ends with %v, want io.EOF", err)
 	}
 	if err := p.Wait(); err != nil {
 		t.Error(err)
 	}
 }
 
-// testExecMuch promises that 100 MB come through both ways as they are, several at once, that an output which nobody reads
-// keeps nothing else from going on, and that nothing is left behind.
+// testExecMuch checks that 100 MB are transferred unchanged in both directions at the same time, that output that is
+// not read does not block the process, and that no goroutines or open files remain.
 func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	const much = 100 << 20
 	own := connect(t, &kube.ClientOptions{Config: c.Config()})
 	pods = inSpace(t, pods, own)
 	check := leftovers(t, own)
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a busy machine takes its time for so many bytes
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // for a busy machine
 	defer cancel()
+	exec := func(ctx context.Context, stdin bool, command ...string) (*kube.Process, error) {
+		return podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: command, Stdin: stdin})
+	}
 	var running sync.WaitGroup
 	running.Go(func() {
-		p, err := podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "-sum", "100M"}})
+		p, err := exec(ctx, false, "tool", "write", "-sum", "100M")
 		if err != nil {
 			t.Error(err)
 			return
@@ -104,11 +117,12 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		if err != nil {
 			t.Error(err)
 		}
-		if p, err = podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "write", "-wait", "100M"}, Stdin: true}); err != nil {
+		if p, err = exec(ctx, true, "tool", "write", "-wait", "100M"); err != nil {
 			t.Error(err)
 			return
 		}
-		// The process ends when all has come: what a process leaves on the way when it ends, a busy node may drop.
+		// The process ends after the client has received everything, because a busy node may drop output that is still
+		// in transit when a process ends.
 		wait, all := io.Pipe()
 		n := &counter{max: much, reached: func() { _ = all.Close() }}
 		sum := sha256.New()
@@ -116,12 +130,12 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 			t.Error(err)
 		}
 		if got := fmt.Sprintf("%x %d\n", sum.Sum(nil), n.count); got != string(want) {
-			t.Errorf("what came out has the sum %s, want %s", got, want)
+			t.Errorf("checksum of the output = %s, want %s", got, want)
 		}
 		t.Logf("%s out in %v", size(much), time.Since(start))
 	})
 	running.Go(func() {
-		p, err := podVerbs(pods).Exec(ctx, "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "sum"}, Stdin: true})
+		p, err := exec(ctx, true, "tool", "sum")
 		if err != nil {
 			t.Error(err)
 			return
@@ -133,7 +147,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 			t.Error(err)
 		}
 		if want := fmt.Sprintf("%x %d\n", sum.Sum(nil), much); got.String() != want {
-			t.Errorf("what went in has the sum %s, want %s", got.String(), want)
+			t.Errorf("checksum of the input = %s, want %s", got.String(), want)
 		}
 		t.Logf("%s in in %v", size(much), time.Since(start))
 	})
@@ -146,15 +160,15 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		t.Fatal(err)
 	}
 	if err := p.Wait(); err != nil {
-		t.Errorf("a process whose output nobody reads: %v", err)
+		t.Errorf("Wait for a process whose output is not read: %v", err)
 	}
 	if n, err := io.Copy(io.Discard, p.Stdout); n == 0 || !errors.Is(err, pod.ErrStalled) {
-		t.Errorf("its output = %d bytes, %v, want some and ErrStalled", n, err)
+		t.Errorf("the output has %d bytes, then %v, want some bytes, then ErrStalled", n, err)
 	}
 	check()
 }
 
-// counter counts bytes, and tells when there are so many.
+// counter counts bytes and calls reached at a maximum.
 type counter struct {
 	count, max int
 	reached    func()
@@ -168,9 +182,11 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// testTerminal promises that a process with a terminal is told of its size.
+// testTerminal checks that a process with a terminal receives the size of the terminal and its changes.
 func testTerminal(t *testing.T, pods *kube.API[corev1.Pod]) {
-	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{Container: "web", Command: []string{"tool", "size"}, Stdin: true, TTY: true})
+	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{
+		Container: "web", Command: []string{"tool", "size"}, Stdin: true, TTY: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +199,7 @@ func testTerminal(t *testing.T, pods *kube.API[corev1.Pod]) {
 				return
 			}
 		}
-		t.Fatalf("the size %s does not come: %v", want, lines.Err())
+		t.Fatalf("the process did not print the size %s: %v", want, lines.Err())
 	}
 	for _, size := range [][2]uint16{{80, 24}, {132, 50}} {
 		if err := p.Resize(size[0], size[1]); err != nil {
@@ -191,7 +207,7 @@ func testTerminal(t *testing.T, pods *kube.API[corev1.Pod]) {
 		}
 		await(fmt.Sprintf("%d %d", size[1], size[0]))
 	}
-	if _, err := io.WriteString(p.Stdin, "\x04"); err != nil { // Ctrl-D, which ends the input of a terminal
+	if _, err := io.WriteString(p.Stdin, "\x04"); err != nil { // Ctrl-D ends the input of a terminal
 		t.Error(err)
 	}
 	if err := p.Wait(); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// gardenSchema has lists and maps of every sort that ownership knows, and some within others.
+// gardenSchema has lists and maps of every type that field ownership distinguishes, some of them nested.
 const gardenSchema = `{"type":"object","properties":{"spec":{"type":"object","properties":{
 	"tags":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
 	"sizes":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"integer"}},
@@ -36,7 +36,7 @@ const gardenSchema = `{"type":"object","properties":{"spec":{"type":"object","pr
 				"items":{"type":"object","required":["kind"],"properties":{"kind":{"type":"string"},"count":{"type":"integer"}}}}}}}
 }}}}`
 
-// gardens are what managers apply, one after the other, to one object.
+// gardens returns the configurations that several managers apply to one object in this order.
 func gardens() []struct{ manager, text string } {
 	return []struct{ manager, text string }{
 		{"owner", `{"spec":{"tags":["a","b"],"sizes":[1,3],"args":["-v","-v","x"],"plain":[{"name":"p"},{}],"whole":{"k":"v"},
@@ -51,9 +51,9 @@ func gardens() []struct{ manager, text string } {
 	}
 }
 
-// TestExtractOfCustomKinds promises that what each of several managers has applied to lists and maps of any sort can be
-// read back: applied again it changes nothing, neither the object nor whose its fields are.
-func TestExtractOfCustomKinds(t *testing.T) {
+// TestExtractedConfigurationChangesNothingWhenApplied checks Extract for each of several managers that have applied
+// lists and maps of all types: applying the result again changes neither the object nor the ownership of its fields.
+func TestExtractedConfigurationChangesNothingWhenApplied(t *testing.T) {
 	ctx := limit(t)
 	c := connect(t, nil)
 	widgets := newWidgets(t, c, "extract").In(newNamespace(t, c))
@@ -61,14 +61,15 @@ func TestExtractOfCustomKinds(t *testing.T) {
 	if err := wire.UnmarshalJSON([]byte(gardenSchema), &schema); err != nil {
 		t.Fatal(err)
 	}
-	_, err := kube.Dynamic(c, kube.CRDResource()).Modify(ctx, widgets.Resource().String(), func(crd *unstructured.Unstructured) error {
+	setSchema := func(crd *unstructured.Unstructured) error {
 		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
 		if err != nil {
 			return err
 		}
 		versions[0].(map[string]any)["schema"] = map[string]any{"openAPIV3Schema": schema}
 		return unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
-	}, nil)
+	}
+	_, err := kube.Dynamic(c, kube.CRDResource()).Modify(ctx, widgets.Resource().String(), setSchema, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,15 +104,15 @@ func TestExtractOfCustomKinds(t *testing.T) {
 			continue
 		}
 		if diff := cmp.Diff(claims(stored), claims(again)); diff != "" {
-			t.Errorf("%s: whose the fields are (-before +after):\n%s", g.manager, diff)
+			t.Errorf("%s: owned fields (-before +after):\n%s", g.manager, diff)
 		}
 		if diff := cmp.Diff(stored.Object["spec"], again.Object["spec"]); diff != "" {
-			t.Errorf("%s: the object (-before +after):\n%s", g.manager, diff)
+			t.Errorf("%s: spec (-before +after):\n%s", g.manager, diff)
 		}
 	}
 }
 
-// claims returns whose the fields of an object are, by manager.
+// claims returns the owned fields of an object by manager.
 func claims(obj metav1.Object) map[string]string {
 	all := map[string]string{}
 	for _, entry := range obj.GetManagedFields() {

@@ -18,23 +18,23 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestFinalizer promises that what was built for an object outside the cluster is torn down before the object goes, for a
-// custom kind as for a built-in one.
-func TestFinalizer(t *testing.T) {
+// TestFinalizerCleansUpBeforeTheObjectIsDeleted checks that things that a controller built outside the cluster are
+// removed before their object is deleted, for a custom kind and for a built-in kind.
+func TestFinalizerCleansUpBeforeTheObjectIsDeleted(t *testing.T) {
 	c := connect(t, nil)
 	installDocuments(t, c)
 	ns := newNamespace(t, c)
-	t.Run("of a custom kind", func(t *testing.T) {
+	t.Run("custom kind", func(t *testing.T) {
 		testFinalizer(t, c, ns, func(name string) *v1.Document {
 			return v1.NewDocument("", name, v1.DocumentSpec{Title: name})
 		})
 	})
-	t.Run("of a built-in kind", func(t *testing.T) {
+	t.Run("built-in kind", func(t *testing.T) {
 		testFinalizer(t, c, ns, func(name string) *corev1.ConfigMap { return configMap(name, "1") })
 	})
 }
 
-// tended selects the objects of these tests.
+// tended is the label of the objects of these tests.
 const tended = "example.com/tended"
 
 func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns string, build func(name string) *K) {
@@ -64,7 +64,7 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 		}
 	}
 
-	t.Run("cleanup is tried until it succeeds, then the object goes", func(t *testing.T) {
+	t.Run("cleanup is retried until it succeeds", func(t *testing.T) {
 		s := newSite()
 		s.refusals = 2
 		tend[K, P](t, c, api, "example.com/only", s)
@@ -74,7 +74,7 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 		awaitGone(t, obj)
 		s.check(t)
 	})
-	t.Run("several controllers each clean up, and leave others' finalizers alone", func(t *testing.T) {
+	t.Run("several controllers each remove only their own finalizer", func(t *testing.T) {
 		sites := []*site{newSite(), newSite(), newSite()}
 		for i, s := range sites {
 			tend[K, P](t, c, api, fmt.Sprintf("example.com/site-%d", i), s)
@@ -97,7 +97,7 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 		}
 		held, err := kube.Await[K, P](limit(t), api, "held", func(obj *K) error {
 			if f := P(obj).GetFinalizers(); !slices.Equal(f, []string{foreign}) {
-				return fmt.Errorf("its finalizers are %q", f)
+				return fmt.Errorf("finalizers = %q, want only %s", f, foreign)
 			}
 			return nil
 		}, nil)
@@ -113,7 +113,7 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 			s.check(t)
 		}
 	})
-	t.Run("an object that is deleted while the controller is down is cleaned up when it is back", func(t *testing.T) {
+	t.Run("cleanup runs after a restart of the controller", func(t *testing.T) {
 		s := newSite()
 		stop := tend[K, P](t, c, api, "example.com/only", s)
 		obj := create(t, "late")
@@ -123,7 +123,7 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 		}
 		remove(t, obj)
 		if !s.has("late") {
-			t.Error("it was cleaned up by nobody")
+			t.Error("the thing was removed while no controller was running")
 		}
 		tend[K, P](t, c, api, "example.com/only", s)
 		awaitGone(t, obj)
@@ -131,8 +131,10 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 	})
 }
 
-// tend runs a controller that has one thing built on a site for each object.
-func tend[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, api *kube.API[K], finalizer string, s *site) (stop func() error) {
+// tend runs a controller that builds one thing on a site for each object.
+func tend[K any, P core.ObjectPtr[K]](
+	t *testing.T, c *kube.Client, api *kube.API[K], finalizer string, s *site,
+) (stop func() error) {
 	t.Helper()
 	view := kube.ViewOf[K, P](newCache(t, c), &kube.Selection{Namespace: api.Namespace(), LabelSelector: tended})
 	funcs := kube.FinalizerFuncs[K]{
@@ -145,19 +147,20 @@ func tend[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, api *kube.AP
 			return kube.AwaitChange(), s.tearDown(P(obj).GetName(), err)
 		},
 	}
+	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)})
 	return background(t, func(ctx context.Context) error {
-		return kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)}).Run(ctx, func(ctx context.Context, obj *K) (kube.Action, error) {
+		return ctl.Run(ctx, func(ctx context.Context, obj *K) (kube.Action, error) {
 			return kube.Finalize[K, P](ctx, api, finalizer, obj, funcs)
 		})
 	})
 }
 
-// site is outside the cluster. Things are built on it. It is safe for concurrent use.
+// site is a place outside the cluster where a controller builds things. It is safe for concurrent use.
 type site struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards all other fields
 	things   map[string]bool
-	refusals int     // how many more times nothing can be torn down
-	wrongs   []error // what should not have happened
+	refusals int     // number of calls of tearDown that will fail
+	wrongs   []error // unexpected calls
 }
 
 func newSite() *site { return &site{things: map[string]bool{}} }
@@ -171,16 +174,16 @@ func (s *site) build(name string, guarded bool) {
 	s.things[name] = true
 }
 
-// tearDown is told how reading the object went.
-func (s *site) tearDown(name string, read error) error {
+// tearDown removes a thing. The error readErr is the result of reading its object, which must still exist.
+func (s *site) tearDown(name string, readErr error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refusals > 0 {
 		s.refusals--
 		return errors.New("not now")
 	}
-	if s.things[name] && read != nil {
-		s.wrongs = append(s.wrongs, fmt.Errorf("%s is torn down too late: %w", name, read))
+	if s.things[name] && readErr != nil {
+		s.wrongs = append(s.wrongs, fmt.Errorf("%s was removed after its object: %w", name, readErr))
 	}
 	delete(s.things, name)
 	return nil
@@ -196,18 +199,19 @@ func (s *site) awaitBuilt(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, name+" is built", func(context.Context) error {
 		if !s.has(name) {
-			return errors.New("it is not there")
+			return errors.New(name + " does not exist on the site")
 		}
 		return nil
 	})
 }
 
-// check wants the site as if nothing had ever been built.
+// check checks that the site is empty and that there were no unexpected calls.
 func (s *site) check(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.things) > 0 || s.refusals > 0 || len(s.wrongs) > 0 {
-		t.Errorf("left over: %v; refusals left: %d; wrong: %v", s.things, s.refusals, errors.Join(s.wrongs...))
+		t.Errorf("remaining things: %v; remaining refusals: %d; unexpected calls: %v",
+			s.things, s.refusals, errors.Join(s.wrongs...))
 	}
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// follower keeps up with the ConfigMaps of a namespace by one healing watch, and notes what it is told.
+// follower watches the ConfigMaps of a namespace with one Watch and records the events.
 type follower struct {
-	changes chan string // such as "ADDED a=1"; DELETED has no value, since nobody may have seen the end
-	listed  chan int    // how many changes there were before the end of each list
+	changes chan string // such as "ADDED a=1"; DELETED has no value, because a watch may miss the last state
+	listed  chan int    // number of changes before the end of each list
 	trouble troubles
 }
 
-// follow starts a follower. The configuration's OnError is its own.
+// follow starts a follower. It sets OnError of the options.
 func follow(t *testing.T, api *kube.API[corev1.ConfigMap], c kube.WatchOptions) *follower {
 	t.Helper()
 	f := &follower{changes: make(chan string, 1000), listed: make(chan int, 100)}
@@ -38,7 +38,7 @@ func follow(t *testing.T, api *kube.API[corev1.ConfigMap], c kube.WatchOptions) 
 				return err
 			case ev.Type == kube.Bookmark && core.InitialEventsEnd(ev.Object):
 				f.listed <- n
-			case ev.Type == kube.Bookmark, ev.Object.Name == "kube-root-ca.crt": // which Kubernetes makes in every namespace
+			case ev.Type == kube.Bookmark, ev.Object.Name == "kube-root-ca.crt": // it exists in every namespace
 			case ev.Type == kube.Deleted:
 				n++
 				f.changes <- "DELETED " + ev.Object.Name
@@ -52,7 +52,7 @@ func follow(t *testing.T, api *kube.API[corev1.ConfigMap], c kube.WatchOptions) 
 	return f
 }
 
-// expect waits for as many changes as are wanted and compares them. Changes of different objects may come in any order.
+// expect waits for the wanted number of changes and compares them. Changes of different objects can be in any order.
 func (f *follower) expect(t *testing.T, want ...string) {
 	t.Helper()
 	ctx := limit(t)
@@ -62,7 +62,7 @@ func (f *follower) expect(t *testing.T, want ...string) {
 		case change := <-f.changes:
 			got = append(got, change)
 		case <-ctx.Done():
-			t.Fatalf("told only %q, want %q; trouble: %v", got, want, f.trouble.all())
+			t.Fatalf("changes = %q, want %q; errors: %v", got, want, f.trouble.all())
 		}
 	}
 	byName := func(a, b string) int { return strings.Compare(nameOf(a), nameOf(b)) }
@@ -73,21 +73,21 @@ func (f *follower) expect(t *testing.T, want ...string) {
 	}
 }
 
-// nameOf returns the name in a change.
+// nameOf returns the name of the object in a change.
 func nameOf(change string) string {
 	_, object, _ := strings.Cut(change, " ")
 	name, _, _ := strings.Cut(object, "=")
 	return name
 }
 
-// inStep waits for the end of a list and returns how many changes were told before it.
+// inStep waits for the end of a list and returns the number of changes before it.
 func (f *follower) inStep(t *testing.T) int {
 	t.Helper()
 	select {
 	case n := <-f.listed:
 		return n
 	case <-limit(t).Done():
-		t.Fatalf("the list has no end; trouble: %v", f.trouble.all())
+		t.Fatalf("the list did not end; errors: %v", f.trouble.all())
 		return 0
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestShards holds the promise of sharded lists and watches on servers that have the feature gate. Older servers ignore
-// the selector, with which TestShardsWithoutTheGate deals.
-func TestShards(t *testing.T) {
+// TestShardsPartitionListsAndWatches checks sharded lists and watches on a server with the feature gate. Older servers
+// do not have the gate and ignore the selector, as in TestIgnoredShardSelectorIsAnError.
+func TestShardsPartitionListsAndWatches(t *testing.T) {
 	if !has(t, connect(t, nil), shardsAreServed) {
 		testIgnoredShards(t, connect(t, nil))
 		return
@@ -28,7 +28,8 @@ func TestShards(t *testing.T) {
 	testShards(t, connect(t, &kube.ClientOptions{Config: cfg}))
 }
 
-// testShards promises that two halves make a whole, for kinds of any sort, in lists and in watches.
+// testShards checks that each object is in one of two shards, in lists and watches of typed, custom and metadata
+// objects.
 func testShards(t *testing.T, c *kube.Client) {
 	ns := newNamespace(t, c)
 	maps, widgets := kube.Namespaced[corev1.ConfigMap](c, ns), newWidgets(t, c, "shards").In(ns)
@@ -40,7 +41,9 @@ func testShards(t *testing.T, c *kube.Client) {
 		if _, err := maps.Create(limit(t), cm, nil); err != nil {
 			t.Fatal(err)
 		}
-		w := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "labels": map[string]any{"set": "shards"}}}}
+		w := &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": name, "labels": map[string]any{"set": "shards"}},
+		}}
 		if _, err := widgets.Create(limit(t), w, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +79,8 @@ func checkShards[K any](t *testing.T, name string, api *kube.API[K], selector st
 			t.Fatal(err)
 		}
 		own := map[string]bool{}
-		for obj, err := range api.All(limit(t), &kube.ListOptions{LabelSelector: selector, ShardSelector: shard.String(), Limit: 3}) {
+		pages := &kube.ListOptions{LabelSelector: selector, ShardSelector: shard.String(), Limit: 3}
+		for obj, err := range api.All(limit(t), pages) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -85,7 +89,8 @@ func checkShards[K any](t *testing.T, name string, api *kube.API[K], selector st
 			listed[object]++
 		}
 		seen := 0
-		for ev, err := range api.WatchOnce(limit(t), &request.WatchOptions{LabelSelector: selector, ShardSelector: shard.String(), SendInitialEvents: true}) {
+		events := &request.WatchOptions{LabelSelector: selector, ShardSelector: shard.String(), SendInitialEvents: true}
+		for ev, err := range api.WatchOnce(limit(t), events) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -94,7 +99,7 @@ func checkShards[K any](t *testing.T, name string, api *kube.API[K], selector st
 			}
 			object := any(ev.Object).(kube.Object).GetName()
 			if !own[object] {
-				t.Errorf("%s: the watch of shard %d has %s, the list has not", name, i, object)
+				t.Errorf("%s: %s is in the watch of shard %d, but not in the list", name, object, i)
 			}
 			seen++
 			watched[object]++
@@ -103,20 +108,20 @@ func checkShards[K any](t *testing.T, name string, api *kube.API[K], selector st
 			t.Errorf("%s: shard %d has %d objects in its watch, %d in its list", name, i, seen, len(own))
 		}
 	}
-	for what, got := range map[string]map[string]int{"lists": listed, "watches": watched} {
+	for verb, got := range map[string]map[string]int{"lists": listed, "watches": watched} {
 		for object, times := range got {
 			if times != 1 {
-				t.Errorf("%s: the %s have %s %d times", name, what, object, times)
+				t.Errorf("%s: %s is in the %s %d times, want once", name, object, verb, times)
 			}
 		}
 		if len(got) != 20 {
-			t.Errorf("%s: the %s have %d objects, want 20", name, what, len(got))
+			t.Errorf("%s: the %s have %d objects, want 20", name, verb, len(got))
 		}
 	}
 }
 
-// TestShardsWithoutTheGate promises an error where the server ignores that a shard is wanted.
-func TestShardsWithoutTheGate(t *testing.T) { testIgnoredShards(t, connect(t, nil)) }
+// TestIgnoredShardSelectorIsAnError checks the errors of requests for a shard on a server without the feature gate.
+func TestIgnoredShardSelectorIsAnError(t *testing.T) { testIgnoredShards(t, connect(t, nil)) }
 
 func testIgnoredShards(t *testing.T, c *kube.Client) {
 	t.Helper()
@@ -131,20 +136,21 @@ func testIgnoredShards(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 	const want = "enable its feature gate ShardedListAndWatch"
-	if _, err := maps.List(limit(t), &kube.ListOptions{ShardSelector: shard.String()}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("List: %v", err)
+	o := &kube.ListOptions{ShardSelector: shard.String()}
+	if _, err := maps.List(limit(t), o); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("List: %v, want an error that contains %q", err, want)
 	}
-	if _, err := maps.Table(limit(t), &kube.ListOptions{ShardSelector: shard.String()}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Table: %v", err)
+	if _, err := maps.Table(limit(t), o); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Table: %v, want an error that contains %q", err, want)
 	}
 	for _, err := range maps.WatchOnce(limit(t), &request.WatchOptions{ShardSelector: shard.String()}) {
 		if err == nil {
 			continue // an object that happens to be in the shard
 		}
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("Watch: %v", err)
+			t.Errorf("WatchOnce: %v, want an error that contains %q", err, want)
 		}
 		return
 	}
-	t.Error("the watch has ended without an error")
+	t.Error("WatchOnce ended without an error")
 }

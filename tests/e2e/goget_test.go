@@ -19,72 +19,73 @@ import (
 	"github.com/kube-go/sdk/tests/e2e/internal/release"
 )
 
-// TestGoGet promises that whoever does what the README says, in an empty directory and with nothing but a release, gets
-// a program that works.
-func TestGoGet(t *testing.T) {
+// TestReadmeStepsWorkWithARelease checks that the steps in the README lead to a working program, in an empty directory
+// and with a release of the modules.
+func TestReadmeStepsWorkWithARelease(t *testing.T) {
 	began := time.Now()
-	proxy, version := rehearse(t)
+	proxy, version := publish(t)
 	t.Logf("%5.1fs  released as %s", time.Since(began).Seconds(), version)
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, program, after := useIt(t, string(readme))
+	before, program, after := readSteps(t, string(readme))
 
-	u := newStranger(t, proxy)
+	u := newUser(t, proxy)
 	u.run(t, "go mod init example.com/hello")
 	for _, command := range before {
 		u.run(t, strings.Replace(command, release.Root+"/kube", release.Root+"/kube@"+version, 1))
 	}
 	u.write(t, "main.go", program)
 	if !slices.Contains(after, "go run .") {
-		t.Fatalf("after its first program the README tells to %q, and not how to run it", after)
+		t.Fatalf("the commands after the first program in the README are %q, want go run . among them", after)
 	}
 	for _, command := range after {
 		if got := u.run(t, command); strings.HasPrefix(command, "go run") {
-			namesTheDefaultNamespace(t, got)
+			checkOutput(t, got)
 		}
 	}
 
 	u.run(t, "go vet ./...")
 	u.run(t, "go build -o hello .")
-	released(t, filepath.Join(u.dir, "hello"), version, "core", "client", "kube")
-	namesTheDefaultNamespace(t, u.run(t, "./hello"))
+	checkLinked(t, filepath.Join(u.dir, "hello"), version, "core", "client", "kube")
+	checkOutput(t, u.run(t, "./hello"))
 
-	t.Run("the commands of the SDK are a go get away", func(t *testing.T) {
+	t.Run("go get -tool installs the commands of the SDK", func(t *testing.T) {
 		u.run(t, "go get -tool "+release.Root+"/derive/cmd/kube-derive@"+version)
 		if got := u.run(t, "go tool kube-derive --help"); !strings.Contains(got, "kube-derive") {
-			t.Errorf("its help is %q", got)
+			t.Errorf("help = %q", got)
 		}
 		u.run(t, "go get -tool "+release.Root+"/tests/cluster/cmd/kubecluster@"+version)
 		if got := u.run(t, "go tool kubecluster help"); !strings.Contains(got, "kubecluster up") {
-			t.Errorf("its help is %q", got)
+			t.Errorf("help = %q", got)
 		}
 	})
 }
 
-// rehearse releases all modules to a proxy. All tests release the same, so that what it takes to build them is done once.
-func rehearse(t *testing.T) (proxy, version string) {
+// publish publishes all modules to a proxy. All tests publish the same version, so that the build cache can be reused.
+func publish(t *testing.T) (proxy, version string) {
 	t.Helper()
 	proxy = t.TempDir()
-	version, err := release.Publish("../..", proxy, []string{"core", "client", "runtime", "derive", "kube", "tests/cluster"})
+	modules := []string{"core", "client", "runtime", "derive", "kube", "tests/cluster"}
+	version, err := release.Publish("../..", proxy, modules)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return proxy, version
 }
 
-// namesTheDefaultNamespace checks what the README's first program prints.
-func namesTheDefaultNamespace(t *testing.T, printed string) {
+// checkOutput checks the output of the first program in the README.
+func checkOutput(t *testing.T, output string) {
 	t.Helper()
-	if !slices.Contains(strings.Split(printed, "\n"), "default Active") {
-		t.Errorf("the program prints %q, which does not name the namespace default", printed)
+	if !slices.Contains(strings.Split(output, "\n"), "default Active") {
+		t.Errorf("the program prints %q, want a line for the namespace default", output)
 	}
 }
 
-// useIt returns what the README's section for users tells them to do: the first program in it, and the go commands
-// before and after that.
-func useIt(t *testing.T, readme string) (before []string, program string, after []string) {
+// readSteps returns the steps in the section of the README for users: the first program and the go commands before and
+// after it.
+func readSteps(t *testing.T, readme string) (before []string, program string, after []string) {
 	t.Helper()
 	_, section, ok := strings.Cut(readme, "\n## Use it\n")
 	if !ok {
@@ -96,7 +97,7 @@ func useIt(t *testing.T, readme string) (before []string, program string, after 
 		t.Fatal("the README has no program")
 	}
 	program, rest, _ = strings.Cut(rest, "\n```\n")
-	rest, _, _ = strings.Cut(rest, "\n```go\n") // the next program is another story
+	rest, _, _ = strings.Cut(rest, "\n```go\n") // ignore the other programs
 	return goCommands(head), program + "\n", goCommands(rest)
 }
 
@@ -115,8 +116,9 @@ func goCommands(text string) []string {
 	return commands
 }
 
-// released checks that a program was linked with these modules of ours, and with none that is not from the release.
-func released(t *testing.T, program, version string, modules ...string) {
+// checkLinked checks that a program is linked with the given modules of the SDK, and that all its modules of the SDK
+// are from the release.
+func checkLinked(t *testing.T, program, version string, modules ...string) {
 	t.Helper()
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -130,20 +132,20 @@ func released(t *testing.T, program, version string, modules ...string) {
 		modules = slices.DeleteFunc(modules, func(m string) bool { return m == name })
 	}
 	if len(modules) > 0 {
-		t.Errorf("%s is linked without %v", program, modules)
+		t.Errorf("%s is not linked with %v", program, modules)
 	}
 }
 
-// stranger is somebody with an empty directory and a module cache of their own, who has never seen this repository.
-type stranger struct {
+// user is a user of the SDK with an empty directory and an empty module cache, but without this repository.
+type user struct {
 	dir string
 	env []string
 }
 
-// newStranger returns one who gets modules from the proxy and, so that it is quick and needs no network, from the module
-// cache of this machine before its proxy. What that cache holds was verified when it came: here the database of sums is
-// not asked again.
-func newStranger(t *testing.T, proxy string) stranger {
+// newUser returns a user who gets the modules of the SDK from the proxy. Other modules come from the module cache of
+// this machine if possible, which is fast and needs no network. They were verified when they were downloaded, so the
+// checksum database is not used.
+func newUser(t *testing.T, proxy string) user {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOFLAGS", "GOMODCACHE", "GOPROXY").Output()
 	if err != nil {
@@ -157,26 +159,28 @@ func newStranger(t *testing.T, proxy string) stranger {
 		return (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String()
 	}
 	proxies := []string{file(proxy), file(filepath.Join(env.GOMODCACHE, "cache", "download")), env.GOPROXY}
-	// Without -modcacherw the cache could not be removed. With -trimpath a package is built once, and not once for each
-	// directory that a cache is in. Without a C compiler it is not built anew for programs that are to be static.
+	// With -modcacherw, the test can remove the module cache. With -trimpath, the build cache does not depend on the
+	// directory of the module cache. With CGO_ENABLED=0, it is shared with builds of static programs.
 	flags := strings.TrimSpace(env.GOFLAGS + " -modcacherw -trimpath")
-	u := stranger{dir: t.TempDir(), env: append(os.Environ(),
-		"CGO_ENABLED=0", "GOFLAGS="+flags, "GOMODCACHE="+t.TempDir(), "GONOSUMDB=*", "GOPROXY="+strings.Join(proxies, ","), "GOWORK=off")}
+	u := user{dir: t.TempDir(), env: append(os.Environ(),
+		"CGO_ENABLED=0", "GOFLAGS="+flags, "GOMODCACHE="+t.TempDir(), "GONOSUMDB=*",
+		"GOPROXY="+strings.Join(proxies, ","), "GOWORK=off",
+	)}
 	if builtin != nil {
 		u.env = append(u.env, "KUBECONFIG="+builtin.Kubeconfig())
 	}
 	return u
 }
 
-func (u stranger) write(t *testing.T, name, content string) {
+func (u user) write(t *testing.T, name, content string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(u.dir, name), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// run runs a command, which must succeed, and returns what it prints.
-func (u stranger) run(t *testing.T, line string) string {
+// run runs a command, which must succeed, and returns its output.
+func (u user) run(t *testing.T, line string) string {
 	t.Helper()
 	args := strings.Fields(line)
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)

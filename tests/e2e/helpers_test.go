@@ -23,26 +23,26 @@ import (
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
-// limit returns a context for one step of a test, which no step should need the whole of.
+// limit returns a context for one step of a test. Its timeout is longer than any step should take.
 func limit(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("it took more than a minute"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the step took more than a minute"))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// configMap returns an object to create.
+// configMap returns a ConfigMap with one value.
 func configMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"v": value}}
 }
 
-// setValue returns a patch of what configMap made.
+// setValue returns a patch of the value of configMap.
 func setValue(value string) kube.Patch {
 	return kube.MergePatch(map[string]any{"data": map[string]string{"v": value}})
 }
 
-// background runs a function until the test ends, or until stop is called, which returns what it has returned. Its
-// context ends with the cause errStopped.
+// background runs a function until the test ends or stop is called. The context of the function ends with the cause
+// errStopped. The error of stop is the result of the function.
 func background(t *testing.T, run func(context.Context) error) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
@@ -54,7 +54,7 @@ func background(t *testing.T, run func(context.Context) error) (stop func() erro
 	})
 	t.Cleanup(func() {
 		if err := stop(); err != nil && !errors.Is(err, errStopped) {
-			t.Errorf("what ran in the background has failed: %v", err)
+			t.Errorf("background function: %v", err)
 		}
 	})
 	return stop
@@ -62,7 +62,7 @@ func background(t *testing.T, run func(context.Context) error) (stop func() erro
 
 var errStopped = errors.New("stopped by the test")
 
-// awaitValue waits until a value comes out of a channel, and passes over others.
+// awaitValue waits until it receives a value from a channel. It ignores other values.
 func awaitValue[T comparable](t *testing.T, values <-chan T, want T) {
 	t.Helper()
 	for ctx := limit(t); ; {
@@ -72,18 +72,18 @@ func awaitValue[T comparable](t *testing.T, values <-chan T, want T) {
 				return
 			}
 		case <-ctx.Done():
-			t.Fatalf("%v does not come", want)
+			t.Fatalf("%v was not received in time", want)
 		}
 	}
 }
 
-// requests notes the requests of a client. It is safe for concurrent use.
+// requests records the requests of a client. It is safe for concurrent use.
 type requests struct {
 	mu   sync.Mutex // guards sent
 	sent []string
 }
 
-// layer is the middleware.
+// layer is a middleware that records requests.
 func (r *requests) layer(next http.RoundTripper) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		r.mu.Lock()
@@ -93,7 +93,7 @@ func (r *requests) layer(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// count returns how many request lines have all these parts in them.
+// count returns the number of requests whose method and URI contain all the given parts.
 func (r *requests) count(parts ...string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +106,7 @@ func (r *requests) count(parts ...string) int {
 	return n
 }
 
-// troubles notes errors. It is safe for concurrent use.
+// troubles records errors. It is safe for concurrent use.
 type troubles struct {
 	mu   sync.Mutex // guards errs
 	errs []error
@@ -142,7 +142,7 @@ func (g *guarded[T]) set(value T) {
 	g.value = value
 }
 
-// awaitPods waits until pods can be made in a new namespace, which takes a service account.
+// awaitPods waits until pods can be created in a new namespace, which requires its service account.
 func awaitPods(t *testing.T, c *kube.Client, ns string) {
 	t.Helper()
 	accounts := kube.Namespaced[corev1.ServiceAccount](c, ns)
@@ -151,7 +151,7 @@ func awaitPods(t *testing.T, c *kube.Client, ns string) {
 	}
 }
 
-// awaitRootCA waits until a new namespace has the ConfigMap that Kubernetes makes in each.
+// awaitRootCA waits until a new namespace has the ConfigMap that Kubernetes creates in every namespace.
 func awaitRootCA(t *testing.T, c *kube.Client, ns string) {
 	t.Helper()
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -160,13 +160,15 @@ func awaitRootCA(t *testing.T, c *kube.Client, ns string) {
 	}
 }
 
-// grant lets a user see the objects of some kinds in a namespace.
+// grant gives a user the permission to read some resources of the core group in a namespace.
 func grant(t *testing.T, admin *kube.Client, ns, user string, resources ...string) {
 	t.Helper()
 	name := user + "-" + strings.Join(resources, "-")
 	role := &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch"}}},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch"}},
+		},
 	}
 	if _, err := kube.Namespaced[rbacv1.Role](admin, ns).Create(limit(t), role, nil); err != nil {
 		t.Fatal(err)
@@ -181,7 +183,7 @@ func grant(t *testing.T, admin *kube.Client, ns, user string, resources ...strin
 	}
 }
 
-// podVerbs returns the verbs that only pods have, in the namespace of an API.
+// podVerbs returns the API of the verbs that only pods have, with the client and the namespace of another API.
 func podVerbs(pods *kube.API[corev1.Pod]) *pod.API {
 	return kube.Pods(pods.Client(), pods.Namespace())
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// needNode ends the test when this machine can't run containers. With KUBECLUSTER_NODE set, as on CI, that is a failure.
+// needNode skips the test if this machine cannot run containers. If KUBECLUSTER_NODE is set, as in CI, the test fails.
 func needNode(t *testing.T) {
 	t.Helper()
 	err := cluster.CheckNode()
@@ -36,11 +36,11 @@ func needNode(t *testing.T) {
 	}
 }
 
-// TestInCluster promises that a program in a pod reaches the server as the pod's service account, without any
-// configuration.
-func TestInCluster(t *testing.T) {
+// TestProgramInPodUsesItsServiceAccount checks that a program in a pod connects to the server as the service account of
+// the pod, without any configuration.
+func TestProgramInPodUsesItsServiceAccount(t *testing.T) {
 	needNode(t)
-	own, err := withNode() // a node of this machine, for the pod runs a program from its disk
+	own, err := withNode() // a node on this machine, because the pod runs a program from the disk of the machine
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestInCluster(t *testing.T) {
 	}
 	_, err = kube.Await(ctx, pods, "in-cluster", func(pod *corev1.Pod) error {
 		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			return fmt.Errorf("its phase is %s", pod.Status.Phase)
+			return fmt.Errorf("phase = %s, want Succeeded or Failed", pod.Status.Phase)
 		}
 		return nil
 	}, nil)
@@ -79,12 +79,13 @@ func TestInCluster(t *testing.T) {
 	}
 	log := podLog(ctx, t, c, "/api/v1/namespaces/"+ns+"/pods/in-cluster/log")
 	if !strings.Contains(log, ns) || !strings.Contains(log, "in-cluster") {
-		t.Errorf("the program in the pod printed:\n%s\nwant a list with the pod itself", log)
+		t.Errorf("the program in the pod printed:\n%s\nwant a list with this pod", log)
 	}
 }
 
-// inClusterPod returns a pod that runs the example list-pods from the machine's disk. It uses the machine's network, since
-// the API server listens on loopback only; the variables are those that a pod finds in any cluster.
+// inClusterPod returns a pod that runs the example list-pods from the disk of the machine. It uses the network of the
+// machine, because the API server listens only on the loopback interface. It sets the variables that a pod has in every
+// cluster.
 func inClusterPod(t *testing.T, server string) *corev1.Pod {
 	t.Helper()
 	dir := t.TempDir()

@@ -29,9 +29,9 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// testDeployed promises that what make image and make deploy make of a started project is a controller that does its work
-// in a cluster, with the rights and in the confinement that its manifests give it, and that comes back.
-func testDeployed(t *testing.T, u stranger, group string) {
+// testDeployed checks that the image and the manifests of a new project run a controller that works in a cluster, with
+// the permissions and restrictions of its manifests, also after a restart.
+func testDeployed(t *testing.T, u user, group string) {
 	c := clusterWithNode(t)
 	node := nodeDir(t, c)
 	reachServer(t, c, node)
@@ -41,7 +41,8 @@ func testDeployed(t *testing.T, u stranger, group string) {
 
 	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config/crd", group+"_orders.yaml")))
 	definitions := kube.Dynamic(c, kube.CRDResource())
-	if _, err := kube.Await(limit(t), definitions, "orders."+group, kube.Established[unstructured.Unstructured](), nil); err != nil {
+	established := kube.Established[unstructured.Unstructured]()
+	if _, err := kube.Await(limit(t), definitions, "orders."+group, established, nil); err != nil {
 		t.Fatal(err)
 	}
 	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config/rbac/role.yaml")))
@@ -51,20 +52,22 @@ func testDeployed(t *testing.T, u stranger, group string) {
 	pods := kube.Namespaced[corev1.Pod](c, "order-system")
 	t.Cleanup(func() {
 		if t.Failed() {
-			tellOf(t, pods, kube.Namespaced[corev1.Event](c, "order-system"))
+			logPods(t, pods, kube.Namespaced[corev1.Event](c, "order-system"))
 		}
 	})
-	first := deployed(t, deployments, pods)
+	first := awaitDeployed(t, deployments, pods)
 	ns := newNamespace(t, c)
-	orders := kube.Dynamic(c, kube.Resource{Group: group, Version: "v1", Kind: "Order", Plural: "orders", Namespaced: true}).In(ns)
-	publishes(t, c, orders, "first")
-	if _, err := kube.Await(limit(t), orders, "first", kube.StatusCondition[unstructured.Unstructured]("Ready", "True"), nil); err != nil {
+	resource := kube.Resource{Group: group, Version: "v1", Kind: "Order", Plural: "orders", Namespaced: true}
+	orders := kube.Dynamic(c, resource).In(ns)
+	checkReconciled(t, c, orders, "first")
+	ready := kube.StatusCondition[unstructured.Unstructured]("Ready", "True")
+	if _, err := kube.Await(limit(t), orders, "first", ready, nil); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the event is there", func(ctx context.Context) error {
+	eventually(t, "an event exists", func(ctx context.Context) error {
 		events, err := kube.Namespaced[corev1.Event](c, ns).List(ctx, nil)
 		if err == nil && len(events.Items) == 0 {
-			err = errors.New("there is none")
+			err = errors.New("no events")
 		}
 		return err
 	})
@@ -72,14 +75,14 @@ func testDeployed(t *testing.T, u stranger, group string) {
 	if _, err := rollout.Restart(limit(t), deployments, "order-controller", nil); err != nil {
 		t.Fatal(err)
 	}
-	second := deployed(t, deployments, pods)
+	second := awaitDeployed(t, deployments, pods)
 	if first == second {
-		t.Errorf("a restart has left pod %s", first)
+		t.Errorf("the restart did not replace pod %s", first)
 	}
-	publishes(t, c, orders, "second")
+	checkReconciled(t, c, orders, "second")
 	for _, name := range []string{"first", "second"} {
 		if err := kube.DeleteAndWait(limit(t), orders, name, nil); err != nil {
-			t.Errorf("its finalizer does not let it go: %v", err)
+			t.Errorf("delete %s, which has a finalizer: %v", name, err)
 		}
 	}
 	log, err := podVerbs(pods).Logs(limit(t), second, nil)
@@ -87,13 +90,14 @@ func testDeployed(t *testing.T, u stranger, group string) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	if text, err := io.ReadAll(log); err != nil || !strings.Contains(string(text), "reconciled") || strings.Contains(string(text), "ERROR") {
-		t.Errorf("the controller has logged, %v:\n%s", err, text)
+	text, err := io.ReadAll(log)
+	if err != nil || !strings.Contains(string(text), "reconciled") || strings.Contains(string(text), "ERROR") {
+		t.Errorf("log of the controller, %v:\n%s", err, text)
 	}
 }
 
-// tellOf logs what is known of pods that do not do what they should.
-func tellOf(t *testing.T, pods *kube.API[corev1.Pod], events *kube.API[corev1.Event]) {
+// logPods logs the events and the logs of pods.
+func logPods(t *testing.T, pods *kube.API[corev1.Pod], events *kube.API[corev1.Event]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 	defer cancel()
@@ -113,7 +117,7 @@ func tellOf(t *testing.T, pods *kube.API[corev1.Pod], events *kube.API[corev1.Ev
 	}
 }
 
-// applyAll applies objects as kubectl apply --server-side does, and removes them when the test ends.
+// applyAll applies objects in the same way as kubectl apply --server-side, and deletes them when the test ends.
 func applyAll(t *testing.T, c *kube.Client, objects []*unstructured.Unstructured) {
 	t.Helper()
 	mapper := kube.NewMapper(c, nil)
@@ -136,8 +140,8 @@ func applyAll(t *testing.T, c *kube.Client, objects []*unstructured.Unstructured
 	}
 }
 
-// deployed waits until the controller is deployed and ready, and returns the name of its only pod.
-func deployed(t *testing.T, deployments *kube.API[appsv1.Deployment], pods *kube.API[corev1.Pod]) string {
+// awaitDeployed waits until the rollout of the controller is done and returns the name of its only pod.
+func awaitDeployed(t *testing.T, deployments *kube.API[appsv1.Deployment], pods *kube.API[corev1.Pod]) string {
 	t.Helper()
 	awaitRollout(t, deployments, "order-controller", func(d *appsv1.Deployment) bool {
 		s := d.Status
@@ -153,13 +157,13 @@ func deployed(t *testing.T, deployments *kube.API[appsv1.Deployment], pods *kube
 		}
 	}
 	if len(names) != 1 {
-		t.Fatalf("the pods are %v, want one", names)
+		t.Fatalf("pods = %v, want one", names)
 	}
 	return names[0]
 }
 
-// publishes makes an object and waits for what the controller makes of it.
-func publishes(t *testing.T, c *kube.Client, orders *kube.API[unstructured.Unstructured], name string) {
+// checkReconciled creates an object and waits for the ConfigMap that the controller creates for it.
+func checkReconciled(t *testing.T, c *kube.Client, orders *kube.API[unstructured.Unstructured], name string) {
 	t.Helper()
 	order := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": name}, "spec": map[string]any{"message": "I am " + name},
@@ -168,9 +172,10 @@ func publishes(t *testing.T, c *kube.Client, orders *kube.API[unstructured.Unstr
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = kube.Await(limit(t), kube.Namespaced[corev1.ConfigMap](c, created.GetNamespace()), name, func(cm *corev1.ConfigMap) error {
-		if got := cm.Data["message"]; got != "I am "+name {
-			return fmt.Errorf("its message is %q", got)
+	maps := kube.Namespaced[corev1.ConfigMap](c, created.GetNamespace())
+	_, err = kube.Await(limit(t), maps, name, func(cm *corev1.ConfigMap) error {
+		if got, want := cm.Data["message"], "I am "+name; got != want {
+			return fmt.Errorf("message = %q, want %q", got, want)
 		}
 		return nil
 	}, nil)
@@ -179,8 +184,8 @@ func publishes(t *testing.T, c *kube.Client, orders *kube.API[unstructured.Unstr
 	}
 }
 
-// nodeDir returns the directory of the node of a cluster that kubecluster has started on this machine. To others, the test
-// can't bring an image.
+// nodeDir returns the directory of the node of a cluster that kubecluster started on this machine. It skips the test
+// for other clusters, because the test cannot import an image into their nodes.
 func nodeDir(t *testing.T, c *kube.Client) string {
 	t.Helper()
 	files := []string{}
@@ -199,29 +204,31 @@ func nodeDir(t *testing.T, c *kube.Client) string {
 			Clusters []struct{ Cluster struct{ Server string } }
 		}
 		if text, err := os.ReadFile(file); err != nil || yaml.Unmarshal(text, &config) != nil {
-			continue // it was stopped meanwhile
+			continue // the cluster was stopped meanwhile
 		}
 		node := filepath.Join(filepath.Dir(file), "node")
-		if _, err := os.Stat(node); err == nil && len(config.Clusters) == 1 && config.Clusters[0].Cluster.Server == c.Server() {
+		_, err := os.Stat(node)
+		if err == nil && len(config.Clusters) == 1 && config.Clusters[0].Cluster.Server == c.Server() {
 			return node
 		}
 	}
-	t.Skip("needs a node that kubecluster has started on this machine, to bring an image to it")
+	t.Skip("needs a node that kubecluster has started on this machine, to import an image")
 	return ""
 }
 
-// images does something with the images of a node.
+// images runs a subcommand of ctr images on a node.
 func images(t *testing.T, node string, args ...string) {
 	t.Helper()
 	ctr := append([]string{"ctr", "--namespace", "k8s.io", "images"}, args...)
-	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(node, "enter"), ctr...).CombinedOutput()
-	if err != nil {
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(node, "enter"), ctr...)
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", ctr, err, out)
 	}
 }
 
-// reachServer lets the pods of a node reach the API server at the address that each finds in its environment. In other
-// clusters kube-proxy does that; here, the server listens on loopback only, and pods have a network of their own.
+// reachServer makes the API server available to the pods of a node at the address in their environment. In other
+// clusters, kube-proxy does that. Here, the server listens only on the loopback interface, and the pods have a separate
+// network.
 func reachServer(t *testing.T, c *kube.Client, node string) {
 	t.Helper()
 	service, err := kube.Namespaced[corev1.Service](c, "default").Get(limit(t), "kubernetes", nil)
@@ -238,7 +245,7 @@ func reachServer(t *testing.T, c *kube.Client, node string) {
 	}
 	bridge := regexp.MustCompile(`NODE_BRIDGE='(\w+)'`).FindSubmatch(env)
 	if bridge == nil {
-		t.Fatalf("%s/env names no bridge:\n%s", node, env)
+		t.Fatalf("%s/env has no NODE_BRIDGE:\n%s", node, env)
 	}
 	device, address := string(bridge[1]), service.Spec.ClusterIP
 	ip(t, "address", "replace", address+"/32", "dev", device)
@@ -257,7 +264,7 @@ func ip(t *testing.T, args ...string) {
 	}
 }
 
-// forward connects whoever connects to the listener with an address, until the test ends.
+// forward forwards the connections of a listener to an address until the test ends.
 func forward(t *testing.T, listener net.Listener, address string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -268,30 +275,30 @@ func forward(t *testing.T, listener net.Listener, address string) {
 			if err != nil {
 				return
 			}
-			wg.Go(func() { connectWith(ctx, from, address) })
+			wg.Go(func() { forwardConn(ctx, from, address) })
 		}
 	})
 	t.Cleanup(func() {
-		_ = listener.Close() // it is only listened on
+		_ = listener.Close() // ends Accept
 		cancel()
 		wg.Wait()
 	})
 }
 
-// connectWith copies between a connection and one to an address, until one of them or the context ends.
-func connectWith(ctx context.Context, from net.Conn, address string) {
+// forwardConn forwards a connection to an address until one side closes it or the context ends.
+func forwardConn(ctx context.Context, from net.Conn, address string) {
 	defer from.Close()
 	to, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return
 	}
-	closeBoth := func() { _, _ = from.Close(), to.Close() } // which ends both copies
+	closeBoth := func() { _, _ = from.Close(), to.Close() } // ends both copies
 	defer context.AfterFunc(ctx, closeBoth)()
 	var wg sync.WaitGroup
 	for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
 		wg.Go(func() {
 			defer closeBoth()
-			_, _ = io.Copy(pair[0], pair[1]) // one of the two ends sees why it ended
+			_, _ = io.Copy(pair[0], pair[1]) // the client or the server reports the error
 		})
 	}
 	wg.Wait()

@@ -21,10 +21,10 @@ import (
 	"testing"
 )
 
-// dockerfile is what a Dockerfile says of the image of one program that is built in a first stage.
+// dockerfile is the content of a Dockerfile that builds one program in a first stage.
 type dockerfile struct {
-	build      string // the command, for a shell
-	program    string // where it writes the program
+	build      string // shell command that builds the program
+	program    string // path of the program
 	user       string
 	entrypoint []string
 }
@@ -46,7 +46,7 @@ func readDockerfile(t *testing.T, dir string) dockerfile {
 		case instruction == "COPY" && strings.HasPrefix(rest, "--from=build "):
 			d.program = strings.Fields(rest)[1]
 			if strings.Fields(rest)[2] != d.program {
-				t.Errorf("COPY %s: it is to be where it was", rest)
+				t.Errorf("COPY %s: the paths are different", rest)
 			}
 		case instruction == "USER":
 			d.user = rest
@@ -57,25 +57,27 @@ func readDockerfile(t *testing.T, dir string) dockerfile {
 		}
 	}
 	if d.build == "" || d.program == "" || len(d.entrypoint) != 1 || d.entrypoint[0] != d.program {
-		t.Fatalf("the Dockerfile builds %+v:\n%s", d, text)
+		t.Fatalf("the Dockerfile has no build, COPY or ENTRYPOINT of the program: %+v:\n%s", d, text)
 	}
 	if !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(d.user) {
-		t.Errorf("USER %s: a kubelet can't tell that it is not root", d.user)
+		t.Errorf("USER %s is not numeric: a kubelet cannot check that it is not root", d.user)
 	}
 	return d
 }
 
-// buildImage does what the Dockerfile of a project says, as far as one can without a container engine: its build command,
-// on what .dockerignore leaves of the project. It returns an archive of an image with that program and nothing else.
-func (u stranger) buildImage(t *testing.T, name string) (archive string) {
+// buildImage builds the image of a project without a container engine: it runs the build command of the Dockerfile in a
+// copy of the project without the files in .dockerignore. It returns an archive of an image that contains only the
+// program.
+func (u user) buildImage(t *testing.T, name string) (archive string) {
 	t.Helper()
 	d := readDockerfile(t, u.dir)
 	sources, out := t.TempDir(), t.TempDir()
 	copyContext(t, u.dir, sources)
-	cmd := exec.CommandContext(t.Context(), "sh", "-euc", strings.Replace(d.build, "-o "+d.program, "-o "+out+d.program, 1))
+	script := strings.Replace(d.build, "-o "+d.program, "-o "+out+d.program, 1)
+	cmd := exec.CommandContext(t.Context(), "sh", "-euc", script)
 	cmd.Dir, cmd.Env = sources, append(u.env, "TARGETOS=linux", "TARGETARCH="+runtime.GOARCH)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", d.build, err, said)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", d.build, err, output)
 	}
 	program, err := os.ReadFile(filepath.Join(out, d.program))
 	if err != nil {
@@ -88,7 +90,7 @@ func (u stranger) buildImage(t *testing.T, name string) (archive string) {
 	return archive
 }
 
-// copyContext copies a project without what its .dockerignore names: here, files and folders at the top.
+// copyContext copies a project without the entries in its .dockerignore, which must be top-level files and directories.
 func copyContext(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(from, ".dockerignore"))
@@ -102,14 +104,14 @@ func copyContext(t *testing.T, from, to string) {
 	if err := os.CopyFS(to, without{os.DirFS(from), ignored}); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"bin", "config"} { // they were there before
+	for _, name := range []string{"bin", "config"} { // they exist in the project
 		if _, err := os.Stat(filepath.Join(to, name)); err == nil {
-			t.Errorf("the build sees %s", name)
+			t.Errorf("the build context contains %s", name)
 		}
 	}
 }
 
-// without is a file system without some entries at its top.
+// without is a file system without some top-level entries.
 type without struct {
 	fs.FS
 	ignored map[string]bool

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// listenOn listens on an address for what comes in by one network device, so that others may listen for other devices.
+// listenOn listens on an address for connections from one network device, so that the address is free on other devices.
 func listenOn(ctx context.Context, device, address string) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var bound error

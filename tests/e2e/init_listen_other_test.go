@@ -11,7 +11,7 @@ import (
 	"net"
 )
 
-// listenOn is for nodes, which there are on Linux only.
+// listenOn is not supported, because nodes run only on Linux.
 func listenOn(context.Context, string, string) (net.Listener, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -5,7 +5,7 @@ package e2e_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,15 +21,15 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestInit promises that a project that kube-derive starts, with nothing but a release, builds, passes its tests, and does
-// its work on a cluster, from outside and in it.
-func TestInit(t *testing.T) {
-	proxy, version := rehearse(t)
-	u := newStranger(t, proxy)
+// TestNewProjectBuildsAndReconciles checks that a project created by kube-derive init, with a release of the modules,
+// builds, passes its tests, and reconciles objects of a cluster, outside of the cluster and in it.
+func TestNewProjectBuildsAndReconciles(t *testing.T) {
+	proxy, version := publish(t)
+	u := newUser(t, proxy)
 	const group = "shop.e2e.example.com"
-	next := u.run(t, strings.Replace(startIt(t), "@latest ", "@"+version+" ", 1)+" --group "+group)
+	next := u.run(t, strings.Replace(initCommand(t), "@latest ", "@"+version+" ", 1)+" --group "+group)
 	if !strings.Contains(next, "cd shop\n  make test") {
-		t.Errorf("it says what is next: %q", next)
+		t.Errorf("kube-derive init prints %q, want the next steps", next)
 	}
 	u.dir = filepath.Join(u.dir, "shop")
 
@@ -37,8 +37,8 @@ func TestInit(t *testing.T) {
 	definitions := kube.Dynamic(c, kube.CRDResource())
 	t.Cleanup(func() { deleteNow(t, definitions, "orders."+group) })
 	u.run(t, "make build test lint verify")
-	released(t, filepath.Join(u.dir, "bin", "order-controller"), version, "core", "client", "runtime", "kube")
-	u.run(t, "go test -count=1 ./test/e2e") // as make e2e does, with whatever kubeconfig there is
+	checkLinked(t, filepath.Join(u.dir, "bin", "order-controller"), version, "core", "client", "runtime", "kube")
+	u.run(t, "go test -count=1 ./test/e2e") // the command of make e2e, with the kubeconfig of this test
 
 	ns := newNamespace(t, c)
 	stop := u.start(t, "make run")
@@ -52,7 +52,7 @@ func TestInit(t *testing.T) {
 	})
 	published := func(cm *corev1.ConfigMap) error {
 		if cm.Data["message"] != "Hello, world." {
-			return errors.New("its message is " + cm.Data["message"])
+			return fmt.Errorf("message = %q, want Hello, world.", cm.Data["message"])
 		}
 		return nil
 	}
@@ -70,11 +70,11 @@ func TestInit(t *testing.T) {
 	if err := kube.DeleteAndWait(limit(t), definitions, "orders."+group, nil); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("Deployed", func(t *testing.T) { testDeployed(t, u, group) })
+	t.Run("in a cluster", func(t *testing.T) { testDeployed(t, u, group) })
 }
 
-// startIt returns the command with which the README tells to start a project.
-func startIt(t *testing.T) string {
+// initCommand returns the command in the README that creates a project.
+func initCommand(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -84,13 +84,14 @@ func startIt(t *testing.T) string {
 	section, _, _ = strings.Cut(section, "\n## ")
 	commands := goCommands(section)
 	if len(commands) != 1 || !strings.Contains(commands[0], "@latest init ") {
-		t.Fatalf("to start a project, the README tells to %q", commands)
+		t.Fatalf("the commands in the README that start a project are %q, want one with init", commands)
 	}
 	return commands[0]
 }
 
-// start runs a command until stop is called, which asks it to end as a terminal does.
-func (u stranger) start(t *testing.T, line string) (stop func()) {
+// start runs a command until stop is called. Like Ctrl-C in a terminal, stop interrupts the process group of the
+// command.
+func (u user) start(t *testing.T, line string) (stop func()) {
 	t.Helper()
 	args := strings.Fields(line)
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
@@ -107,9 +108,9 @@ func (u stranger) start(t *testing.T, line string) (stop func()) {
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
 			t.Error(err)
 		}
-		_ = cmd.Wait() // make says that it was interrupted
+		_ = cmd.Wait() // make fails because it is interrupted
 		if text := output.String(); !strings.Contains(text, "reconciled") || strings.Contains(text, "order-controller: ") {
-			t.Errorf("%s has printed:\n%s", line, text)
+			t.Errorf("output of %s:\n%s", line, text)
 		}
 	}
 }

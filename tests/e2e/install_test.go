@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/runtime/install"
 )
 
-// notes returns the definition of a kind whose spec has these fields, and its resource.
+// notes returns the definition of a kind whose spec has the given fields, and its resource.
 func notes(fields ...string) (*unstructured.Unstructured, kube.Resource) {
 	res := kube.Resource{Group: "install.example.com", Version: "v1", Kind: "Note", Plural: "notes", Namespaced: true}
 	properties := map[string]any{}
@@ -44,13 +44,14 @@ func notes(fields ...string) (*unstructured.Unstructured, kube.Resource) {
 	}}, res
 }
 
-// TestInstall promises that a kind can be used when its definition is installed, also when many programs install it at
-// once, and that an old program takes nothing away from a newer one.
-func TestInstall(t *testing.T) {
+// TestInstalledKindCanBeUsedImmediately checks that a kind is served after its definition is installed, also if several
+// programs install it concurrently, and that an older program cannot remove fields that a newer one has added.
+func TestInstalledKindCanBeUsedImmediately(t *testing.T) {
 	c := connect(t, nil)
 	crd, res := notes("title", "body")
 	t.Cleanup(func() {
-		if err := kube.Dynamic(c, kube.CRDResource()).Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
+		err := kube.Dynamic(c, kube.CRDResource()).Delete(context.WithoutCancel(t.Context()), crd.GetName(), nil)
+		if err != nil && !errors.Is(err, kube.ErrNotFound) {
 			t.Error(err)
 		}
 	})
@@ -66,7 +67,7 @@ func TestInstall(t *testing.T) {
 			note := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"title": "T", "body": "B"}}}
 			note.SetGenerateName("note-")
 			if _, err := kube.Dynamic(c, res).In(ns).Create(limit(t), note, nil); err != nil {
-				t.Errorf("right after the installation: %v", err)
+				t.Errorf("create immediately after the installation: %v", err)
 			}
 		})
 	}
@@ -74,19 +75,21 @@ func TestInstall(t *testing.T) {
 
 	older, _ := notes("title")
 	err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{older}, nil)
-	if down, ok := errors.AsType[*install.DowngradeError](err); !ok || !slices.Equal(down.Losses, []string{"version v1: field .spec.body"}) {
-		t.Fatalf("an older program's definition: %v, want a refusal for the sake of .spec.body", err)
+	down, ok := errors.AsType[*install.DowngradeError](err)
+	if !ok || !slices.Equal(down.Losses, []string{"version v1: field .spec.body"}) {
+		t.Fatalf("install of an older definition: %v, want a DowngradeError with .spec.body", err)
 	}
 	for note, err := range kube.Dynamic(c, res).In(ns).All(limit(t), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if body, _, _ := unstructured.NestedString(note.Object, "spec", "body"); body != "B" {
-			t.Errorf("%s has lost its body", note.GetName())
+			t.Errorf("spec.body of %s = %q, want B", note.GetName(), body)
 		}
 	}
-	if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{older}, &kube.InstallOptions{AllowDowngrade: true}); err != nil {
-		t.Errorf("on purpose: %v", err)
+	allow := &kube.InstallOptions{AllowDowngrade: true}
+	if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{older}, allow); err != nil {
+		t.Errorf("install with AllowDowngrade: %v", err)
 	}
 
 	bad, _ := notes("title")
@@ -95,13 +98,14 @@ func TestInstall(t *testing.T) {
 	}
 	bad.SetName("others." + res.Group)
 	if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{bad}, nil); !errors.Is(err, kube.ErrInvalid) {
-		t.Errorf("an invalid definition: %v, want %v", err, kube.ErrInvalid)
+		t.Errorf("install of an invalid definition: %v, want %v", err, kube.ErrInvalid)
 	}
 }
 
-// TestInstallOfTwoVersionsAtOnce promises that an old program takes nothing away from a newer one that starts at the same
-// moment, when nothing is installed yet, and that what a later definition leaves out goes.
-func TestInstallOfTwoVersionsAtOnce(t *testing.T) {
+// TestConcurrentInstallKeepsTheNewerDefinition checks that an older program does not remove the fields of a newer one
+// if both install the definition for the first time at the same time, and that a later definition can remove short
+// names.
+func TestConcurrentInstallKeepsTheNewerDefinition(t *testing.T) {
 	c := connect(t, nil)
 	definitions := kube.Dynamic(c, kube.CRDResource())
 	var wg sync.WaitGroup
@@ -140,8 +144,9 @@ func TestInstallOfTwoVersionsAtOnce(t *testing.T) {
 		}
 		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 		version, _ := versions[0].(map[string]any)
-		if _, ok, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "body"); !ok {
-			t.Errorf("%s has lost what the newer program needs", plural)
+		body := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties", "body"}
+		if _, ok, _ := unstructured.NestedMap(version, body...); !ok {
+			t.Errorf("the schema of %s does not have the field body of the newer program", plural)
 		}
 		later, _ := notes("title", "body")
 		later.SetName(crd.GetName())

@@ -38,7 +38,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// stableKinds returns the stable kinds of k8s.io/api, with samples for a namespace. None of them does anything.
+// stableKinds returns the stable kinds of k8s.io/api with samples for a namespace. The samples have no effect in a
+// cluster.
 func stableKinds(t *testing.T, namespace string) []kind {
 	t.Helper()
 	labels := map[string]string{"app": "e2e"}
@@ -105,7 +106,7 @@ func stableKinds(t *testing.T, namespace string) []kind {
 		kindOf(&autoscalingv1.HorizontalPodAutoscaler{Spec: autoscalingv1.HorizontalPodAutoscalerSpec{
 			MaxReplicas: 2, ScaleTargetRef: autoscalingv1.CrossVersionObjectReference{Kind: "Deployment", Name: "none", APIVersion: "apps/v1"},
 		}}),
-		kindOf[autoscalingv2.HorizontalPodAutoscaler](nil), // the same objects
+		kindOf[autoscalingv2.HorizontalPodAutoscaler](nil), // the same objects as in autoscaling/v1
 		kindOf(&batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: "0 0 1 1 *", Suspend: new(true), JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: finite(template)}}}}),
 		kindOf(&batchv1.Job{Spec: batchv1.JobSpec{Suspend: new(true), Template: finite(template)}}),
 		kindOf(&certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
@@ -113,7 +114,7 @@ func stableKinds(t *testing.T, namespace string) []kind {
 		}}),
 		kindOf(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("me"), RenewTime: &metav1.MicroTime{Time: time.Now()}}}),
 		kindOf(&discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}}),
-		kindOf[eventsv1.Event](nil), // those of core
+		kindOf[eventsv1.Event](nil), // the same objects as in the core group
 		kindOf[flowcontrolv1.FlowSchema](nil),
 		kindOf[flowcontrolv1.PriorityLevelConfiguration](nil),
 
@@ -148,7 +149,7 @@ func stableKinds(t *testing.T, namespace string) []kind {
 	}
 }
 
-// samplePod returns a pod that no node will have, with fields of many types.
+// samplePod returns the spec of a pod that no node can run, with fields of many types.
 func samplePod() corev1.PodSpec {
 	return corev1.PodSpec{
 		NodeSelector:                  map[string]string{"example.com/no": "node"},
@@ -174,13 +175,13 @@ func samplePod() corev1.PodSpec {
 	}
 }
 
-// finite returns a template of pods that end.
+// finite returns a template of pods that are not restarted, as jobs require.
 func finite(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	return template
 }
 
-// certificateRequest returns a request for a certificate, in PEM.
+// certificateRequest returns a certificate request in PEM.
 func certificateRequest(t *testing.T) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

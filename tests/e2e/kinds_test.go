@@ -5,7 +5,6 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -26,15 +25,16 @@ import (
 // kind is a kind of k8s.io/api.
 type kind struct {
 	resource kube.Resource
-	err      error // why there is no resource
-	// create creates an object, if there is a sample. Remove removes it.
+	err      error // set if the resource is unknown
+	// create creates an object if the kind has a sample. remove deletes the object.
 	create func(ctx context.Context, c *kube.Client, namespace, name string) (created bool, err error)
 	remove func(ctx context.Context, c *kube.Client, name string) error
-	// list lists the objects of the whole cluster, at a version if it is not empty.
+	// list lists the objects of the whole cluster. If version is not empty, it lists them at exactly this version.
 	list func(ctx context.Context, c *kube.Client, version string) (objects any, n int, at string, err error)
 }
 
-// kindOf returns a kind. The sample has all but a name; nil if the cluster has some objects, or takes none.
+// kindOf returns a kind. The sample needs no name. It is nil if the cluster has objects of this kind without a sample,
+// or if objects of this kind cannot be created.
 func kindOf[K any, P core.ObjectPtr[K]](sample *K) kind {
 	res, err := core.ResourceOf[K, P]()
 	return kind{
@@ -69,8 +69,8 @@ func kindOf[K any, P core.ObjectPtr[K]](sample *K) kind {
 	}
 }
 
-// servedKinds returns the stable kinds of k8s.io/api that the server has, with samples for a namespace, and what the
-// server says of them.
+// servedKinds returns the stable kinds of k8s.io/api that the server serves, with samples for a namespace, and all
+// resources that discovery returns, by kind.
 func servedKinds(t *testing.T, c *kube.Client, namespace string) (kinds []kind, served map[string]kube.Resource) {
 	t.Helper()
 	disc, err := kube.Discover(limit(t), c, nil)
@@ -91,7 +91,7 @@ func servedKinds(t *testing.T, c *kube.Client, namespace string) (kinds []kind, 
 	return kinds, served
 }
 
-// TestKindsAgreeWithDiscovery promises that what the SDK knows of Kubernetes' own kinds is what the server says.
+// TestKindsAgreeWithDiscovery compares the resources of the kinds of Kubernetes in the SDK with discovery.
 func TestKindsAgreeWithDiscovery(t *testing.T) {
 	kinds, served := servedKinds(t, connect(t, nil), "")
 	known, versions := map[string]bool{}, map[string]bool{}
@@ -99,23 +99,23 @@ func TestKindsAgreeWithDiscovery(t *testing.T) {
 		gvk := k.resource.GroupVersionKind().String()
 		known[gvk], versions[k.resource.APIVersion()] = true, true
 		got, want := sorted(k.resource), sorted(served[gvk])
-		newer := func(sub string) bool { return !slices.Contains(want.Subresources, sub) }
-		got.Subresources = slices.DeleteFunc(got.Subresources, newer) // than this server
+		newer := func(sub string) bool { return !slices.Contains(want.Subresources, sub) } // than this server
+		got.Subresources = slices.DeleteFunc(got.Subresources, newer)
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-server +ours):\n%s", gvk, diff)
 		}
 	}
 	for gvk, res := range served {
 		if versions[res.APIVersion()] && !known[gvk] {
-			t.Errorf("the server has %s, which this test does not know", gvk)
+			t.Errorf("the server has %s: add it to stableKinds", gvk)
 		}
 	}
 	if len(kinds) < 50 {
-		t.Errorf("only %d kinds were compared", len(kinds))
+		t.Errorf("%d kinds were compared, want at least 50", len(kinds))
 	}
 }
 
-// sorted returns a resource with its lists in order.
+// sorted returns a resource with sorted lists.
 func sorted(r kube.Resource) kube.Resource {
 	for _, list := range []*[]string{&r.ShortNames, &r.Categories, &r.Verbs, &r.Subresources} {
 		*list = slices.Sorted(slices.Values(*list))
@@ -123,18 +123,18 @@ func sorted(r kube.Resource) kube.Resource {
 	return r
 }
 
-// TestProtobufEqualsJSON promises that objects are the same whichever way they come.
+// TestProtobufEqualsJSON checks that objects are equal whether they are decoded from protobuf or from JSON.
 func TestProtobufEqualsJSON(t *testing.T) {
 	var asProtobuf, asJSON mediaTypes
-	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{asProtobuf.layer}})
-	inJSON := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{asJSON.layer, onlyJSON}})
+	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{asProtobuf.middleware}})
+	inJSON := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{asJSON.middleware, onlyJSON}})
 	ns := newNamespace(t, c)
 	awaitPods(t, connect(t, nil), ns)
 	kinds, _ := servedKinds(t, c, ns)
 	wanted := map[string]bool{}
 	for _, k := range kinds {
 		if k.resource.Kind == "Node" && builtin == nil {
-			continue // a cluster that others use does not want one that does nothing
+			continue // do not add a node to a cluster that others use
 		}
 		name := "sample"
 		if !k.resource.Namespaced {
@@ -159,7 +159,7 @@ func TestProtobufEqualsJSON(t *testing.T) {
 	compared := 0
 	for _, k := range kinds {
 		if !slices.Contains(k.resource.Verbs, "list") || k.resource.Kind == "ComponentStatus" {
-			continue // the latter are not stored: each list asks the components anew, in any order
+			continue // ComponentStatus objects are not stored: each list queries the components, in any order
 		}
 		want, n, version, err := k.list(limit(t), inJSON, "")
 		if err != nil {
@@ -184,13 +184,13 @@ func TestProtobufEqualsJSON(t *testing.T) {
 	}
 	t.Logf("%d kinds have objects", compared)
 	if compared < 45 {
-		t.Error("too few were compared")
+		t.Errorf("the objects of %d kinds were compared, want at least 45", compared)
 	}
 	asProtobuf.only(t, "application/vnd.kubernetes.protobuf")
 	asJSON.only(t, "application/json")
 }
 
-// onlyJSON is a layer that asks for JSON.
+// onlyJSON is a middleware that requests JSON.
 func onlyJSON(next http.RoundTripper) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
@@ -199,13 +199,13 @@ func onlyJSON(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// mediaTypes counts the media types of the answers to lists.
+// mediaTypes counts the media types of the responses to GET requests, except for discovery.
 type mediaTypes struct {
 	mu   sync.Mutex // guards seen
 	seen map[string]int
 }
 
-func (m *mediaTypes) layer(next http.RoundTripper) http.RoundTripper {
+func (m *mediaTypes) middleware(next http.RoundTripper) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		if err == nil && r.Method == http.MethodGet && !strings.Contains(r.Header.Get("Accept"), "apidiscovery") {
@@ -220,12 +220,12 @@ func (m *mediaTypes) layer(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// only wants one media type.
+// only checks that all responses had one media type.
 func (m *mediaTypes) only(t *testing.T, want string) {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if got := slices.Collect(maps.Keys(m.seen)); !slices.Equal(got, []string{want}) {
-		t.Errorf("lists came as %v, want %s alone", fmt.Sprint(m.seen), want)
+		t.Errorf("media types of lists = %v, want only %s", m.seen, want)
 	}
 }
