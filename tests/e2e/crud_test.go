@@ -56,20 +56,20 @@ func TestVerbsWorkForEveryGoTypeOfAKind(t *testing.T) {
 	})
 	t.Run("unstructured", func(t *testing.T) {
 		api := kube.Dynamic(c, res).In(ns)
-		made, err := api.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		created, err := api.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "dynamic"},
 			"data":     map[string]any{"k": "1"},
 		}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := made.GetKind(); got != "ConfigMap" {
+		if got := created.GetKind(); got != "ConfigMap" {
 			t.Errorf("kind of the created object = %q, want ConfigMap", got)
 		}
-		if err := unstructured.SetNestedField(made.Object, "2", "data", "k"); err != nil {
+		if err := unstructured.SetNestedField(created.Object, "2", "data", "k"); err != nil {
 			t.Fatal(err)
 		}
-		updated, err := api.Update(t.Context(), made, nil)
+		updated, err := api.Update(t.Context(), created, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,20 +112,20 @@ func testCRUD[K any, P interface {
 	if _, err := api.Get(ctx, name, nil); !errors.Is(err, kube.ErrNotFound) {
 		t.Fatalf("get before create: %v, want ErrNotFound", err)
 	}
-	made, err := api.Create(ctx, build(name, map[string]string{"k": "1"}), nil)
+	created, err := api.Create(ctx, build(name, map[string]string{"k": "1"}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if P(made).GetUID() == "" || P(made).GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {
-		t.Errorf("created object = %+v, want a uid and the kind ConfigMap", made)
+	if P(created).GetUID() == "" || P(created).GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {
+		t.Errorf("created object = %+v, want a uid and the kind ConfigMap", created)
 	}
 	if _, err := api.Create(ctx, build(name, nil), nil); !errors.Is(err, kube.ErrAlreadyExists) {
 		t.Errorf("second create: %v, want ErrAlreadyExists", err)
 	}
 
-	stale := *made
-	(*data(made))["k"] = "2"
-	updated, err := api.Update(ctx, made, nil)
+	stale := *created
+	(*data(created))["k"] = "2"
+	updated, err := api.Update(ctx, created, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

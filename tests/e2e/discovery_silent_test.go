@@ -72,8 +72,8 @@ func TestSilentAPIServiceDelaysDiscoveryForTwoSecondsAtMost(t *testing.T) {
 		return err
 	}
 	for name, c := range map[string]*kube.Client{"legacy": old, "aggregated": c} {
-		// Two seconds are for the silent group. The rest is for this machine, which may be busy once, but not each time; then
-		// the server may also have noticed that the group is silent, and says so itself.
+		// The silent group takes two seconds. A busy machine may need more time in one attempt, but not in all. In a slow
+		// attempt, the server may also notice that the group is silent and report another error.
 		eventually(t, name+" discovery", func(ctx context.Context) error {
 			extension.silent.Store(false)
 			eventually(t, "the API is discovered", discovered)

@@ -45,11 +45,11 @@ func testFinalizer[K any, P core.ObjectPtr[K]](t *testing.T, c *kube.Client, ns 
 		obj := P(build(name))
 		obj.SetLabels(map[string]string{tended: ""})
 		obj.SetFinalizers(finalizers)
-		made, err := api.Create(limit(t), obj, nil)
+		created, err := api.Create(limit(t), obj, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return made
+		return created
 	}
 	remove := func(t *testing.T, obj P) {
 		t.Helper()

@@ -69,7 +69,7 @@ func testShards(t *testing.T, c *kube.Client) {
 	}
 }
 
-// checkShards reads the 20 objects that a selector selects in two shards.
+// checkShards checks that each of the 20 objects that match a selector is in one of two shards, in lists and watches.
 func checkShards[K any](t *testing.T, name string, api *kube.API[K], selector string) {
 	t.Helper()
 	listed, watched := map[string]int{}, map[string]int{}

@@ -52,7 +52,7 @@ func TestNewProjectBuildsAndReconciles(t *testing.T) {
 	})
 	published := func(cm *corev1.ConfigMap) error {
 		if cm.Data["message"] != "Hello, world." {
-			return fmt.Errorf("message = %q, want Hello, world.", cm.Data["message"])
+			return fmt.Errorf("message = %q, want %q", cm.Data["message"], "Hello, world.")
 		}
 		return nil
 	}

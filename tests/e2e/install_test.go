@@ -110,14 +110,14 @@ func TestConcurrentInstallKeepsTheNewerDefinition(t *testing.T) {
 	definitions := kube.Dynamic(c, kube.CRDResource())
 	var wg sync.WaitGroup
 	for _, plural := range []string{"alphas", "betas", "gammas", "deltas", "epsilons"} {
-		made := func(fields ...string) []*unstructured.Unstructured {
+		definition := func(fields ...string) []*unstructured.Unstructured {
 			crd, _ := notes(fields...)
 			crd.SetName(plural + ".install.example.com")
 			names := map[string]any{"kind": "Kind" + plural, "plural": plural, "shortNames": []any{"sn" + plural}}
 			crd.Object["spec"].(map[string]any)["names"] = names
 			return []*unstructured.Unstructured{crd}
 		}
-		name := made()[0].GetName()
+		name := definition()[0].GetName()
 		t.Cleanup(func() {
 			if err := definitions.Delete(context.WithoutCancel(t.Context()), name, nil); err != nil {
 				t.Error(err)
@@ -126,7 +126,7 @@ func TestConcurrentInstallKeepsTheNewerDefinition(t *testing.T) {
 		both := make(chan struct{})
 		start := func(fields ...string) {
 			<-both
-			err := kube.InstallCRDs(limit(t), c, made(fields...), nil)
+			err := kube.InstallCRDs(limit(t), c, definition(fields...), nil)
 			if _, down := errors.AsType[*install.DowngradeError](err); err != nil && (!down || len(fields) > 1) {
 				t.Error(err)
 			}
