@@ -14,8 +14,8 @@ import (
 )
 
 // WatchOptions are the options of [Watch]: LabelSelector, FieldSelector, OnError, PageSize, Paged, Timeout. See
-// [watcher.Config].
-type WatchOptions = watcher.Config
+// [watcher.Options].
+type WatchOptions = watcher.Options
 
 // Watch yields the existing objects of an API as Added, and then their changes, until the context ends. It recovers
 // from failures; WatchOptions.OnError receives them. See [watcher.Watch].

@@ -136,7 +136,7 @@ func feedOf(t *testing.T, s *acceptances) *client.Feed {
 func TestMetadataReflectorRequestsMetadataFromAFeedOfObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSecrets("prod/a")
-		o := &reflector.Options{Watch: watcher.Config{Paged: true}}
+		o := &reflector.Options{Watch: watcher.Options{Paged: true}}
 		r := reflector.New[metav1.PartialObjectMetadata](feedOf(t, s), o)
 		go func() { _ = r.Run(t.Context()) }()
 		synctest.Wait()

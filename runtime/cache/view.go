@@ -46,7 +46,7 @@ type watch struct {
 var errGoexit = errors.New("cache: runtime.Goexit was called by the client's middleware or the logger's handler")
 
 func newView[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s Selection, setup error) *View[K] {
-	config := watcher.Config{
+	config := watcher.Options{
 		LabelSelector: s.LabelSelector,
 		FieldSelector: s.FieldSelector,
 		OnError: func(err error) {

@@ -80,7 +80,7 @@ func (d *drain) watch(ctx context.Context, l *leaving) error {
 	watching, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var failure error
-	config := &watcher.Config{
+	config := &watcher.Options{
 		FieldSelector: d.selection().FieldSelector,
 		OnError: func(err error) {
 			if apierr.Fatal(err) {

@@ -142,7 +142,7 @@ func (c *logCollector) find(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	config := &watcher.Config{
+	config := &watcher.Options{
 		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
 		OnError: func(err error) {
 			if apierr.Fatal(err) {

@@ -57,7 +57,7 @@ func model(t *testing.T, ops []byte) {
 			encoding = wire.Protobuf
 		}
 		m := &modelRun{t: t, server: newServer(t, encoding, "prod/0", "dev/0")}
-		r := reflector.New[corev1.ConfigMap](m.server, &reflector.Options{Watch: watcher.Config{PageSize: 3}})
+		r := reflector.New[corev1.ConfigMap](m.server, &reflector.Options{Watch: watcher.Options{PageSize: 3}})
 		m.store = r.Store()
 		stop := runUntilEnd(t, r)
 		m.follow(0)

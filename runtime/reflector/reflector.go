@@ -20,13 +20,13 @@ import (
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
 	// Watch says which objects to watch, and how.
-	Watch watcher.Config
+	Watch watcher.Options
 }
 
 // Reflector keeps a [Store] synced with a source. Create one with [New]. It is safe for concurrent use.
 type Reflector[K any] struct {
 	source watcher.Source
-	watch  watcher.Config
+	watch  watcher.Options
 	store  *Store[K]
 	pack   func(wire.Packed) (wire.Packed, error) // returns the copy that the store keeps
 

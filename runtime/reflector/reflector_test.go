@@ -151,7 +151,7 @@ func TestHealthReturnsTheLastErrorUntilRecovery(t *testing.T) {
 		server := newServer(t, wire.JSON)
 		reported := make(chan error, 100)
 		r := reflector.New[corev1.ConfigMap](server, &reflector.Options{
-			Watch: watcher.Config{OnError: func(err error) { reported <- err }},
+			Watch: watcher.Options{OnError: func(err error) { reported <- err }},
 		})
 		runUntilEnd(t, r)
 		if err := r.Health(); err != nil {

@@ -99,7 +99,7 @@ func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error 
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	config := &watcher.Config{
+	config := &watcher.Options{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", w.name).String(),
 		OnError: func(err error) {
 			if apierr.Fatal(err) {

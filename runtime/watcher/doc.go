@@ -38,11 +38,11 @@
 // The delay after a failure is 0.8 s. It doubles with each further failure, up to 30 s, and is reset after two minutes
 // without a failure. A random time of up to the same length is added to each delay. The watcher waits at least as long
 // as the server requests with Retry-After. The number of retries is not limited, since the kind may be installed, or
-// the permission granted, at any time. See [Config.Timeout] for the detection of dead connections.
+// the permission granted, at any time. See [Options.Timeout] for the detection of dead connections.
 //
 // # Errors
 //
-// [Config.OnError] receives errors from which the watcher recovers. A sequence yields an error only as its last pair.
+// [Options.OnError] receives errors from which the watcher recovers. A sequence yields an error only as its last pair.
 //
 // # Concurrency
 //

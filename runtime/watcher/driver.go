@@ -33,10 +33,10 @@ var errBreak = errors.New("break")
 
 // driver sends the requests of a sequence, in the goroutine of its consumer.
 type driver struct {
-	src    Source
-	config Config
-	yield  func(Event, error) bool
-	state  state
+	src   Source
+	opts  Options
+	yield func(Event, error) bool
+	state state
 }
 
 // run returns the reason why it ended, or nil if the consumer has left its loop.
@@ -98,9 +98,9 @@ func (d *driver) list(ctx, parent context.Context, w *watchdog) (output, error) 
 
 func (d *driver) listOptions() *request.ListOptions {
 	o := &request.ListOptions{
-		LabelSelector: d.config.LabelSelector,
-		FieldSelector: d.config.FieldSelector,
-		Limit:         d.config.PageSize,
+		LabelSelector: d.opts.LabelSelector,
+		FieldSelector: d.opts.FieldSelector,
+		Limit:         d.opts.PageSize,
 		Continue:      d.state.token,
 	}
 	if d.state.whole {
@@ -141,9 +141,9 @@ func (d *driver) watch(ctx, parent context.Context, w *watchdog) (output, error)
 
 func (d *driver) watchOptions() *request.WatchOptions {
 	o := &request.WatchOptions{
-		LabelSelector: d.config.LabelSelector,
-		FieldSelector: d.config.FieldSelector,
-		Timeout:       d.config.Timeout,
+		LabelSelector: d.opts.LabelSelector,
+		FieldSelector: d.opts.FieldSelector,
+		Timeout:       d.opts.Timeout,
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 5*time.Minute + rand.N[time.Duration](300)*time.Second
@@ -238,7 +238,7 @@ func (d *driver) over(in input) (output, error) {
 	return d.take(in, Event{})
 }
 
-func (d *driver) trouble(err error) { d.config.OnError(err) }
+func (d *driver) trouble(err error) { d.opts.OnError(err) }
 
 func versionEvent(rv string) Event {
 	return Event{Head: wire.Head{ResourceVersion: rv}}

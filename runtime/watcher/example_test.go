@@ -49,7 +49,7 @@ func ExampleWatch() {
 func ExampleEvents() {
 	ctx := context.Background()
 	src := exampleSource() // kube.Namespaced[corev1.ConfigMap](client, "prod").Feed()
-	config := &watcher.Config{OnError: func(err error) { fmt.Println("recovering from:", err) }}
+	config := &watcher.Options{OnError: func(err error) { fmt.Println("recovering from:", err) }}
 	for ev, err := range watcher.Events(ctx, src, config) {
 		if err != nil {
 			fmt.Println(err)

@@ -53,7 +53,7 @@ type recorder struct {
 }
 
 // record starts a watcher that is stopped when the test ends.
-func record(t *testing.T, server *fakesource.Server, config watcher.Config) *recorder {
+func record(t *testing.T, server *fakesource.Server, config watcher.Options) *recorder {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
 	r := &recorder{t: t, server: server, stop: stop, ended: make(chan error, 1)}

@@ -25,21 +25,23 @@ import (
 //
 // After each list, Watch yields a Bookmark for which [core.InitialEventsEnd] is true. Other Bookmarks have only the
 // version that the watch has reached. Callers own the objects. An object that can't be decoded is skipped, and
-// [Config.OnError] receives an error that names it.
+// [Options.OnError] receives an error that names it.
 //
 // If K is metav1.PartialObjectMetadata, a client's feed requests metadata only.
-func Watch[K any, P core.ObjectPtr[K]](ctx context.Context, src Source, c *Config) iter.Seq2[core.WatchEvent[K], error] {
-	config := c.withDefaults()
+func Watch[K any, P core.ObjectPtr[K]](
+	ctx context.Context, src Source, o *Options,
+) iter.Seq2[core.WatchEvent[K], error] {
 	src = kinds.Source[K](src)
+	opts := o.withDefaults(src.Resource())
 	return func(yield func(core.WatchEvent[K], error) bool) {
 		f := follower[K]{
 			resource: src.Resource(),
 			as:       func(obj *K) core.Object { return P(obj) },
-			trouble:  config.OnError,
+			trouble:  opts.OnError,
 			known:    make(map[core.ObjectRef]known),
 			yield:    yield,
 		}
-		for ev, err := range Events(ctx, src, &config) {
+		for ev, err := range Events(ctx, src, &opts) {
 			if err != nil {
 				yield(core.WatchEvent[K]{}, err)
 				return

@@ -4,9 +4,12 @@
 package watcher_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +25,7 @@ import (
 )
 
 // follow receives the events of a typed watch one at a time, when the test asks for them.
-func follow(t *testing.T, server *fakesource.Server, config *watcher.Config) (want func(events ...string), stop context.CancelCauseFunc) {
+func follow(t *testing.T, server *fakesource.Server, config *watcher.Options) (want func(events ...string), stop context.CancelCauseFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	next, end := iter.Pull2(watcher.Watch[corev1.ConfigMap](ctx, server, config))
@@ -97,7 +100,7 @@ func TestWatchSkipsObjectsThatCannotBeDecoded(t *testing.T) {
 			return p, nil
 		}})
 		var reported []error
-		want, _ := follow(t, server, &watcher.Config{Paged: true, OnError: func(err error) { reported = append(reported, err) }})
+		want, _ := follow(t, server, &watcher.Options{Paged: true, OnError: func(err error) { reported = append(reported, err) }})
 		want("ADDED b uid-2@3", "BOOKMARK@3 true")
 		if len(reported) != 1 || !strings.HasPrefix(reported[0].Error(), "skip configmaps prod/a: decode json: ") {
 			t.Errorf("reported %v", reported)
@@ -132,7 +135,7 @@ func TestWatchEndsAtBreak(t *testing.T) {
 func TestWatchKeepsAnObjectThatCanNoLongerBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
-		want, _ := follow(t, server, &watcher.Config{Paged: true})
+		want, _ := follow(t, server, &watcher.Options{Paged: true})
 		want("ADDED a uid-1@2", "ADDED b uid-2@3", "BOOKMARK@3 true")
 		bad := `{"metadata":{"namespace":"prod","name":"a","uid":"uid-1","resourceVersion":"4"},"data":[]}`
 		server.Behave(fakesource.Behaviour{
@@ -146,4 +149,33 @@ func TestWatchKeepsAnObjectThatCanNoLongerBeDecoded(t *testing.T) {
 		server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
 		want("DELETED a uid-1@4")
 	})
+}
+
+func TestWatchLogsFailuresByDefault(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		server.Put(configMap("a"))
+		failed := false
+		server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error {
+			if failed {
+				return nil
+			}
+			failed = true
+			return errors.New("no connection")
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for ev := range watcher.Watch[corev1.ConfigMap](ctx, server, nil) {
+			if ev.Type == core.Added {
+				break
+			}
+		}
+	})
+	if got := log.String(); !strings.Contains(got, "resource=configmaps") || !strings.Contains(got, "no connection") {
+		t.Errorf("log = %q, want the resource and the error", got)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,8 +31,8 @@ type Source interface {
 	Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error]
 }
 
-// Config says which objects are watched, and how. The zero value of a field is its default.
-type Config struct {
+// Options are the options of [Watch] and [Events]. The zero value of a field is its default.
+type Options struct {
 	LabelSelector string
 	FieldSelector string
 
@@ -49,7 +50,8 @@ type Config struct {
 	Timeout time.Duration
 
 	// OnError receives each error from which the watcher recovers automatically: failed requests, and objects that
-	// can't be used. It is called by the loop that ranges over the sequence. Default: such errors are ignored.
+	// can't be used. It is called by the loop that ranges over the sequence. Default: the error is logged as a warning to
+	// [slog.Default].
 	OnError func(error)
 }
 
@@ -101,29 +103,31 @@ type Event struct {
 }
 
 // Events lists and watches the objects of a source, and recovers from interruptions; see the package comment.
-// [Config.OnError] receives errors from which it recovers. The sequence ends with the cause of ctx, or with an error
+// [Options.OnError] receives errors from which it recovers. The sequence ends with the cause of ctx, or with an error
 // such as a [*request.InvalidError] if the request can't be sent at all; it has no other errors. Ranging over it again
 // starts from the beginning.
-func Events(ctx context.Context, src Source, c *Config) iter.Seq2[Event, error] {
-	config := c.withDefaults()
+func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error] {
+	opts := o.withDefaults(src.Resource())
 	return func(yield func(Event, error) bool) {
-		d := &driver{src: src, config: config, yield: yield, state: state{paged: config.Paged}.list()}
+		d := &driver{src: src, opts: opts, yield: yield, state: state{paged: opts.Paged}.list()}
 		if err := d.run(ctx); err != nil {
 			yield(Event{}, err)
 		}
 	}
 }
 
-func (c *Config) withDefaults() Config {
-	var d Config
-	if c != nil {
-		d = *c
+func (o *Options) withDefaults(res core.Resource) Options {
+	var d Options
+	if o != nil {
+		d = *o
 	}
 	if d.PageSize <= 0 {
 		d.PageSize = 500
 	}
 	if d.OnError == nil {
-		d.OnError = func(error) {}
+		d.OnError = func(err error) {
+			slog.Warn("retrying after a failure", slog.String("resource", res.String()), slog.Any("err", err))
+		}
 	}
 	return d
 }

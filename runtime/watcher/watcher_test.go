@@ -26,7 +26,7 @@ import (
 func TestStreamingListThenChangesOnTheSameWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		r.want("Init, InitApply a@2, InitApply b@3, InitDone@3", "stream")
 		server.Put(configMap("a"))
 		server.Put(configMap("c"))
@@ -38,8 +38,8 @@ func TestStreamingListThenChangesOnTheSameWatch(t *testing.T) {
 
 func TestListOfAnEmptyCollectionHasInitAndInitDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		record(t, newServer(t), watcher.Config{}).want("Init, InitDone@1", "stream")
-		record(t, newServer(t), watcher.Config{Paged: true}).want("Init, InitDone@1", "list limit=500, watch rv=1")
+		record(t, newServer(t), watcher.Options{}).want("Init, InitDone@1", "stream")
+		record(t, newServer(t), watcher.Options{Paged: true}).want("Init, InitDone@1", "list limit=500, watch rv=1")
 	})
 }
 
@@ -47,7 +47,7 @@ func TestServerThatRejectsStreamingListsIsListedInPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b", "c")
 		server.Behave(fakesource.Behaviour{Streaming: fakesource.Rejected})
-		r := record(t, server, watcher.Config{PageSize: 2})
+		r := record(t, server, watcher.Options{PageSize: 2})
 		r.want("Init, InitApply a@2, InitApply b@3, InitApply c@4, InitDone@4",
 			"stream, list limit=2, list limit=2 continue=4/1, watch rv=4")
 		r.wantErrors() // the rejection is expected, and not an error
@@ -66,7 +66,7 @@ func TestServerThatIgnoresStreamingListsIsDetected(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer(t, "a")
 			server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored})
-			r := record(t, server, watcher.Config{})
+			r := record(t, server, watcher.Options{})
 			r.want("Init, InitApply a@2", "stream")
 			time.Sleep(20 * time.Second)
 			r.want("Init, InitApply a@2, InitDone@2", "list limit=500, watch rv=2")
@@ -77,7 +77,7 @@ func TestServerThatIgnoresStreamingListsIsDetected(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer(t, "a")
 			server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored})
-			r := record(t, server, watcher.Config{})
+			r := record(t, server, watcher.Options{})
 			server.Cut(nil)
 			time.Sleep(2 * time.Second)
 			r.want("Init, InitApply a@2, Init, InitApply a@2, InitDone@2", "stream, list limit=500, watch rv=2")
@@ -90,7 +90,7 @@ func TestDeleteWithinAStreamingListIsYielded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
 		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored}) // the list is never complete
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
 		server.Put(configMap("b"))
 		r.want("Init, InitApply a@2, Delete a@3, InitApply b@4", "stream")
@@ -100,7 +100,7 @@ func TestDeleteWithinAStreamingListIsYielded(t *testing.T) {
 func TestWatchResumesAfterANormalEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
-		r := record(t, server, watcher.Config{Timeout: 5 * time.Minute})
+		r := record(t, server, watcher.Options{Timeout: 5 * time.Minute})
 		r.want("Init, InitApply a@2, InitDone@2", "stream")
 		time.Sleep(5 * time.Minute)
 		r.want("", "watch rv=2")
@@ -115,7 +115,7 @@ func TestWatchResumesFromABookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
 		server.Behave(fakesource.Behaviour{Bookmarks: time.Minute})
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		server.Tick()
 		time.Sleep(time.Minute)
 		server.Cut(nil)
@@ -126,7 +126,7 @@ func TestWatchResumesFromABookmark(t *testing.T) {
 func TestWatchResumesAfterABrokenConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		time.Sleep(time.Second)
 		server.Cut(io.ErrUnexpectedEOF)
 		r.want("Init, InitDone@1", "stream, watch rv=1") // immediately, since the watch had worked
@@ -145,7 +145,7 @@ func TestObjectsAreListedAgainWhenTheVersionHasExpired(t *testing.T) {
 		t.Run("after 410 as "+how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newServer(t, "a", "b")
-				r := record(t, server, watcher.Config{})
+				r := record(t, server, watcher.Options{})
 				r.want("Init, InitApply a@2, InitApply b@3, InitDone@3", "stream")
 				server.Delete(core.ObjectRef{Namespace: "prod", Name: "a"})
 				server.Put(configMap("c"))
@@ -170,7 +170,7 @@ func TestInterruptedStreamingListStartsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
 		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored})
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		server.Cut(io.ErrUnexpectedEOF)
 		server.Behave(fakesource.Behaviour{Streaming: fakesource.Supported})
 		time.Sleep(2 * time.Second)
@@ -188,7 +188,7 @@ func TestExpiredContinueTokenListsWithoutPages(t *testing.T) {
 			}
 			return nil
 		}})
-		r := record(t, server, watcher.Config{Paged: true, PageSize: 1})
+		r := record(t, server, watcher.Options{Paged: true, PageSize: 1})
 		r.want("Init, InitApply a@2, Init, InitApply a@2, InitApply b@3, InitDone@4",
 			"list limit=1, list limit=1 continue=3/1, list, watch rv=4")
 		r.wantErrors(core.ErrExpired)
@@ -205,7 +205,7 @@ func TestBrokenListStartsAgain(t *testing.T) {
 			}
 			return p, nil
 		}})
-		r := record(t, server, watcher.Config{Paged: true})
+		r := record(t, server, watcher.Options{Paged: true})
 		time.Sleep(2 * time.Second)
 		r.want("Init, InitApply a@2, Init, InitApply a@2, InitApply b@3, InitDone@3", "list limit=500, list limit=500, watch rv=3")
 		r.wantErrors(io.ErrUnexpectedEOF)
@@ -222,7 +222,7 @@ func TestPersistentErrorIsReportedAndRetriedWithBackoff(t *testing.T) {
 					OnList:  func(*request.ListOptions) error { return answer },
 					OnWatch: func(*request.WatchOptions) error { return answer },
 				})
-				r := record(t, server, watcher.Config{})
+				r := record(t, server, watcher.Options{})
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				// The delays are at least 0.8+1.6+3.2+6.4+12.8+25.6+30+30+… seconds, and at most twice that.
@@ -246,7 +246,7 @@ func TestPersistentErrorIsReportedAndRetriedWithBackoff(t *testing.T) {
 func TestFailedWatchResumesFromItsVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return fakesource.Status(403, metav1.StatusReasonForbidden) }})
 		time.Sleep(time.Second)
 		server.Cut(nil)
@@ -274,7 +274,7 @@ func TestObjectsAreListedAgainAfterTenFailedWatches(t *testing.T) {
 			}
 			return nil
 		}})
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		time.Sleep(time.Second)
 		server.Cut(nil)
 		time.Sleep(10 * time.Minute)
@@ -293,7 +293,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 			server.Behave(fakesource.Behaviour{})
 			return fmt.Errorf("watch configmaps: %w", busy)
 		}})
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		r.want("", "stream")
 		time.Sleep(90*time.Second - time.Millisecond)
 		r.want("", "")
@@ -306,7 +306,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 func TestShortWatchesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		server.Cut(nil)
 		r.want("Init, InitDone@1", "stream")
 		r.wantErrors("the server ended the watch immediately")
@@ -322,7 +322,7 @@ func TestShortWatchesBackOff(t *testing.T) {
 func TestDeadConnectionIsDetected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
-		r := record(t, server, watcher.Config{Timeout: time.Minute})
+		r := record(t, server, watcher.Options{Timeout: time.Minute})
 		server.Behave(fakesource.Behaviour{OnWatch: func(o *request.WatchOptions) error {
 			o.Timeout = 24 * time.Hour // the end never arrives
 			return nil
@@ -341,7 +341,7 @@ func TestTimeOfTheConsumerIsNotSilenceOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, paged := range []bool{false, true} {
 			server := newServer(t, "a", "b")
-			config := &watcher.Config{Paged: paged, OnError: func(err error) { t.Error(err) }}
+			config := &watcher.Options{Paged: paged, OnError: func(err error) { t.Error(err) }}
 			events := 0
 			for _, err := range watcher.Events(t.Context(), server, config) {
 				if err != nil {
@@ -367,7 +367,7 @@ func TestTimeoutIsRandomWithinFiveToTenMinutes(t *testing.T) {
 			seen[o.Timeout] = true
 			return nil
 		}})
-		record(t, server, watcher.Config{})
+		record(t, server, watcher.Options{})
 		time.Sleep(5 * time.Hour)
 		synctest.Wait()
 		if len(seen) < 10 {
@@ -384,7 +384,7 @@ func TestObjectWithoutANameIsSkipped(t *testing.T) {
 				server.Behave(fakesource.Behaviour{})
 				return wire.NewPacked(wire.JSON, []byte(bytes)), nil
 			}})
-			r := record(t, server, watcher.Config{Paged: true})
+			r := record(t, server, watcher.Options{Paged: true})
 			r.want("Init, InitApply b@3, InitDone@3", "list limit=500, watch rv=3")
 			r.wantErrors("skip an object of configmaps")
 		})
@@ -411,7 +411,7 @@ func TestEveryRequestHasTheSelectors(t *testing.T) {
 				return nil
 			},
 		})
-		record(t, server, watcher.Config{LabelSelector: "app=web", FieldSelector: "metadata.name=a"})
+		record(t, server, watcher.Options{LabelSelector: "app=web", FieldSelector: "metadata.name=a"})
 		if requests != 3 {
 			t.Errorf("%d requests, want stream, list and watch", requests)
 		}
@@ -431,7 +431,7 @@ func TestSequenceEndsWithTheCauseOfItsContext(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newServer(t, "a")
 				prepare(server)
-				r := record(t, server, watcher.Config{})
+				r := record(t, server, watcher.Options{})
 				r.stop(errStop)
 				if err := <-r.ended; err != errStop {
 					t.Errorf("ended with %v, want the cause", err)
@@ -463,7 +463,7 @@ func TestSequenceEndsWhenCancelledWithinTheLoop(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		var got []string
-		for ev, err := range watcher.Events(ctx, deafSource{newServer(t, "a", "b")}, &watcher.Config{Paged: paged}) {
+		for ev, err := range watcher.Events(ctx, deafSource{newServer(t, "a", "b")}, &watcher.Options{Paged: paged}) {
 			stop(errStop)
 			got = append(got, fmt.Sprintf("%v %v", ev.Type, err))
 		}
@@ -480,7 +480,7 @@ func TestBreakReleasesTheConnection(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newServer(t, "a", "b")
 				events := 0
-				for _, err := range watcher.Events(t.Context(), server, &watcher.Config{Paged: paged}) {
+				for _, err := range watcher.Events(t.Context(), server, &watcher.Options{Paged: paged}) {
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -507,7 +507,7 @@ func TestRequestThatCannotBeSentEndsTheSequence(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer(t)
 			server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return fmt.Errorf("watch configmaps: %w", fatal) }})
-			r := record(t, server, watcher.Config{})
+			r := record(t, server, watcher.Options{})
 			if err := <-r.ended; !errors.Is(err, fatal) {
 				t.Errorf("ended with %v, want %v", err, fatal)
 			}
@@ -583,7 +583,7 @@ func TestListWithoutAResponseIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 125*time.Second, errStop)
 		defer cancel()
 		var reported []error
-		config := &watcher.Config{Paged: true, OnError: func(err error) { reported = append(reported, err) }}
+		config := &watcher.Options{Paged: true, OnError: func(err error) { reported = append(reported, err) }}
 		for _, err := range watcher.Events(ctx, src, config) {
 			if err != errStop {
 				t.Errorf("got %v, want the cause", err)
@@ -617,7 +617,7 @@ func TestErrorsOfAnyTypeAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return manyErrors{io.EOF} }})
-		r := record(t, server, watcher.Config{})
+		r := record(t, server, watcher.Options{})
 		r.want("", "stream")
 		r.wantErrors("[EOF]")
 	})

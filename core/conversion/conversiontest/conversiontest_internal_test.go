@@ -138,9 +138,9 @@ func TestEqualSeedsMakeEqualObjects(t *testing.T) {
 }
 
 func TestMendChangesTheObject(t *testing.T) {
-	p := pairs(t, converter(t, all), &Options{Mend: func(obj core.Object) { obj.SetName("mended") }})[0]
+	p := pairs(t, converter(t, all), &Options{MakeValid: func(obj core.Object) { obj.SetName("valid") }})[0]
 	obj, err := p.object(1)
-	if err != nil || !strings.Contains(string(obj.Bytes()), `"name":"mended"`) {
+	if err != nil || !strings.Contains(string(obj.Bytes()), `"name":"valid"`) {
 		t.Errorf("object = %s, %v", obj.Bytes(), err)
 	}
 }
@@ -214,7 +214,7 @@ func TestFormattedValuesAreValid(t *testing.T) {
 	}
 	s := &schema{Required: []string{"code"}, Properties: map[string]*schema{"code": {Pattern: "^[A-Z]$"}}}
 	err := f.plain(reflect.ValueOf(&obj).Elem(), s, 1)
-	if want := `Code: no random string matches "^[A-Z]$": give the field an enum or a default, or set it in Options.Mend`; err == nil || err.Error() != want {
+	if want := `Code: no random string matches "^[A-Z]$": give the field an enum or a default, or set it in Options.MakeValid`; err == nil || err.Error() != want {
 		t.Errorf("fill = %v, want %s", err, want)
 	}
 	s.Properties["code"].Default = "A"

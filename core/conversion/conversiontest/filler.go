@@ -73,7 +73,7 @@ func (f *filler) value(v reflect.Value, s *schema, depth int) error {
 		p.Raw = []byte(`{"raw":"` + f.word() + `"}`)
 		return nil
 	case json.Unmarshaler:
-		return nil // its encoding is unknown: see Options.Mend
+		return nil // its encoding is unknown: see Options.MakeValid
 	}
 	return f.plain(v, s, depth)
 }
@@ -216,7 +216,7 @@ func (f *filler) text(v reflect.Value, s *schema) error {
 	}
 	if s.Pattern != "" {
 		if s.Default == nil {
-			return fmt.Errorf("no random string matches %q: give the field an enum or a default, or set it in Options.Mend",
+			return fmt.Errorf("no random string matches %q: give the field an enum or a default, or set it in Options.MakeValid",
 				s.Pattern)
 		}
 		return set(v, s.Default)

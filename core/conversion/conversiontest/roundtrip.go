@@ -29,8 +29,8 @@ type Options struct {
 	// Definition is the CustomResourceDefinition whose schema random values satisfy. Default: any values.
 	Definition *unstructured.Unstructured
 
-	// Mend changes a random object into a valid one before it is converted. Default: no change.
-	Mend func(obj core.Object)
+	// MakeValid changes a random object into a valid one before it is converted. Default: no change.
+	MakeValid func(obj core.Object)
 }
 
 const defaultRuns = 200
@@ -79,7 +79,7 @@ type pair struct {
 	converter *conversion.Converter
 	from, to  string
 	schema    *schema
-	mend      func(core.Object)
+	makeValid func(core.Object)
 }
 
 func pairs(t testing.TB, c *conversion.Converter, o *Options) []pair {
@@ -101,7 +101,7 @@ func pairs(t testing.TB, c *conversion.Converter, o *Options) []pair {
 		}
 		for _, to := range versions {
 			if from != to {
-				all = append(all, pair{c, from, to, s, o.Mend})
+				all = append(all, pair{c, from, to, s, o.MakeValid})
 			}
 		}
 	}
@@ -143,8 +143,8 @@ func (p pair) object(seed uint64) (wire.Packed, error) {
 		return wire.Packed{}, err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(p.kind(p.from).GroupVersionKind())
-	if p.mend != nil {
-		p.mend(obj)
+	if p.makeValid != nil {
+		p.makeValid(obj)
 	}
 	return wire.Pack(obj, wire.JSON)
 }
