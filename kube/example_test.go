@@ -168,7 +168,7 @@ func ExampleAdmissionHandler() {
 	}, nil)
 	body := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","operation":"CREATE",` +
 		`"name":"web-0","namespace":"kube-system","object":{"kind":"Pod","apiVersion":"v1"}}}`
-	req := httptest.NewRequest(http.MethodPost, "/validate", strings.NewReader(body))
+	req := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/validate", strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, req)

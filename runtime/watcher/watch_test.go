@@ -169,8 +169,8 @@ func TestWatchLogsFailuresByDefault(t *testing.T) {
 		}})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		for ev := range watcher.Watch[corev1.ConfigMap](ctx, server, nil) {
-			if ev.Type == core.Added {
+		for ev, err := range watcher.Watch[corev1.ConfigMap](ctx, server, nil) {
+			if err != nil || ev.Type == core.Added {
 				break
 			}
 		}
