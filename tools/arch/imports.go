@@ -430,12 +430,11 @@ func allowed() map[string]map[string]string {
 			"./client/...":                         "the types and functions behind its names",
 			"./runtime/...":                        "the types and functions behind its names",
 			"log/slog":                             "the type of loggers",
+			"net/http":                             "the handlers of webhooks",
 			"k8s.io/api/core/v1":                   "the type of pods",
 			"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's vocabulary: ObjectMeta",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects of any kind",
-			"k8s.io/apimachinery/pkg/runtime/schema":            "the ecosystem's vocabulary: GroupVersionKind",
 			"k8s.io/apimachinery/pkg/types":                     "the ecosystem's vocabulary: UID",
-			"k8s.io/apimachinery/pkg/version":                   "the ecosystem's vocabulary: a server's version",
 		},
 
 		"./contrib/otel": {
