@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"io"
+	"net/http"
 
 	"github.com/kube-go/sdk/core/request"
 )
@@ -16,7 +17,12 @@ import (
 // Errors: [core.ErrNotFound]; [core.ErrConflict] when a precondition does not hold.
 func (a *API[K]) Delete(ctx context.Context, name string, o *request.DeleteOptions) error {
 	t := a.named(name)
-	return a.drop(ctx, "delete", t, encoded(t, func(t request.Target) (*request.Request, error) {
+	observe := func(resp *http.Response) {
+		if o == nil || !o.DryRun {
+			a.observeDelete(ctx, t, resp)
+		}
+	}
+	return a.drop(ctx, "delete", t, observe, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.Delete(t, o)
 	}))
 }
@@ -28,13 +34,16 @@ func (a *API[K]) Delete(ctx context.Context, name string, o *request.DeleteOptio
 func (a *API[K]) DeleteCollection(ctx context.Context, o *request.DeleteOptions, l *request.ListOptions) error {
 	ctx, cancel := limited(ctx, l)
 	defer cancel()
-	return a.drop(ctx, "deletecollection", a.target, encoded(a.target, func(t request.Target) (*request.Request, error) {
+	ignore := func(*http.Response) {}
+	return a.drop(ctx, "deletecollection", a.target, ignore, encoded(a.target, func(t request.Target) (*request.Request, error) {
 		return request.DeleteCollection(t, o, l)
 	}))
 }
 
-// drop sends a request and discards the response.
-func (a *API[K]) drop(ctx context.Context, verb string, t request.Target, b build) error {
+// drop sends a request and discards what observe does not read of the response.
+func (a *API[K]) drop(
+	ctx context.Context, verb string, t request.Target, observe func(*http.Response), b build,
+) error {
 	if err := a.ready(); err != nil {
 		return WrapError(verb, t, err)
 	}
@@ -43,6 +52,7 @@ func (a *API[K]) drop(ctx context.Context, verb string, t request.Target, b buil
 		return WrapError(verb, t, err)
 	}
 	defer resp.Body.Close()
+	observe(resp)
 	// An HTTP/1.1 connection can be reused if the body was read to its end, which is worth it for a short body.
 	_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
 	return nil

@@ -5,24 +5,36 @@ package client
 
 import (
 	"context"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
 )
 
 // Write is a successful write of an object.
 type Write struct {
 	Server   string // its URL, see [Client.Server]
 	Resource core.Resource
-	Object   core.Object // the object in the response; it belongs to the caller of the verb
+
+	// Object is the object in the response. It belongs to the caller of the verb. If Deleted is true, it has only the
+	// namespace, the name and the UID.
+	Object core.Object
+
+	// Deleted is true if a delete has removed the object. A delete that only begins the deletion, because the object
+	// has finalizers or a grace period, is a write of the object with its deletion timestamp.
+	Deleted bool
 }
 
 // observerKey is the key of a context's observer of writes.
 type observerKey struct{}
 
 // WithWriteObserver returns a context with an observer of writes, in addition to the observers of ctx. The verbs of
-// [API] and [Subresource] that create, update, patch or apply an object call it before they return; it must not retain
-// the object. It is not called for deletions, whose response has no resource version, or for objects that the server
-// does not store, such as dry runs and reviews. It is for code that must know which writes a cache has to observe.
+// [API] and [Subresource] that create, update, patch, apply or delete an object call it before they return; it must not
+// retain the object. It is not called for DeleteCollection, or for objects that the server does not store, such as dry
+// runs and reviews. It is for code that must know which writes a cache has to observe.
 func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context {
 	told := observe
 	if outer, ok := ctx.Value(observerKey{}).(func(Write)); ok {
@@ -38,5 +50,30 @@ func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context
 func (c *Client) tellObserver(ctx context.Context, res core.Resource, obj core.Object) {
 	if observe, ok := ctx.Value(observerKey{}).(func(Write)); ok && obj.GetResourceVersion() != "" {
 		observe(Write{Server: c.Server(), Resource: res, Object: obj})
+	}
+}
+
+// observeDelete calls the observer of ctx with the response to a delete. The response is the object if its deletion has
+// only begun, and otherwise a Status with its UID. A response that is neither has nothing to observe.
+func (a *API[K]) observeDelete(ctx context.Context, t request.Target, resp *http.Response) {
+	observe, ok := ctx.Value(observerKey{}).(func(Write))
+	if !ok {
+		return
+	}
+	body, err := wire.ReadBody(resp.Body, a.client.limits)
+	if err != nil {
+		return
+	}
+	contentType := resp.Header.Get("Content-Type")
+	if status := wire.UnmarshalStatus(body, contentType); status != nil {
+		if status.Details != nil && status.Details.UID != "" {
+			observe(Write{Server: a.client.Server(), Resource: t.Resource, Deleted: true, Object: &metav1.PartialObjectMetadata{
+				ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name, UID: status.Details.UID},
+			}})
+		}
+		return
+	}
+	if obj := asObject(new(K)); wire.Unmarshal(body, contentType, obj) == nil {
+		a.client.tellObserver(ctx, t.Resource, obj)
 	}
 }

@@ -26,6 +26,8 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 			testserver.Fail(w, 409, "Conflict", "no")
 		case strings.HasSuffix(r.URL.Path, "virtual"):
 			testserver.Reply(w, 201, jsonType, []byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"virtual"}}`))
+		case r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "gone"):
+			testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success","details":{"name":"gone","uid":"u-1"}}`))
 		case r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "web"):
 			testserver.Reply(w, 200, jsonType, listBody(t, jsonType, "", "a"))
 		default:
@@ -48,7 +50,11 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 		{"status", func(ctx context.Context) error { _, err := maps.Status().Patch(ctx, "web", patch, nil); return err }, true},
 		{"get", func(ctx context.Context) error { _, err := maps.Get(ctx, "web", nil); return err }, false},
 		{"list", func(ctx context.Context) error { _, err := maps.List(ctx, nil); return err }, false},
-		{"delete", func(ctx context.Context) error { return maps.Delete(ctx, "web", nil) }, false},
+		{"delete", func(ctx context.Context) error { return maps.Delete(ctx, "gone", nil) }, true},
+		{"delete, which begins", func(ctx context.Context) error { return maps.Delete(ctx, "web", nil) }, true},
+		{"a dry run of a delete", func(ctx context.Context) error {
+			return maps.Delete(ctx, "gone", &request.DeleteOptions{DryRun: true})
+		}, false},
 		{"a dry run", func(ctx context.Context) error {
 			_, err := maps.Patch(ctx, "web", patch, &request.PatchOptions{DryRun: true})
 			return err
@@ -67,13 +73,20 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 				if w.Server != s.URL {
 					t.Errorf("observed server %s, want %s", w.Server, s.URL)
 				}
-				told = append(told, fmt.Sprint(w.Resource, " ", core.RefOf(w.Object), " ", w.Object.GetResourceVersion()))
+				what := w.Object.GetResourceVersion()
+				if w.Deleted {
+					what = fmt.Sprint("deleted ", w.Object.GetUID())
+				}
+				told = append(told, fmt.Sprint(w.Resource, " ", core.RefOf(w.Object), " ", what))
 			})
 			if err := tc.do(ctx); err != nil {
 				t.Fatal(err)
 			}
 			var want []string
-			if tc.told {
+			switch {
+			case tc.name == "delete":
+				want = []string{"configmaps prod/gone deleted u-1"}
+			case tc.told:
 				want = []string{"configmaps prod/web 7"}
 			}
 			if diff := cmp.Diff(want, told); diff != "" {

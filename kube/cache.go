@@ -35,10 +35,10 @@ type (
 	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector. See [cache.Selection].
 	Selection = cache.Selection
 	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
-	// Health, Subscribe, WaitFor, Resource, Server. See [cache.View].
+	// Health, Subscribe, Observe, Concerns, WaitFor, Resource, Server. See [cache.View].
 	View[K any] = cache.View[K]
 	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), Packed, Ready,
-	// ResourceVersion, Subscribe, WaitFor, Resource. See [reflector.Store].
+	// ResourceVersion, Subscribe, Observe, WaitFor, Resource. See [reflector.Store].
 	Store[K any] = reflector.Store[K]
 	// SelectOptions select objects of a store: Namespace, LabelSelector. See [reflector.SelectOptions].
 	SelectOptions = reflector.SelectOptions

@@ -157,7 +157,7 @@
 //   - [github.com/kube-go/sdk/runtime/watcher]: a watch that recovers from failures
 //   - [github.com/kube-go/sdk/runtime/reflector]: the packed store of one kind
 //   - [github.com/kube-go/sdk/runtime/cache]: shared watches
-//   - [github.com/kube-go/sdk/runtime/queue]: a work queue with priorities and back-off
+//   - [github.com/kube-go/sdk/runtime/applier]: which key runs when: priorities, back-off, holds, gates, ownership
 //   - [github.com/kube-go/sdk/runtime/controller]: controllers
 //   - [github.com/kube-go/sdk/runtime/finalizer]: finalizers
 //   - [github.com/kube-go/sdk/runtime/events]: the event recorder

@@ -122,14 +122,18 @@ func (v *View[K]) WaitFor(ctx context.Context, obj core.Object) error {
 	if v.setup != nil {
 		return v.setup
 	}
-	if !v.concerns(obj) {
+	if !v.Concerns(obj) {
 		return nil
 	}
 	return v.Store().WaitFor(ctx, obj.GetResourceVersion())
 }
 
-// concerns reports whether the server sends the state of an object to the view.
-func (v *View[K]) concerns(obj core.Object) bool {
+// Observe notifies o of the progress of the store until stop is called; see [reflector.Store.Observe].
+func (v *View[K]) Observe(o reflector.Observer) (stop func()) { return v.Store().Observe(o) }
+
+// Concerns reports whether the server sends the state of an object to the view. With a field selector, it does so only
+// if the store holds the object, since only the server can evaluate field selectors.
+func (v *View[K]) Concerns(obj core.Object) bool {
 	switch {
 	case v.selection.Namespace != "" && v.selection.Namespace != obj.GetNamespace():
 		return false

@@ -23,9 +23,9 @@ import (
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
-	"github.com/kube-go/sdk/runtime/queue"
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
@@ -55,13 +55,13 @@ func benchmarkRun(b *testing.B, workers int, get func(core.ObjectRef) (*corev1.C
 	for i := range keys {
 		keys[i] = benchRef(i)
 	}
-	q := queue.New[core.ObjectRef](nil)
+	a := applier.New[core.ObjectRef](nil)
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg, runs sync.WaitGroup
 	for range workers {
 		w := &worker[corev1.ConfigMap]{
-			queue: q,
-			get:   get,
+			applier: a,
+			get:     get,
 			reconcile: func(context.Context, *corev1.ConfigMap) (Action, error) {
 				runs.Done()
 				return AwaitChange(), nil
@@ -76,7 +76,7 @@ func benchmarkRun(b *testing.B, workers int, get func(core.ObjectRef) (*corev1.C
 		batch := keys[:min(n, len(keys))]
 		runs.Add(len(batch))
 		for _, key := range batch {
-			q.Add(key, queue.Normal)
+			a.Add(key, applier.Normal)
 		}
 		runs.Wait()
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/cache"
-	"github.com/kube-go/sdk/runtime/queue"
 )
 
 // Reconcile changes the cluster to the state that obj specifies. It may change obj, which is a copy.
@@ -28,7 +28,7 @@ type Options struct {
 
 	// Retry sets the back-off: the delays after failed runs, and after runs that request another one without a delay,
 	// see [RequeueAfter]. Default: 5 ms, doubling up to 1000 s.
-	Retry *queue.Options
+	Retry *applier.Backoff
 
 	// SyncTimeout is the maximum time that the first run waits for the secondary sources. Default: 30 s.
 	SyncTimeout time.Duration
@@ -75,14 +75,22 @@ func (o *Options) withDefaults() Options {
 	return d
 }
 
+// applier returns the options of the applier.
+func (o *Options) applier() *applier.Options {
+	a := &applier.Options{HoldTimeout: o.HoldTimeout}
+	if o.Retry != nil {
+		a.Backoff = *o.Retry
+	}
+	return a
+}
+
 // Controller reconciles the objects of one kind. Create one with [New].
 type Controller[K any] struct {
 	view    *cache.View[K]
-	sources []source // the primary source first
+	sources []*source // the primary source first
 	opts    Options
 
-	queue atomic.Pointer[queue.Queue[core.ObjectRef]] // of the current Run, or nil
-	holds holds
+	applier atomic.Pointer[applier.Applier[core.ObjectRef]] // of the current Run, or nil
 }
 
 // New returns a controller of the objects of p. It does nothing until Run is called.
@@ -90,40 +98,37 @@ func New[K any](p Primary[K], o *Options) *Controller[K] {
 	opts := o.withDefaults()
 	name := cmp.Or(opts.Name, strings.ToLower(p.view.Resource().Kind))
 	opts.Logger = opts.Logger.With("controller", name)
-	return &Controller[K]{view: p.view, sources: []source{{feed: p.view, refs: itself}}, opts: opts}
+	return &Controller[K]{view: p.view, sources: []*source{{feed: viewFeed[K]{p.view}, refs: itself}}, opts: opts}
 }
 
 // Owns reconciles an object when an object changes whose controlling owner it is, see core.ControllerRef.
 func (c *Controller[K]) Owns(s Owned) *Controller[K] {
-	c.sources = append(c.sources, source{feed: s.feed(), refs: eachState(controllerOf(c.view.Resource()))})
-	return c
+	return c.add(&source{feed: s.feed(), refs: eachState(controllerOf(c.view.Resource()))})
 }
 
 // Watches reconciles objects when other objects change that concern them.
 func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
-	c.sources = append(c.sources, t.source)
+	return c.add(&source{feed: t.source.feed, refs: t.source.refs})
+}
+
+func (c *Controller[K]) add(s *source) *Controller[K] {
+	s.number = len(c.sources)
+	c.sources = append(c.sources, s)
 	return c
 }
 
 // Stats is a snapshot of a controller's statistics.
 type Stats struct {
-	// Queue is the state of the queue of the current Run. Objects that are held back count as running.
-	Queue queue.Stats
-
-	// Held is the number of objects that are held back until the caches have observed the writes of their last run.
-	Held int
-
-	// Overdue is the number of times that a cache had not observed a write after [Options.HoldTimeout].
-	Overdue uint64
+	// Applier is the state of the applier of the current Run: the objects that wait, run or are held back.
+	Applier applier.Stats
 }
 
 // Stats returns the current statistics of the controller.
 func (c *Controller[K]) Stats() Stats {
-	s := Stats{Held: int(c.holds.held.Load()), Overdue: c.holds.overdue.Load()}
-	if q := c.queue.Load(); q != nil {
-		s.Queue = q.Stats()
+	if a := c.applier.Load(); a != nil {
+		return Stats{Applier: a.Stats()}
 	}
-	return s
+	return Stats{}
 }
 
 // SourceHealth is the state of one source of a controller. Each source has its own watch and back-off.

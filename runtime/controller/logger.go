@@ -10,8 +10,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Logger returns the logger of a run, for the context of its reconcile: the records have the name of the controller, the
-// kind and the object. For other contexts it returns [slog.Default].
+// Logger returns the logger of a run, for the context of its reconcile: the records have the name of the controller,
+// the kind and the object. For other contexts it returns [slog.Default].
 func Logger(ctx context.Context) *slog.Logger {
 	run, ok := ctx.Value(runKey{}).(*runContext)
 	if !ok {

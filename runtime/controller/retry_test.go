@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/controller"
-	"github.com/kube-go/sdk/runtime/queue"
 )
 
 var errNo = errors.New("no")
@@ -192,7 +192,7 @@ func TestAChangeComesBeforeARetry(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
 		s := play(fail(errNo))
-		options := &controller.Options{Retry: &queue.Options{InitialBackoff: time.Minute}}
+		options := &controller.Options{Retry: &applier.Backoff{InitialBackoff: time.Minute}}
 		start(t, controller.New(controller.For[document](w.cache), options), s.reconcile)
 		after(time.Second)
 		w.Put(documents, doc("prod/a", "2")) // succeeds, so that there is nothing to retry
@@ -245,7 +245,7 @@ func TestDeletedObjectIsNotReconciledAndItsFailuresAreForgotten(t *testing.T) {
 		var results journal
 		s := play(fail(errNo), fail(errNo), fail(errNo), fail(errNo))
 		c := controller.New(controller.For[document](w.cache), &controller.Options{
-			Retry:    &queue.Options{InitialBackoff: time.Minute},
+			Retry:    &applier.Backoff{InitialBackoff: time.Minute},
 			OnResult: func(r controller.Result) { results.add(fmt.Sprintf("%d failures", r.Failures)) },
 		})
 		start(t, c, s.reconcile)
@@ -254,7 +254,7 @@ func TestDeletedObjectIsNotReconciledAndItsFailuresAreForgotten(t *testing.T) {
 		w.Delete(documents, ref("prod/a"))
 		after(time.Hour)
 		s.want(t)
-		if q := c.Stats().Queue; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
+		if q := c.Stats().Applier; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
 			t.Errorf("the queue is not empty: %+v", q)
 		}
 		w.Put(documents, doc("prod/a", "1"))
@@ -279,7 +279,7 @@ func TestPanicFailsOnlyItsRun(t *testing.T) {
 				c := controller.New(controller.For[document](w.cache), &controller.Options{
 					Concurrency: 2,
 					Logger:      w.log.logger(),
-					Retry:       &queue.Options{InitialBackoff: time.Second, MaxBackoff: time.Second},
+					Retry:       &applier.Backoff{InitialBackoff: time.Second, MaxBackoff: time.Second},
 					OnResult: func(r controller.Result) {
 						p, ok := errors.AsType[*controller.PanicError](r.Err)
 						if ok && (p.Error() != want || !strings.Contains(string(p.Stack), "TestPanicFailsOnlyItsRun")) {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/runtime/queue"
+	"github.com/kube-go/sdk/runtime/applier"
 )
 
 // errRunning reports a mistake of the caller.
@@ -21,14 +21,15 @@ var errRunning = errors.New("controller: Run was called while it was running")
 // Run runs the reconcile for every object, and again for each object that a change concerns, until the context ends.
 // When all of its runs and watches have ended, it returns the context's cause, or the error of an invalid source. It
 // may be called again afterwards; the runs then begin when the caches are up to date. It panics if [Options.Retry] is
-// invalid, see [queue.New].
+// invalid, see [applier.New].
 func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
-	q := queue.New[core.ObjectRef](c.opts.Retry)
-	if !c.queue.CompareAndSwap(nil, q) {
+	a := applier.New[core.ObjectRef](c.opts.applier())
+	a.OnOverdue = c.reportOverdue
+	if !c.applier.CompareAndSwap(nil, a) {
 		return errRunning
 	}
-	defer c.queue.Store(nil)
-	defer q.Close()
+	defer c.applier.Store(nil)
+	defer a.Close()
 
 	// Workers take keys until ctx ends or a source fails permanently. The sources end after the workers' last run, so
 	// that this run reads current objects.
@@ -40,11 +41,11 @@ func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
 		sources.Go(func() {
 			err := errGoexit // overwritten if run returns
 			defer func() { stopTaking(fmt.Errorf("source %s: %w", s.feed.Resource(), err)) }()
-			err = s.run(feeds, q, c.opts.Logger)
+			err = s.run(feeds, a, c.opts.Logger)
 		})
 	}
 	c.sync(take)
-	c.work(take, q, reconcile)
+	c.work(take, a, reconcile)
 	stopFeeds()
 	sources.Wait()
 	return context.Cause(take)
@@ -59,7 +60,7 @@ func (c *Controller[K]) sync(ctx context.Context) {
 }
 
 // await waits for sources, for at most [Options.SyncTimeout], and logs the late ones. It reports whether all are ready.
-func (c *Controller[K]) await(ctx context.Context, sources []source) bool {
+func (c *Controller[K]) await(ctx context.Context, sources []*source) bool {
 	wait, cancel := context.WithTimeout(ctx, c.opts.SyncTimeout)
 	defer cancel()
 	all := true
@@ -80,27 +81,19 @@ func (c *Controller[K]) await(ctx context.Context, sources []source) bool {
 }
 
 // work runs the workers until take ends and all runs have finished.
-func (c *Controller[K]) work(take context.Context, q *queue.Queue[core.ObjectRef], reconcile Reconcile[K]) {
+func (c *Controller[K]) work(take context.Context, a *applier.Applier[core.ObjectRef], reconcile Reconcile[K]) {
 	running, stop := context.WithCancelCause(context.WithoutCancel(take))
 	defer stop(nil)
 	var wg sync.WaitGroup
 	for range c.opts.Concurrency {
 		w := &worker[K]{
-			queue:     q,
+			applier:   a,
 			get:       c.view.Store().Get,
 			reconcile: reconcile,
 			logger:    c.opts.Logger,
 			kind:      c.view.Resource().Kind,
 			report:    c.report,
 			restart:   wg.Go,
-			hold: func(key core.ObjectRef, list []write) { // in its own goroutine, at most one for each key
-				c.holds.held.Add(1)
-				wg.Go(func() {
-					defer q.Done(key)
-					defer c.holds.held.Add(-1)
-					c.awaitSeen(take, list)
-				})
-			},
 		}
 		if c.opts.HoldTimeout > 0 {
 			w.writes.sources = c.sources
@@ -108,7 +101,7 @@ func (c *Controller[K]) work(take context.Context, q *queue.Queue[core.ObjectRef
 		wg.Go(func() { w.run(take, running) })
 	}
 	<-take.Done()
-	q.Close()
+	a.Close()
 	late := time.AfterFunc(c.opts.StopTimeout, func() { stop(context.Cause(take)) })
 	defer late.Stop()
 	wg.Wait()

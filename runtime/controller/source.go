@@ -9,16 +9,18 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"strconv"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/kinds"
-	"github.com/kube-go/sdk/runtime/queue"
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
@@ -47,10 +49,16 @@ func SourceView[K any](v *cache.View[K]) Secondary[K] { return Secondary[K]{v} }
 // Owned is a [Secondary] of any kind.
 type Owned interface{ feed() feed }
 
-func (s Secondary[K]) feed() feed { return s.view }
+func (s Secondary[K]) feed() feed { return viewFeed[K]{s.view} }
+
+// viewFeed is a view as a feed.
+type viewFeed[K any] struct{ *cache.View[K] }
+
+// Packed returns an object of the store in its packed form, and reports whether the store holds it.
+func (v viewFeed[K]) Packed(ref core.ObjectRef) (wire.Packed, bool) { return v.Store().Packed(ref) }
 
 // Trigger is a [Secondary] with a function that maps its objects to the objects that they concern.
-type Trigger struct{ source source }
+type Trigger struct{ source *source }
 
 // Map returns a trigger. f returns references to the objects that a changed object concerns. It is called with the old
 // and the new state of the object, or with the last state of a deleted object, so that objects that it no longer
@@ -68,7 +76,7 @@ func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
 		kinds.Complete(o, res)
 		return f(obj), nil
 	}
-	return Trigger{source{feed: s.view, refs: eachState(func(p wire.Packed) (found []core.ObjectRef, err error) {
+	return Trigger{&source{feed: s.feed(), refs: eachState(func(p wire.Packed) (found []core.ObjectRef, err error) {
 		try(&err, func() { found, err = refs(p) }) // decoding calls methods of K
 		return found, err
 	})}}
@@ -93,7 +101,9 @@ type changes interface {
 
 type progress interface {
 	Ready(ctx context.Context) error
-	WaitFor(ctx context.Context, obj core.Object) error
+	Observe(o reflector.Observer) (stop func())
+	Packed(ref core.ObjectRef) (wire.Packed, bool)
+	Concerns(obj core.Object) bool
 	Health() error
 }
 
@@ -101,10 +111,13 @@ type progress interface {
 type source struct {
 	feed feed
 	refs func(reflector.Change) ([]core.ObjectRef, error)
+
+	number  int           // the number of the source in the applier
+	version atomic.Uint64 // the resource version that the feed has observed
 }
 
 // ready reports whether the source has delivered its existing objects.
-func (s source) ready() bool { return s.feed.Ready(ended()) == nil }
+func (s *source) ready() bool { return s.feed.Ready(ended()) == nil }
 
 // ended returns a context that has ended, so that functions that wait return immediately.
 func ended() context.Context {
@@ -113,34 +126,54 @@ func ended() context.Context {
 	return ctx
 }
 
-// run adds the keys that the source's changes concern to the queue until ctx ends, and returns its cause, or the error
-// of an invalid source.
-func (s source) run(ctx context.Context, q *queue.Queue[core.ObjectRef], logger *slog.Logger) error {
+// run adds the keys that the source's changes concern to the applier until ctx ends, and returns its cause, or the
+// error of an invalid source.
+func (s *source) run(ctx context.Context, a *applier.Applier[core.ObjectRef], logger *slog.Logger) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop(nil)
+	defer s.feed.Observe(s.observer(a))()
 	wg.Go(func() { stop(s.feed.Run(ctx)) })
 	for change, err := range s.feed.Subscribe(ctx) {
 		if err != nil {
 			return err
 		}
-		s.enqueue(ctx, change, q, logger)
+		s.enqueue(ctx, change, a, logger)
 	}
 	return nil // not reached: the sequence ends with an error
 }
 
-func (s source) enqueue(ctx context.Context, c reflector.Change, q *queue.Queue[core.ObjectRef], logger *slog.Logger) {
+// observer reports the progress of the source to the applier.
+func (s *source) observer(a *applier.Applier[core.ObjectRef]) reflector.Observer {
+	return reflector.Observer{
+		Seen: func(version string) {
+			if n, err := strconv.ParseUint(version, 10, 64); err == nil {
+				s.version.Store(n)
+				a.Seen(s.number, n)
+			}
+		},
+		Gone: func(object wire.Packed) {
+			if head, err := object.Head(); err == nil {
+				a.Gone(s.number, head.UID)
+			}
+		},
+	}
+}
+
+func (s *source) enqueue(
+	ctx context.Context, c reflector.Change, a *applier.Applier[core.ObjectRef], logger *slog.Logger,
+) {
 	refs, err := s.refs(c)
 	if err != nil {
 		logger.LogAttrs(ctx, slog.LevelError, "can't use a changed object", describe(s.feed.Resource(), c.Ref, err)...)
 	}
-	priority := queue.Normal
+	priority := applier.Normal
 	if c.Initial {
-		priority = queue.Low
+		priority = applier.Low
 	}
 	for _, ref := range refs {
-		q.Add(ref, priority)
+		a.Add(ref, priority)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/runtime/queue"
+	"github.com/kube-go/sdk/runtime/applier"
 )
 
 // Result describes one run of a reconcile.
@@ -32,17 +32,16 @@ type Result struct {
 	Took time.Duration
 }
 
-// worker runs reconciles until the queue is closed.
+// worker runs reconciles until the applier is closed.
 type worker[K any] struct {
-	queue     *queue.Queue[core.ObjectRef]
+	applier   *applier.Applier[core.ObjectRef]
 	get       func(core.ObjectRef) (*K, error)
 	reconcile Reconcile[K]
 	logger    *slog.Logger
 	kind      string
 	report    func(context.Context, Result)
 	writes    writes
-	restart   func(func())                  // continues in another goroutine
-	hold      func(core.ObjectRef, []write) // calls Done once the writes have been observed
+	restart   func(func()) // continues in another goroutine
 }
 
 // run takes keys until take ends. A run that has begun continues until running ends, which may be later.
@@ -55,7 +54,7 @@ func (w *worker[K]) run(take, running context.Context) {
 		}
 	}()
 	for {
-		item, err := w.queue.Get(take)
+		item, err := w.applier.Get(take)
 		if err != nil {
 			over = true
 			return
@@ -67,12 +66,12 @@ func (w *worker[K]) run(take, running context.Context) {
 // one runs one key. It reads the object from the store when the run begins, so that the run has the newest state. It
 // does nothing if the object does not exist: work that precedes a deletion is the task of a finalizer. A run fails
 // without a retry if the object can't be read, because it can't be decoded or because the key is invalid for the kind.
-func (w *worker[K]) one(ctx context.Context, item queue.Item[core.ObjectRef]) {
+func (w *worker[K]) one(ctx context.Context, item applier.Item[core.ObjectRef]) {
 	start := time.Now()
 	r, missing := Result{Ref: item.Key}, false
 	defer func() { // also if the reconcile ends the goroutine
 		if missing {
-			w.queue.Done(item.Key)
+			w.applier.Done(item.Key)
 			return
 		}
 		r.Took = time.Since(start)
@@ -91,7 +90,7 @@ func (w *worker[K]) one(ctx context.Context, item queue.Item[core.ObjectRef]) {
 }
 
 // finish schedules the key's next run, reports this one and releases the key, even if the report panics.
-func (w *worker[K]) finish(ctx context.Context, item queue.Item[core.ObjectRef], r Result) {
+func (w *worker[K]) finish(ctx context.Context, item applier.Item[core.ObjectRef], r Result) {
 	defer w.release(item.Key)
 	switch {
 	case r.Err != nil:
@@ -99,21 +98,18 @@ func (w *worker[K]) finish(ctx context.Context, item queue.Item[core.ObjectRef],
 		r.Failures = item.Failures + 1
 		if !IsTerminal(r.Err) {
 			atLeast, _ := core.RetryAfter(r.Err)
-			r.RetryIn = w.queue.Retry(item.Key, item.Priority, atLeast)
+			r.RetryIn = w.applier.Retry(item.Key, item.Priority, atLeast)
 		}
 	case r.Action.requeueAfter == asBackoffAllows:
-		r.RetryIn = w.queue.Retry(item.Key, item.Priority, 0)
+		r.RetryIn = w.applier.Retry(item.Key, item.Priority, 0)
 	case r.Action.requeueAfter > 0:
-		w.queue.AddAfter(item.Key, queue.Normal, r.Action.requeueAfter)
+		w.applier.AddAfter(item.Key, applier.Normal, r.Action.requeueAfter)
 	}
 	w.report(ctx, r)
 }
 
-// release ends the key's run once the sources have observed the writes of the run.
+// release ends the key's run. The applier holds the key until the sources have observed the writes of the run.
 func (w *worker[K]) release(key core.ObjectRef) {
-	if unseen := w.writes.unseen(); len(unseen) > 0 {
-		w.hold(key, unseen)
-	} else {
-		w.queue.Done(key)
-	}
+	w.writes.record(key, w.applier)
+	w.applier.Done(key)
 }

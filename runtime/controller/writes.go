@@ -5,45 +5,43 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"maps"
+	"strconv"
 	"sync"
-	"sync/atomic"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/applier"
 )
 
-// write is an object that a run has written, and the source that will observe it.
-type write struct {
-	feed feed
-	obj  *metav1.PartialObjectMetadata
-}
-
-// writes collects the objects that a worker's runs have written, if their kind is a source of the controller.
+// writes collects the writes of a worker's runs that a source of the controller will observe.
 type writes struct {
-	sources []source
+	sources []*source
 
 	mu   sync.Mutex // guards list: a reconcile may write from many goroutines
-	list []write
+	list []applier.Write
 }
 
-// observe is called for each object that was written. It records the write if a source will observe it.
+// observe is called for each object that was written or deleted. It records the write if a source will observe it. A
+// source that has never been synced has no objects to read, so it can't be stale.
 func (w *writes) observe(done client.Write) {
-	for _, s := range w.sources {
-		if !isOf(done, s.feed) {
+	for i, s := range w.sources {
+		if !isOf(done, s.feed) || !s.ready() {
 			continue
 		}
-		kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			Namespace:       done.Object.GetNamespace(),
-			Name:            done.Object.GetName(),
-			Labels:          maps.Clone(done.Object.GetLabels()),
-			ResourceVersion: done.Object.GetResourceVersion(),
-		}}
+		x := applier.Write{Source: i, Ref: core.RefOf(done.Object)}
+		if done.Deleted {
+			x.UID = done.Object.GetUID()
+		} else {
+			version, err := strconv.ParseUint(done.Object.GetResourceVersion(), 10, 64)
+			if err != nil || !s.feed.Concerns(done.Object) {
+				continue
+			}
+			x.Version = version
+		}
 		w.mu.Lock()
-		w.list = append(w.list, write{s.feed, kept})
+		w.list = append(w.list, x)
 		w.mu.Unlock()
 	}
 }
@@ -54,47 +52,53 @@ func isOf(w client.Write, of identity) bool {
 	return w.Server == of.Server() && w.Resource.Group == res.Group && w.Resource.Plural == res.Plural
 }
 
-// unseen ends a run. It returns the run's writes that their source has not observed yet. A source that has never been
-// synced has no objects to read, so it can't be stale.
-func (w *writes) unseen() []write {
+// record ends a run: it reports the run's writes that the sources have not observed to the applier.
+func (w *writes) record(key core.ObjectRef, a *applier.Applier[core.ObjectRef]) {
 	w.mu.Lock()
 	list := w.list
 	w.list = nil
 	w.mu.Unlock()
-	if len(list) == 0 {
-		return nil
-	}
-	look := ended()
-	var unseen []write
 	for _, x := range list {
-		if x.feed.Ready(look) == nil && x.feed.WaitFor(look, x.obj) != nil {
-			unseen = append(unseen, x)
+		s := w.sources[x.Source]
+		if s.observed(x) {
+			continue
+		}
+		a.Wrote(key, x)
+		if s.observed(x) { // in between
+			s.tell(a, x)
 		}
 	}
-	return unseen
 }
 
-// holds counts the keys that are held back.
-type holds struct {
-	held    atomic.Int64
-	overdue atomic.Uint64
+// observed reports whether the source has observed a write.
+func (s *source) observed(x applier.Write) bool {
+	if x.UID == "" {
+		return s.version.Load() >= x.Version
+	}
+	object, ok := s.feed.Packed(x.Ref)
+	if !ok {
+		return true
+	}
+	head, err := object.Head()
+	return err == nil && head.UID != x.UID
 }
 
-// awaitSeen waits until the sources have observed some writes, for at most [Options.HoldTimeout].
-func (c *Controller[K]) awaitSeen(take context.Context, list []write) {
-	ctx, cancel := context.WithTimeout(take, c.opts.HoldTimeout)
-	defer cancel()
-	for _, w := range list {
-		err := w.feed.WaitFor(ctx, w.obj)
-		switch {
-		case take.Err() != nil:
-			return
-		case ctx.Err() != nil && err != nil:
-			c.holds.overdue.Add(1)
-			c.opts.Logger.LogAttrs(take, slog.LevelWarn, "a cache has not observed a write yet",
-				describe(w.feed.Resource(), core.RefOf(w.obj), err)...)
-			return
-		}
-		// Other errors mean that the version is invalid, so that there is nothing to wait for.
+// tell reports an observed write to the applier.
+func (s *source) tell(a *applier.Applier[core.ObjectRef], x applier.Write) {
+	if x.UID == "" {
+		a.Seen(x.Source, s.version.Load())
+	} else {
+		a.Gone(x.Source, x.UID)
+	}
+}
+
+// errOverdue is the reason in the log record of an overdue write.
+var errOverdue = errors.New("the hold timeout has passed")
+
+// reportOverdue logs the writes that a source has not observed in time.
+func (c *Controller[K]) reportOverdue(o applier.Overdue[core.ObjectRef]) {
+	for _, x := range o.Writes {
+		attrs := describe(c.sources[x.Source].feed.Resource(), x.Ref, errOverdue)
+		c.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a cache has not observed a write yet", attrs...)
 	}
 }

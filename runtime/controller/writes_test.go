@@ -126,6 +126,15 @@ func TestObjectIsHeldBackUntilEachWriteIsObserved(t *testing.T) {
 			}
 			return nil
 		}, false},
+		{"a deleted object", func(ctx context.Context, w *world, _ *document) error {
+			return clusterWide[page](w).In("prod").Delete(ctx, "old", nil)
+		}, true},
+		{"a delete that the server rejects", func(ctx context.Context, w *world, _ *document) error {
+			if err := clusterWide[page](w).In("prod").Delete(ctx, "absent", nil); err == nil {
+				return errNo
+			}
+			return nil
+		}, false},
 		{"a write before a panic", func(ctx context.Context, w *world, _ *document) error {
 			if _, err := clusterWide[page](w).Create(ctx, pageOf("prod/p"), nil); err != nil {
 				return err
@@ -137,6 +146,7 @@ func TestObjectIsHeldBackUntilEachWriteIsObserved(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := lagging(t)
+				w.Put(pages, pageOf("prod/old"))
 				done := false
 				c := controller.New(controller.For[document](w.cache), &controller.Options{Concurrency: 1}).
 					Owns(controller.Source[page](w.cache))
@@ -152,13 +162,53 @@ func TestObjectIsHeldBackUntilEachWriteIsObserved(t *testing.T) {
 				if tt.held {
 					held = 1
 				}
-				if s := c.Stats(); s.Held != held || s.Queue.Running != held {
-					t.Errorf("after the run %d objects are held back and %d run, want %d", s.Held, s.Queue.Running, held)
+				if s := c.Stats(); s.Applier.Held != held || s.Applier.Running != 0 {
+					t.Errorf("after the run %d objects are held back and %d run, want %d and 0", s.Applier.Held, s.Applier.Running, held)
 				}
 				after(lag)
-				if s := c.Stats(); s.Held != 0 || s.Overdue != 0 || s.Queue.Running != 0 {
+				if s := c.Stats(); s.Applier.Held != 0 || s.Applier.Overdue != 0 || s.Applier.Running != 0 {
 					t.Errorf("after the cache has observed it, %d objects are held back, %d are overdue, %d run, want 0",
-						s.Held, s.Overdue, s.Queue.Running)
+						s.Applier.Held, s.Applier.Overdue, s.Applier.Running)
+				}
+			})
+		})
+	}
+}
+
+// Two pages are wanted of three. While the cache still has the page that the first run deleted, an event of another page
+// must not cause a run, which would count three pages and delete a second one.
+func TestDeletedObjectIsNotCountedAgain(t *testing.T) {
+	for name, hold := range map[string]time.Duration{"held back": 0, "not held back": -1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := lagging(t)
+				for _, name := range []string{"a", "b", "c"} {
+					w.Put(pages, pageOf("prod/"+name))
+				}
+				view := viewOf[page](w)
+				c := controller.New(controller.For[document](w.cache), &controller.Options{HoldTimeout: hold}).
+					Watches(controller.SourceView(view).Map(func(*page) []core.ObjectRef {
+						return []core.ObjectRef{{Namespace: "prod", Name: "a"}}
+					}))
+				deleted := 0
+				start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
+					if view.Store().Len() <= 2 {
+						return controller.AwaitChange(), nil
+					}
+					for p, err := range view.Store().All(nil) {
+						if err != nil {
+							return controller.Action{}, err
+						}
+						if err := clusterWide[page](w).In("prod").Delete(ctx, p.Name, nil); err == nil {
+							deleted++
+							break
+						}
+					}
+					return controller.RequeueAfter(lag / 10), nil // an event would cause a run as well
+				})
+				after(20 * lag)
+				if hold == 0 && deleted != 1 || hold < 0 && deleted == 1 {
+					t.Errorf("%d pages were deleted", deleted)
 				}
 			})
 		})
@@ -202,12 +252,12 @@ func TestObjectIsHeldBackOnlyForWritesThatAViewObserves(t *testing.T) {
 					return controller.AwaitChange(), err
 				})
 				after(lag)
-				if held := c.Stats().Held > 0; held != tt.held {
+				if held := c.Stats().Applier.Held > 0; held != tt.held {
 					t.Errorf("held back: %v, want %v", held, tt.held)
 				}
 				after(lag)
-				if s := c.Stats(); s.Held > 0 || s.Overdue > 0 {
-					t.Errorf("%d objects are held back and %d are overdue, want 0", s.Held, s.Overdue)
+				if s := c.Stats(); s.Applier.Held > 0 || s.Applier.Overdue > 0 {
+					t.Errorf("%d objects are held back and %d are overdue, want 0", s.Applier.Held, s.Applier.Overdue)
 				}
 			})
 		})
@@ -233,8 +283,8 @@ func TestSlowCacheHoldsAnObjectBackUpToHoldTimeout(t *testing.T) {
 		runs.wantSet(t, "a 0s", "b 0s") // with one worker, which does not wait
 		after(5 * time.Second)
 		runs.wantSet(t, "a 5s", "b 5s")
-		if s := c.Stats(); s.Overdue != 2 || s.Held != 2 {
-			t.Errorf("%d objects were overdue and %d are held back, want 2 and 2", s.Overdue, s.Held)
+		if s := c.Stats(); s.Applier.Overdue != 2 || s.Applier.Held != 2 {
+			t.Errorf("%d objects were overdue and %d are held back, want 2 and 2", s.Applier.Overdue, s.Applier.Held)
 		}
 		if lines := w.log.with("kind=Page object=prod/a"); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") {
 			t.Errorf("the log does not report the late cache:\n%s", w.log)
@@ -261,7 +311,7 @@ func TestSourceThatWasNeverSyncedHoldsNoObjectBack(t *testing.T) {
 		})
 		after(30 * time.Second)
 		runs.want(t, "a")
-		if s := c.Stats(); s.Held > 0 {
+		if s := c.Stats(); s.Applier.Held > 0 {
 			t.Error("the object is held back")
 		}
 	})
@@ -288,11 +338,11 @@ func TestWritesFromManyGoroutines(t *testing.T) {
 		})
 		after(lag)
 		store := viewOf[page](w).Store()
-		for c.Stats().Held == 1 && store.Len() < 10 {
+		for c.Stats().Applier.Held == 1 && store.Len() < 10 {
 			after(lag)
 		}
-		if n, s := store.Len(), c.Stats(); n != 10 || s.Held != 0 {
-			t.Errorf("%d of 10 pages were observed while %d objects are held back", n, s.Held)
+		if n, s := store.Len(), c.Stats(); n != 10 || s.Applier.Held != 0 {
+			t.Errorf("%d of 10 pages were observed while %d objects are held back", n, s.Applier.Held)
 		}
 	})
 }

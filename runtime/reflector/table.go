@@ -31,6 +31,7 @@ type table struct {
 	failed  error  // the error that ended the run permanently
 
 	subscriptions map[*subscription]struct{}
+	observers     map[*Observer]struct{}
 	waiters       []*waiter
 }
 
@@ -44,6 +45,7 @@ func newTable() *table {
 	return &table{
 		objects:       make(map[string]map[string]entry),
 		subscriptions: make(map[*subscription]struct{}),
+		observers:     make(map[*Observer]struct{}),
 	}
 }
 
@@ -125,6 +127,9 @@ func (t *table) put(ref core.ObjectRef, object wire.Packed, version string) {
 		t.count++
 	}
 	objects[ref.Name] = entry{object, t.list}
+	if ok && len(t.observers) > 0 && replaced(old.object, object) {
+		t.gone(old.object)
+	}
 	for s := range t.subscriptions {
 		s.offer(ref, old.object, false)
 	}
@@ -162,6 +167,7 @@ func (t *table) remove(ref core.ObjectRef, e entry) {
 	for s := range t.subscriptions {
 		s.offer(ref, e.object, true)
 	}
+	t.gone(e.object)
 }
 
 // see records an observed version.
@@ -175,6 +181,7 @@ func (t *table) see(version string) {
 func (t *table) advance(version string) {
 	if version != "" {
 		t.version = version
+		t.seen()
 	}
 	t.trouble = nil
 	t.wake()
@@ -209,4 +216,14 @@ func (t *table) setFailed(err error) {
 func (t *table) hasSeen(version string) bool {
 	c, err := resourceversion.CompareResourceVersion(t.version, version)
 	return err == nil && c >= 0
+}
+
+// replaced reports whether two states are of different objects with the same name.
+func replaced(old, object wire.Packed) bool {
+	before, err := old.Head()
+	if err != nil {
+		return true
+	}
+	after, err := object.Head()
+	return err != nil || before.UID != after.UID
 }

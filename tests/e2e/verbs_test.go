@@ -126,7 +126,7 @@ func TestDeleteAndWaitReturnsAfterDeletion(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, errors.New("that was long enough"))
 	defer cancel()
 	err := kube.DeleteAndWait(ctx, maps, "held", nil)
-	const want = "that was long enough; last seen: it is being deleted and waits for example.com/guard"
+	const want = "that was long enough; last seen: it is being deleted and waits for the finalizers example.com/guard"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error = %v, want one that ends with %q", err, want)
 	}

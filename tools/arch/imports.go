@@ -256,7 +256,7 @@ func allowed() map[string]map[string]string {
 			"./client":                 "the clients of sources",
 			"./runtime/cache":          "the sources of events",
 			"./runtime/internal/kinds": "the kind of a type parameter",
-			"./runtime/queue":          "decides which key is next",
+			"./runtime/applier":        "decides which key runs when",
 			"./runtime/reflector":      "the stores that reconcilers read",
 		},
 		"./runtime/drain": {
@@ -293,7 +293,10 @@ func allowed() map[string]map[string]string {
 			"./runtime/watcher":         "watches pods",
 			"k8s.io/api/core/v1":        "the type of pods",
 		},
-		"./runtime/queue": {},
+		"./runtime/applier": {
+			"container/heap":                "orders the writes that are not observed",
+			"k8s.io/apimachinery/pkg/types": "the UID of a deleted object",
+		},
 		"./runtime/reflector": {
 			"./runtime/internal/kinds":                     "the kind of a type parameter",
 			"./runtime/watcher":                            "the events that the store applies",

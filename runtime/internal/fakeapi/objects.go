@@ -96,7 +96,10 @@ func (t target) write(r *http.Request) (any, error) {
 	switch r.Method {
 	case http.MethodDelete:
 		t.remove(t.ref)
-		return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}, nil
+		return &metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
+			Details: &metav1.StatusDetails{Name: t.ref.Name, UID: (&unstructured.Unstructured{Object: old}).GetUID()},
+		}, nil
 	case http.MethodPatch:
 		merged := runtime.DeepCopyJSON(old)
 		if merged == nil {

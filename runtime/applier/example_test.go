@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue_test
+package applier_test
 
 import (
 	"context"
@@ -9,17 +9,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kube-go/sdk/runtime/queue"
+	"github.com/kube-go/sdk/runtime/applier"
 )
 
 func ExampleNew() {
 	ctx := context.Background()
-	q := queue.New[string](&queue.Options{InitialBackoff: time.Millisecond})
+	q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Millisecond}})
 	defer q.Close()
 
-	q.Add("prod/web", queue.Normal)
-	q.Add("prod/web", queue.Normal) // collapses into the previous one
-	q.Add("prod/db", queue.High)
+	q.Add("prod/web", applier.Normal)
+	q.Add("prod/web", applier.Normal) // collapses into the previous one
+	q.Add("prod/db", applier.High)
 
 	for range 3 {
 		item, err := q.Get(ctx)
@@ -40,16 +40,16 @@ func ExampleNew() {
 	// prod/web is fine
 }
 
-func ExampleQueue_Drain() {
+func ExampleApplier_Drain() {
 	ctx := context.Background()
-	q := queue.New[string](nil)
-	q.Add("prod/web", queue.Normal)
-	q.AddAfter("prod/db", queue.Normal, time.Hour)
+	q := applier.New[string](nil)
+	q.Add("prod/web", applier.Normal)
+	q.AddAfter("prod/db", applier.Normal, time.Hour)
 
 	go func() {
 		for {
 			item, err := q.Get(ctx)
-			if errors.Is(err, queue.ErrClosed) {
+			if errors.Is(err, applier.ErrClosed) {
 				return
 			}
 			fmt.Println("work on", item.Key)

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue_test
+package applier_test
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kube-go/sdk/runtime/queue"
+	"github.com/kube-go/sdk/runtime/applier"
 )
 
 var errStop = errors.New("stop")
 
 // goGet calls Get in a goroutine and returns a channel with its error.
-func goGet(ctx context.Context, q *queue.Queue[string]) <-chan error {
+func goGet(ctx context.Context, q *applier.Applier[string]) <-chan error {
 	c := make(chan error, 1)
 	go func() {
 		_, err := q.Get(ctx)
@@ -36,58 +36,58 @@ func wantError(t testing.TB, got, want error) {
 
 func TestGetReturnsTheCauseOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
+		q := applier.New[string](nil)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		waiting := goGet(ctx, q)
 		synctest.Wait()
 		cancel(errStop)
 		wantError(t, <-waiting, errStop)
 
-		q.Add("a", queue.Normal)
+		q.Add("a", applier.Normal)
 		_, err := q.Get(ctx)
 		wantError(t, err, errStop)
-		run(t, q, "a") // the key is still in the queue
+		run(t, q, "a") // the key is still in the applier
 	})
 }
 
 func TestCloseDropsKeysThatAreNotRunning(t *testing.T) {
-	q := queue.New[string](nil)
-	q.Add("running", queue.Normal)
+	q := applier.New[string](nil)
+	q.Add("running", applier.Normal)
 	get(t, q, "running")
-	q.Add("running", queue.Normal)
-	q.Add("waiting", queue.Normal)
-	q.AddAfter("delayed", queue.Normal, time.Hour)
+	q.Add("running", applier.Normal)
+	q.Add("waiting", applier.Normal)
+	q.AddAfter("delayed", applier.Normal, time.Hour)
 	q.Close()
 	q.Close()
 
 	_, err := q.Get(t.Context())
-	wantError(t, err, queue.ErrClosed)
-	if got, want := q.Stats(), (queue.Stats{Running: 1, Adds: 3}); got != want {
+	wantError(t, err, applier.ErrClosed)
+	if got, want := q.Stats(), (applier.Stats{Running: 1, Adds: 3}); got != want {
 		t.Errorf("Stats() = %+v, want %+v", got, want)
 	}
 	q.Done("running")
 	_, err = q.Get(t.Context())
-	wantError(t, err, queue.ErrClosed)
+	wantError(t, err, applier.ErrClosed)
 }
 
-func TestAClosedQueueIgnoresAdds(t *testing.T) {
-	q := queue.New[string](nil)
+func TestAClosedApplierIgnoresAdds(t *testing.T) {
+	q := applier.New[string](nil)
 	q.Close()
-	q.Add("a", queue.Normal)
-	q.AddAfter("a", queue.Normal, 0)
-	q.AddAfter("a", queue.Normal, time.Hour)
-	if delay := q.Retry("a", queue.Normal, 0); delay != 0 {
-		t.Errorf("Retry() = %v on a closed queue, want 0", delay)
+	q.Add("a", applier.Normal)
+	q.AddAfter("a", applier.Normal, 0)
+	q.AddAfter("a", applier.Normal, time.Hour)
+	if delay := q.Retry("a", applier.Normal, 0); delay != 0 {
+		t.Errorf("Retry() = %v on a closed applier, want 0", delay)
 	}
-	if diff := cmp.Diff(queue.Stats{}, q.Stats()); diff != "" {
+	if diff := cmp.Diff(applier.Stats{}, q.Stats()); diff != "" {
 		t.Errorf("Stats() (-want +got):\n%s", diff)
 	}
 }
 
 func TestCloseWakesEveryGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
-		q.AddAfter("a", queue.Normal, time.Hour)
+		q := applier.New[string](nil)
+		q.AddAfter("a", applier.Normal, time.Hour)
 		var waiting []<-chan error
 		for range 5 {
 			waiting = append(waiting, goGet(t.Context(), q))
@@ -95,30 +95,30 @@ func TestCloseWakesEveryGet(t *testing.T) {
 		synctest.Wait()
 		q.Close()
 		for _, c := range waiting {
-			wantError(t, <-c, queue.ErrClosed)
+			wantError(t, <-c, applier.ErrClosed)
 		}
 	})
 }
 
 func TestDrainWaitsForWaitingAndRunningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
-		q.Add("a", queue.Normal)
-		q.Add("b", queue.Normal)
-		q.AddAfter("delayed", queue.Normal, time.Minute)
+		q := applier.New[string](nil)
+		q.Add("a", applier.Normal)
+		q.Add("b", applier.Normal)
+		q.AddAfter("delayed", applier.Normal, time.Minute)
 		get(t, q, "a")
-		q.Add("a", queue.Normal)
+		q.Add("a", applier.Normal)
 		drained := make(chan error, 1)
 		go func() { drained <- q.Drain(t.Context()) }()
 		synctest.Wait()
 
-		q.Add("too late", queue.Normal)
-		q.Retry("a", queue.Normal, 0)
+		q.Add("too late", applier.Normal)
+		q.Retry("a", applier.Normal, 0)
 		q.Done("a")
 		run(t, q, "b")
 		get(t, q, "a")
 		_, err := q.Get(t.Context())
-		wantError(t, err, queue.ErrClosed)
+		wantError(t, err, applier.ErrClosed)
 		synctest.Wait()
 		select {
 		case err := <-drained:
@@ -133,9 +133,9 @@ func TestDrainWaitsForWaitingAndRunningKeys(t *testing.T) {
 
 func TestDrainAfterCloseWaitsForRunningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
-		q.Add("running", queue.Normal)
-		q.Add("waiting", queue.Normal)
+		q := applier.New[string](nil)
+		q.Add("running", applier.Normal)
+		q.Add("waiting", applier.Normal)
 		get(t, q, "running")
 		q.Close()
 		time.AfterFunc(time.Minute, func() { q.Done("running") })
@@ -149,8 +149,8 @@ func TestDrainAfterCloseWaitsForRunningKeys(t *testing.T) {
 
 func TestCloseEndsADrainWithoutWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
-		q.Add("a", queue.Normal)
+		q := applier.New[string](nil)
+		q.Add("a", applier.Normal)
 		time.AfterFunc(time.Minute, q.Close)
 		wantError(t, q.Drain(t.Context()), nil)
 	})
@@ -160,8 +160,8 @@ func TestDrainReturnsTheCauseOfItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errStop)
 
-	q := queue.New[string](nil)
-	q.Add("a", queue.Normal)
+	q := applier.New[string](nil)
+	q.Add("a", applier.Normal)
 	wantError(t, q.Drain(ctx), errStop)
 	run(t, q, "a") // it is still handed out
 	for range 20 { // with nothing to wait for, the context does not matter; repeated, since select is random

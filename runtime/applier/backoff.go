@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue
+package applier
 
 import (
 	"math/rand/v2"
@@ -15,7 +15,7 @@ type backoff struct {
 	random      func() float64 // in [0, 1)
 }
 
-func newBackoff(o Options) backoff {
+func newBackoff(o Backoff) backoff {
 	return backoff{base: o.InitialBackoff, limit: o.MaxBackoff, jitter: o.Jitter, random: rand.Float64}
 }
 

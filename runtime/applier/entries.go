@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue
+package applier
 
 import "maps"
 
@@ -20,6 +20,8 @@ const (
 	waiting                   // in the ready list
 	running                   // between take and done
 	runningAgain              // running, and added since
+	held                      // done, but a source has not observed a write of the run
+	heldAgain                 // held, and added since
 	kept                      // unused
 )
 
@@ -27,11 +29,14 @@ const (
 // were the last to do so are kept for reuse.
 type entry[K comparable] struct {
 	key        K
-	prev, next *entry[K] // neighbours in the list of waiting or kept entries
+	prev, next *entry[K] // neighbours in the list of waiting, held or kept entries
 
 	since   instant // when the key began to wait
 	wakeAt  instant // when the delayed add is due, or never
 	retryAt instant // when the retry is due, or never
+	freeAt  instant // when the key is released although writes have not been observed, or never
+
+	holds []*hold[K] // the writes of the run, or of the last run if it is held, that have not been observed
 
 	slot     int32 // slot in the heap of delays, counted from 1; 0 if not delayed
 	failures int32 // failed runs in a row
@@ -45,10 +50,13 @@ type entry[K comparable] struct {
 }
 
 // due returns the time at which the entry's delays need attention next.
-func (e *entry[K]) due() instant { return min(e.wakeAt, e.retryAt) }
+func (e *entry[K]) due() instant { return min(e.wakeAt, e.retryAt, e.freeAt) }
 
 // isRunning reports whether a worker has the key.
 func (e *entry[K]) isRunning() bool { return e.phase == running || e.phase == runningAgain }
+
+// isHeld reports whether the key is held back.
+func (e *entry[K]) isHeld() bool { return e.phase == held || e.phase == heldAgain }
 
 // entries maps keys to entries. A key that is added again soon finds its old entry, which avoids most operations on the
 // map and most allocations.
@@ -72,7 +80,7 @@ func (s *entries[K]) ensure(key K) *entry[K] {
 		} else {
 			e = s.evict()
 		}
-		e.key, e.wakeAt, e.retryAt = key, never, never
+		e.key, e.wakeAt, e.retryAt, e.freeAt = key, never, never, never
 		s.byKey[key] = e
 		s.peak = max(s.peak, len(s.byKey))
 	case e.phase == kept:

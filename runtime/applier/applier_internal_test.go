@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue
+package applier
 
 import (
 	"context"
@@ -72,9 +72,9 @@ func TestEachReadyKeyWakesAGet(t *testing.T) {
 }
 
 func TestTimerIsStoppedWhenNoGetWaits(t *testing.T) {
-	for name, end := range map[string]func(q *Queue[string]){
-		"after Close": func(q *Queue[string]) { q.Close() },
-		"after Drain": func(q *Queue[string]) { _ = q.Drain(context.Background()) },
+	for name, end := range map[string]func(q *Applier[string]){
+		"after Close": func(q *Applier[string]) { q.Close() },
+		"after Drain": func(q *Applier[string]) { _ = q.Drain(context.Background()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

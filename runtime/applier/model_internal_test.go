@@ -1,34 +1,46 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue
+package applier
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // model is the simplest implementation of the queue: slices that are searched linearly. It keeps the waiting keys in
 // the order in which they began to wait, and the delays in the order in which they were set.
 type model struct {
-	base, limit, aging time.Duration
+	base, most, aging time.Duration
 
 	line   []*modelKey // the waiting keys
+	held   []*modelKey // the held keys
 	delays []*modelKey // the delayed keys
 	keys   map[string]*modelKey
 	passed int
 	closed bool
 
-	adds, retries uint64
+	adds, retries, overdue uint64
+
+	holdFor time.Duration
+	limit   int
+	shut    map[string]bool
+	owned   func(string) bool
 }
 
 type modelKey struct {
 	key                                 string
-	waits, runs, again, failed          bool
+	waits, runs, holds, again, failed   bool
+	writes                              []Write
+	free                                *time.Duration
 	priority, wakePriority, retryWithPr Priority
 	since                               time.Duration
 	wake, retry                         *time.Duration
@@ -36,14 +48,19 @@ type modelKey struct {
 }
 
 func newModel(o Options) *model {
-	return &model{base: o.InitialBackoff, limit: o.MaxBackoff, aging: o.Aging, keys: map[string]*modelKey{}}
+	return &model{
+		base: o.Backoff.InitialBackoff, most: o.Backoff.MaxBackoff, aging: o.Aging, holdFor: o.HoldTimeout, limit: o.Concurrency,
+		keys: map[string]*modelKey{}, shut: map[string]bool{}, owned: func(string) bool { return true },
+	}
 }
 
-func (k *modelKey) due() *time.Duration {
-	if k.wake == nil || k.retry != nil && *k.retry < *k.wake {
-		return k.retry
+func (k *modelKey) due() (due *time.Duration) {
+	for _, d := range []*time.Duration{k.wake, k.retry, k.free} {
+		if due == nil || d != nil && *d < *due {
+			due = d
+		}
 	}
-	return k.wake
+	return due
 }
 
 func (m *model) get(key string) *modelKey {
@@ -77,7 +94,7 @@ func (m *model) want(k *modelKey, p Priority, since time.Duration) {
 		k.since = since
 		m.adds++
 	}
-	if k.runs {
+	if k.runs || k.holds {
 		k.again = true
 		return
 	}
@@ -113,13 +130,89 @@ func (m *model) pass(now time.Duration) {
 				priorities = append(priorities, next.retryWithPr)
 			}
 		})
-		m.want(next, slices.Max(priorities), due)
+		if len(priorities) > 0 {
+			m.want(next, slices.Max(priorities), due)
+		}
+		if next.free != nil && *next.free == due {
+			next.writes = nil
+			m.overdue++
+			m.release(next)
+		}
 	}
+}
+
+// release ends the hold of k.
+func (m *model) release(k *modelKey) {
+	k.holds = false
+	m.held = slices.DeleteFunc(m.held, func(o *modelKey) bool { return o == k })
+	m.change(k, func() { k.free = nil })
+	m.free(k)
+}
+
+// free ends the run of k.
+func (m *model) free(k *modelKey) {
+	if k.again {
+		k.again, k.waits = false, true
+		m.line = append(m.line, k)
+	}
+}
+
+func (m *model) wrote(key string, w Write) {
+	if k := m.get(key); k.runs && !m.closed {
+		k.writes = append(k.writes, w)
+	}
+}
+
+// observe removes the writes that are observed.
+func (m *model) observe(observed func(Write) bool, now time.Duration) {
+	m.pass(now)
+	last := map[*modelKey]uint64{} // the highest observed version of each released key
+	for _, k := range m.keys {
+		before := slices.Clone(k.writes)
+		k.writes = slices.DeleteFunc(k.writes, observed)
+		if k.holds && len(before) > 0 && len(k.writes) == 0 {
+			last[k] = slices.MaxFunc(before, func(a, b Write) int { return cmp.Compare(a.Version, b.Version) }).Version
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(last), func(a, b *modelKey) int { return cmp.Compare(last[a], last[b]) }) {
+		m.release(k)
+	}
+}
+
+func (m *model) own(owned func(string) bool, now time.Duration) {
+	m.pass(now)
+	m.owned = owned
+	for _, k := range slices.Concat(m.held, slices.Collect(maps.Values(m.keys))) {
+		if owned(k.key) {
+			continue
+		}
+		m.change(k, func() { k.wake, k.retry = nil, nil })
+		m.line = slices.DeleteFunc(m.line, func(o *modelKey) bool { return o == k })
+		k.waits, k.again, k.failed, k.failures = false, false, false, 0
+	}
+}
+
+func (m *model) settled() bool {
+	for key, k := range m.keys {
+		if k.runs && (len(m.shut) > 0 || !m.owned(key)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *model) running() (n int) {
+	for _, k := range m.keys {
+		if k.runs {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *model) add(key string, p Priority, now time.Duration) {
 	m.pass(now)
-	if !m.closed {
+	if !m.closed && m.owned(key) {
 		m.want(m.get(key), p, now)
 	}
 }
@@ -128,7 +221,7 @@ func (m *model) addAfter(key string, p Priority, delay, now time.Duration) {
 	m.pass(now)
 	k := m.get(key)
 	switch {
-	case m.closed:
+	case m.closed, !m.owned(key):
 	case delay <= 0:
 		m.want(k, p, now)
 	case k.wake == nil:
@@ -142,7 +235,7 @@ func (m *model) addAfter(key string, p Priority, delay, now time.Duration) {
 
 func (m *model) retry(key string, p Priority, atLeast, now time.Duration) time.Duration {
 	m.pass(now)
-	if m.closed {
+	if m.closed || !m.owned(key) {
 		return 0
 	}
 	k := m.get(key)
@@ -156,7 +249,7 @@ func (m *model) retry(key string, p Priority, atLeast, now time.Duration) time.D
 	m.retries++
 	delay := m.base
 	for range k.doubled {
-		delay = min(2*delay, m.limit)
+		delay = min(2*delay, m.most)
 	}
 	delay = max(delay, atLeast)
 	k.retryWithPr = p
@@ -185,7 +278,7 @@ func (m *model) take(now time.Duration) (Item[string], bool) {
 			oldest = k
 		}
 	}
-	if first == nil {
+	if first == nil || len(m.shut) > 0 || m.limit > 0 && m.running() >= m.limit {
 		return Item[string]{}, false
 	}
 	if oldest != first && now-oldest.since >= m.aging {
@@ -212,21 +305,35 @@ func (m *model) done(key string, now time.Duration) {
 		m.change(k, func() { k.retry = nil })
 	}
 	k.runs = false
-	if k.again {
-		k.again, k.waits = false, true
-		m.line = append(m.line, k)
+	if len(k.writes) == 0 {
+		m.free(k)
+		return
 	}
+	k.holds = true
+	m.held = append(m.held, k)
+	m.change(k, func() { k.free = new(now + m.holdFor) })
 }
 
 func (m *model) drain() {
-	m.closed, m.delays = true, nil
+	m.closed = true
+	for len(m.held) > 0 {
+		m.release(m.held[0])
+	}
 	for _, k := range m.keys {
-		k.wake, k.retry = nil, nil
+		k.wake, k.retry, k.writes = nil, nil, nil
+	}
+	m.delays = nil
+	if len(m.shut) > 0 {
+		m.dropWaiting()
 	}
 }
 
 func (m *model) close() {
 	m.drain()
+	m.dropWaiting()
+}
+
+func (m *model) dropWaiting() {
 	m.line, m.passed = nil, 0
 	for _, k := range m.keys {
 		k.waits, k.again = false, false
@@ -235,13 +342,16 @@ func (m *model) close() {
 
 func (m *model) stats(now time.Duration) Stats {
 	m.pass(now)
-	s := Stats{Ready: len(m.line), Delayed: len(m.delays), Adds: m.adds, Retries: m.retries}
+	s := Stats{Ready: len(m.line), Delayed: len(m.delays), Adds: m.adds, Retries: m.retries, Overdue: m.overdue}
 	for _, k := range m.heads() {
 		s.OldestWait = max(s.OldestWait, now-k.since)
 	}
 	for _, k := range m.keys {
 		if k.runs {
 			s.Running++
+		}
+		if k.holds {
+			s.Held++
 		}
 	}
 	return s
@@ -251,8 +361,8 @@ func (m *model) stats(now time.Duration) Stats {
 // 0 to n-1.
 func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 	t.Helper()
-	options := Options{InitialBackoff: 10, MaxBackoff: 1000, Aging: 50}
-	s := newState[string](newBackoff(options), options.Aging)
+	options := Options{Backoff: Backoff{InitialBackoff: 10, MaxBackoff: 1000}, Aging: 50, HoldTimeout: 200}
+	s := newState[string](options, newBackoff(options.Backoff))
 	m := newModel(options)
 	var now time.Duration
 	type step struct {
@@ -263,8 +373,9 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 	}
 	var log []step
 	var taken []string
+	version := uint64(0) // of the last write
 	for range steps {
-		what, _ := dice(64)
+		what, _ := dice(96)
 		id, _ := dice(keys)
 		level, _ := dice(4)
 		span, ok := dice(40)
@@ -301,10 +412,44 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 		case what < 63:
 			now += time.Duration(span * 10)
 			s.advance(now)
-		case span == 0 && level == 0:
+		case what < 75: // usually of a running key
+			if len(taken) > 0 {
+				key = taken[id%len(taken)]
+			}
+			version++
+			w := Write{Source: level % 2, Version: version}
+			if span < 10 {
+				w.UID = types.UID(strconv.Itoa(int(version)))
+			}
+			s.wrote(key, w)
+			m.wrote(key, w)
+		case what < 85:
+			source, seen := level%2, version-min(version, uint64(span/4))
+			s.seen(source, seen, now)
+			m.observe(func(w Write) bool { return w.UID == "" && w.Source == source && w.Version <= seen }, now)
+		case what < 90:
+			source, uid := level%2, types.UID(strconv.Itoa(int(version-min(version, uint64(span/4)))))
+			s.gone(source, uid, now)
+			m.observe(func(w Write) bool { return w.UID == uid && w.Source == source }, now)
+		case what < 92:
+			name, open := strconv.Itoa(level%2), span%4 > 0
+			s.gate(name, open, now)
+			m.pass(now)
+			if delete(m.shut, name); !open {
+				m.shut[name] = true
+			}
+		case what == 92:
+			s.resize(span%8, now)
+			m.pass(now)
+			m.limit = span % 8
+		case what == 93 && span < 10:
+			owned := func(k string) bool { return span < 4 || len(k)%2 != level%2 || k == key }
+			s.own(owned, now)
+			m.own(owned, now)
+		case what == 94 && span == 0 && level == 0:
 			s.drain()
 			m.drain()
-		case span == 0 && level == 1:
+		case what == 94 && span == 0 && level == 1:
 			s.close()
 			m.close()
 		}
@@ -315,6 +460,9 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 		if got, want := s.stats(now), m.stats(now); got != want {
 			t.Fatalf("after %+v: stats are %+v, want %+v", log, got, want)
 		}
+		if got, want := s.settled(), m.settled(); got != want {
+			t.Fatalf("after %+v: settled is %t, want %t", log, got, want)
+		}
 		if keys < 100 || len(log)%50 == 0 {
 			checkInvariants(t, &s)
 		}
@@ -322,7 +470,7 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 }
 
 func TestStateBehavesLikeTheModel(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(40) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, seed))
 			keys := []int{1, 2, 5, 30, 2000}[seed%5]
@@ -380,10 +528,11 @@ func checkInvariants(t testing.TB, s *state[string]) {
 			return e.phase == waiting && e.priority == l.priority
 		})
 	}
+	numHeld := walk("held keys", s.held, func(e *entry[string]) bool { return e.isHeld() && len(e.holds) > 0 })
 	numKept := walk("kept entries", s.entries.kept, func(e *entry[string]) bool { return e.phase == kept })
 	numRunning := 0
 	for key, e := range s.entries.byKey {
-		inList := e.phase == waiting || e.phase == kept
+		inList := e.phase == waiting || e.phase == kept || e.isHeld()
 		inHeap := e.due() != never
 		if e.key != key || inList != (listed[e] != "") || inHeap != (e.slot != 0) || e.phase == idle && !inHeap {
 			t.Fatalf("the entry of %q is in the wrong place: %+v", key, *e)
@@ -400,8 +549,42 @@ func checkInvariants(t testing.TB, s *state[string]) {
 			t.Fatalf("slot %d of the heap is due before its parent", i)
 		}
 	}
-	got := [...]int{s.ready.len, s.running, s.entries.numKept}
-	if want := [...]int{numReady, numRunning, numKept}; got != want || numKept > maxKept {
-		t.Fatalf("counts of ready, running and kept are %v, want %v", got, want)
+	got := [...]int{s.ready.len, s.running, s.numHeld, s.entries.numKept, s.holds.len}
+	want := [...]int{numReady, numRunning, numHeld, numKept, checkHolds(t, s)}
+	if got != want || numKept > maxKept {
+		t.Fatalf("counts of ready, running, held and kept keys and of holds are %v, want %v", got, want)
 	}
+}
+
+// checkHolds fails the test unless each hold is in its source and in its entry, and returns the number of holds.
+func checkHolds(t testing.TB, s *state[string]) (n int) {
+	t.Helper()
+	check := func(x *hold[string]) {
+		if !slices.Contains(x.entry.holds, x) || s.entries.get(x.entry.key) != x.entry {
+			t.Fatalf("a write of source %d is not in the entry of %q", x.Source, x.entry.key)
+		}
+		n++
+	}
+	for _, source := range s.holds.sources {
+		for i, x := range source.byVersion {
+			if check(x); x.slot != i || i > 0 && x.Version < source.byVersion[(i-1)/2].Version {
+				t.Fatalf("slot %d of the heap of holds has the wrong write %+v", i, x.Write)
+			}
+		}
+		for uid, list := range source.byUID {
+			for _, x := range list {
+				if check(x); x.UID != uid {
+					t.Fatalf("the deletion of %q is listed as one of %q", x.UID, uid)
+				}
+			}
+		}
+	}
+	inEntries := 0
+	for _, e := range s.entries.byKey {
+		inEntries += len(e.holds)
+	}
+	if inEntries != n {
+		t.Fatalf("entries have %d writes, and sources %d", inEntries, n)
+	}
+	return n
 }

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue
+package applier
 
 import (
 	"math"
@@ -23,17 +23,17 @@ func TestBackoffDelay(t *testing.T) {
 		{"the nineteenth is the limit", Options{}, 0, 18, 1000 * time.Second},
 		{"doubling does not overflow", Options{}, 0, 62, 1000 * time.Second},
 		{"shifting by more than the width does not overflow", Options{}, 0, math.MaxUint8, 1000 * time.Second},
-		{"a limit may be the longest duration", Options{InitialBackoff: 3, MaxBackoff: math.MaxInt64}, 0, 61, 3 << 61},
-		{"a limit that is the longest duration holds", Options{InitialBackoff: 3, MaxBackoff: math.MaxInt64}, 0, 62, math.MaxInt64},
-		{"a base above the default limit is the limit", Options{InitialBackoff: time.Hour}, 0, 9, time.Hour},
-		{"a base may equal the limit", Options{InitialBackoff: time.Second, MaxBackoff: time.Second}, 0, 3, time.Second},
-		{"jitter may be zero", Options{InitialBackoff: time.Second, Jitter: 0.5}, 0, 0, time.Second},
-		{"jitter subtracts its share", Options{InitialBackoff: time.Second, Jitter: 0.5}, 0.5, 1, 1500 * time.Millisecond},
-		{"jitter applies to the limit, too", Options{MaxBackoff: time.Second, Jitter: 1}, 0.75, 9, 250 * time.Millisecond},
+		{"a limit may be the longest duration", Options{Backoff: Backoff{InitialBackoff: 3, MaxBackoff: math.MaxInt64}}, 0, 61, 3 << 61},
+		{"a limit that is the longest duration holds", Options{Backoff: Backoff{InitialBackoff: 3, MaxBackoff: math.MaxInt64}}, 0, 62, math.MaxInt64},
+		{"a base above the default limit is the limit", Options{Backoff: Backoff{InitialBackoff: time.Hour}}, 0, 9, time.Hour},
+		{"a base may equal the limit", Options{Backoff: Backoff{InitialBackoff: time.Second, MaxBackoff: time.Second}}, 0, 3, time.Second},
+		{"jitter may be zero", Options{Backoff: Backoff{InitialBackoff: time.Second, Jitter: 0.5}}, 0, 0, time.Second},
+		{"jitter subtracts its share", Options{Backoff: Backoff{InitialBackoff: time.Second, Jitter: 0.5}}, 0.5, 1, 1500 * time.Millisecond},
+		{"jitter applies to the limit, too", Options{Backoff: Backoff{MaxBackoff: time.Second, Jitter: 1}}, 0.75, 9, 250 * time.Millisecond},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBackoff(test.options.withDefaults())
+			b := newBackoff(test.options.withDefaults().Backoff)
 			b.random = func() float64 { return test.random }
 			if got := b.delay(test.doubled); got != test.want {
 				t.Errorf("delay(%d) = %v, want %v", test.doubled, got, test.want)

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue_test
+package applier_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kube-go/sdk/runtime/queue"
+	"github.com/kube-go/sdk/runtime/applier"
 )
 
 // A subject changes, and workers must see each change.
@@ -23,9 +23,9 @@ type subject struct {
 }
 
 // change changes a subject and adds its key in one of several ways.
-func change(q *queue.Queue[int], subjects []subject, key int) {
+func change(q *applier.Applier[int], subjects []subject, key int) {
 	subjects[key].changes.Add(1)
-	p := queue.Priority(rand.IntN(256) - 128)
+	p := applier.Priority(rand.IntN(256) - 128)
 	if rand.IntN(2) == 0 {
 		q.Add(key, p)
 	} else {
@@ -33,8 +33,8 @@ func change(q *queue.Queue[int], subjects []subject, key int) {
 	}
 }
 
-// work handles keys until the context ends or the queue is closed.
-func work(ctx context.Context, t *testing.T, q *queue.Queue[int], subjects []subject) {
+// work handles keys until the context ends or the applier is closed.
+func work(ctx context.Context, t *testing.T, q *applier.Applier[int], subjects []subject) {
 	for {
 		item, err := q.Get(ctx)
 		if err != nil {
@@ -64,7 +64,7 @@ func TestNoChangeIsMissedByManyWorkers(t *testing.T) {
 	for name, numKeys := range map[string]int{"few keys": 3, "many keys": 500} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := queue.New[int](&queue.Options{MaxBackoff: 20 * time.Millisecond, Aging: time.Millisecond})
+				q := applier.New[int](&applier.Options{Backoff: applier.Backoff{MaxBackoff: 20 * time.Millisecond}, Aging: time.Millisecond})
 				subjects := make([]subject, numKeys)
 				var producing, working sync.WaitGroup
 				for range producers {
@@ -118,7 +118,7 @@ func TestNoChangeIsMissedByManyWorkers(t *testing.T) {
 // TestNoChangeIsMissedWhileDraining runs without a bubble, so that the workers are truly concurrent.
 func TestNoChangeIsMissedWhileDraining(t *testing.T) {
 	const producers, workers, changes, numKeys = 8, 8, 5000, 20
-	q := queue.New[int](nil)
+	q := applier.New[int](nil)
 	subjects := make([]subject, numKeys)
 	var producing, working sync.WaitGroup
 	for range workers {
@@ -143,7 +143,7 @@ func TestNoChangeIsMissedWhileDraining(t *testing.T) {
 			for range changes {
 				key := rand.IntN(numKeys)
 				subjects[key].changes.Add(1)
-				q.Add(key, queue.Priority(key))
+				q.Add(key, applier.Priority(key))
 			}
 		})
 	}

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue_test
+package applier_test
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kube-go/sdk/runtime/queue"
+	"github.com/kube-go/sdk/runtime/applier"
 )
 
 // get gets an item and fails the test unless its key is want.
-func get(t testing.TB, q *queue.Queue[string], want string) queue.Item[string] {
+func get(t testing.TB, q *applier.Applier[string], want string) applier.Item[string] {
 	t.Helper()
 	item, err := q.Get(t.Context())
 	if err != nil || item.Key != want {
@@ -26,14 +26,14 @@ func get(t testing.TB, q *queue.Queue[string], want string) queue.Item[string] {
 }
 
 // run gets an item like get, and ends its run.
-func run(t testing.TB, q *queue.Queue[string], want string) {
+func run(t testing.TB, q *applier.Applier[string], want string) {
 	t.Helper()
 	get(t, q, want)
 	q.Done(want)
 }
 
 // wantNothing fails the test if a key is ready.
-func wantNothing(t testing.TB, q *queue.Queue[string]) {
+func wantNothing(t testing.TB, q *applier.Applier[string]) {
 	t.Helper()
 	if n := q.Stats().Ready; n != 0 {
 		t.Fatalf("%d keys are ready, want 0", n)
@@ -41,21 +41,21 @@ func wantNothing(t testing.TB, q *queue.Queue[string]) {
 }
 
 func TestAddsForAWaitingKeyCollapse(t *testing.T) {
-	q := queue.New[string](nil)
-	q.Add("a", queue.Normal)
-	q.Add("b", queue.Normal)
-	q.Add("a", queue.Normal)
+	q := applier.New[string](nil)
+	q.Add("a", applier.Normal)
+	q.Add("b", applier.Normal)
+	q.Add("a", applier.Normal)
 	run(t, q, "a")
 	run(t, q, "b")
 	wantNothing(t, q)
 }
 
 func TestAddsForARunningKeyCollapseIntoOneMoreRun(t *testing.T) {
-	q := queue.New[string](nil)
-	q.Add("a", queue.Normal)
+	q := applier.New[string](nil)
+	q.Add("a", applier.Normal)
 	get(t, q, "a")
 	for range 3 {
-		q.Add("a", queue.Normal)
+		q.Add("a", applier.Normal)
 	}
 	wantNothing(t, q) // only one run of a key at a time
 	q.Done("a")
@@ -64,11 +64,11 @@ func TestAddsForARunningKeyCollapseIntoOneMoreRun(t *testing.T) {
 }
 
 func TestKeyAddedDuringItsRunDoesNotOvertakeWaitingKeys(t *testing.T) {
-	q := queue.New[string](nil)
-	q.Add("a", queue.Normal)
+	q := applier.New[string](nil)
+	q.Add("a", applier.Normal)
 	get(t, q, "a")
-	q.Add("a", queue.Normal)
-	q.Add("b", queue.Normal)
+	q.Add("a", applier.Normal)
+	q.Add("b", applier.Normal)
 	q.Done("a")
 	run(t, q, "b")
 	run(t, q, "a")
@@ -76,11 +76,11 @@ func TestKeyAddedDuringItsRunDoesNotOvertakeWaitingKeys(t *testing.T) {
 
 func TestKeyAddedDuringItsRunFollowsKeysThatWereDueBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
-		q.Add("a", queue.Normal)
-		q.AddAfter("b", queue.Normal, time.Second)
+		q := applier.New[string](nil)
+		q.Add("a", applier.Normal)
+		q.AddAfter("b", applier.Normal, time.Second)
 		get(t, q, "a")
-		q.Add("a", queue.Normal)
+		q.Add("a", applier.Normal)
 		time.Sleep(time.Minute)
 		q.Done("a")
 		run(t, q, "b")
@@ -89,13 +89,13 @@ func TestKeyAddedDuringItsRunFollowsKeysThatWereDueBefore(t *testing.T) {
 }
 
 func TestDoneOfAKeyThatIsNotRunningDoesNothing(t *testing.T) {
-	q := queue.New[string](nil)
+	q := applier.New[string](nil)
 	q.Done("unknown")
-	q.Add("a", queue.Normal)
+	q.Add("a", applier.Normal)
 	q.Done("a")
 	run(t, q, "a")
 	q.Done("a")
-	if diff := cmp.Diff(queue.Stats{Adds: 1}, q.Stats()); diff != "" {
+	if diff := cmp.Diff(applier.Stats{Adds: 1}, q.Stats()); diff != "" {
 		t.Errorf("Stats() (-want +got):\n%s", diff)
 	}
 }
@@ -115,11 +115,11 @@ func TestTheEarliestDelayedAddWins(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := queue.New[string](nil)
+				q := applier.New[string](nil)
 				defer q.Close()
 				start := time.Now()
 				for _, d := range test.in {
-					q.AddAfter("a", queue.Normal, d)
+					q.AddAfter("a", applier.Normal, d)
 				}
 				run(t, q, "a")
 				if got := time.Since(start); got != test.want {
@@ -135,11 +135,11 @@ func TestTheEarliestDelayedAddWins(t *testing.T) {
 
 func TestAnAddKeepsADelayedAdd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
+		q := applier.New[string](nil)
 		defer q.Close()
 		start := time.Now()
-		q.AddAfter("a", queue.Normal, time.Minute)
-		q.Add("a", queue.Normal)
+		q.AddAfter("a", applier.Normal, time.Minute)
+		q.Add("a", applier.Normal)
 		run(t, q, "a")
 		run(t, q, "a")
 		if got := time.Since(start); got != time.Minute {
@@ -150,13 +150,13 @@ func TestAnAddKeepsADelayedAdd(t *testing.T) {
 
 func TestARetryKeepsADelayedAdd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
+		q := applier.New[string](nil)
 		defer q.Close()
 		start := time.Now()
-		q.AddAfter("a", queue.Normal, time.Minute)
-		q.Add("a", queue.Normal)
+		q.AddAfter("a", applier.Normal, time.Minute)
+		q.Add("a", applier.Normal)
 		get(t, q, "a")
-		q.Retry("a", queue.Normal, 0)
+		q.Retry("a", applier.Normal, 0)
 		q.Done("a")
 		run(t, q, "a")
 		run(t, q, "a")
@@ -168,11 +168,11 @@ func TestARetryKeepsADelayedAdd(t *testing.T) {
 
 func TestAnEarlierDelayedAddWakesAWaitingGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
+		q := applier.New[string](nil)
 		defer q.Close()
 		start := time.Now()
-		q.AddAfter("later", queue.Normal, time.Minute)
-		time.AfterFunc(time.Second, func() { q.AddAfter("sooner", queue.Normal, time.Second) })
+		q.AddAfter("later", applier.Normal, time.Minute)
+		time.AfterFunc(time.Second, func() { q.AddAfter("sooner", applier.Normal, time.Second) })
 		run(t, q, "sooner")
 		if got := time.Since(start); got != 2*time.Second {
 			t.Errorf("sooner was ready after %v, want 2s", got)
@@ -186,13 +186,13 @@ func TestAnEarlierDelayedAddWakesAWaitingGet(t *testing.T) {
 
 func TestDelayedKeysAreHandedOutInTheOrderOfDueTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
+		q := applier.New[string](nil)
 		defer q.Close()
-		q.AddAfter("c", queue.Normal, 3*time.Second)
-		q.AddAfter("a", queue.Normal, time.Second)
-		q.AddAfter("b", queue.Normal, 2*time.Second)
+		q.AddAfter("c", applier.Normal, 3*time.Second)
+		q.AddAfter("a", applier.Normal, time.Second)
+		q.AddAfter("b", applier.Normal, 2*time.Second)
 		time.Sleep(time.Minute) // no Get waits, so no timer runs
-		q.Add("d", queue.Normal)
+		q.Add("d", applier.Normal)
 		for _, key := range []string{"a", "b", "c", "d"} {
 			run(t, q, key)
 		}
@@ -200,13 +200,13 @@ func TestDelayedKeysAreHandedOutInTheOrderOfDueTimes(t *testing.T) {
 }
 
 func TestHigherPrioritiesGoFirst(t *testing.T) {
-	q := queue.New[string](nil)
-	q.Add("low", queue.Low)
-	q.Add("normal", queue.Normal)
-	q.Add("high", queue.High)
-	q.Add("raised", queue.Low)
-	q.Add("raised", queue.High)
-	q.Add("raised", queue.Normal)
+	q := applier.New[string](nil)
+	q.Add("low", applier.Low)
+	q.Add("normal", applier.Normal)
+	q.Add("high", applier.High)
+	q.Add("raised", applier.Low)
+	q.Add("raised", applier.High)
+	q.Add("raised", applier.Normal)
 	for _, key := range []string{"high", "raised", "normal", "low"} {
 		run(t, q, key)
 	}
@@ -214,21 +214,21 @@ func TestHigherPrioritiesGoFirst(t *testing.T) {
 
 func TestItemDescribesItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
+		q := applier.New[string](nil)
 		defer q.Close()
-		q.Add("a", queue.Low)
+		q.Add("a", applier.Low)
 		time.Sleep(time.Second)
-		q.Add("a", queue.High)
-		want := queue.Item[string]{Key: "a", Priority: queue.High, Waited: time.Second}
+		q.Add("a", applier.High)
+		want := applier.Item[string]{Key: "a", Priority: applier.High, Waited: time.Second}
 		if diff := cmp.Diff(want, get(t, q, "a")); diff != "" {
 			t.Errorf("first run (-want +got):\n%s", diff)
 		}
 
-		q.Add("a", queue.Low) // the wait for the second run begins during the first
-		q.Retry("a", queue.Normal, time.Hour)
+		q.Add("a", applier.Low) // the wait for the second run begins during the first
+		q.Retry("a", applier.Normal, time.Hour)
 		time.Sleep(time.Minute)
 		q.Done("a")
-		want = queue.Item[string]{Key: "a", Priority: queue.Low, Failures: 1, Waited: time.Minute}
+		want = applier.Item[string]{Key: "a", Priority: applier.Low, Failures: 1, Waited: time.Minute}
 		if diff := cmp.Diff(want, get(t, q, "a")); diff != "" {
 			t.Errorf("second run (-want +got):\n%s", diff)
 		}
@@ -238,11 +238,11 @@ func TestItemDescribesItsRun(t *testing.T) {
 func TestLowPriorityKeyDoesNotStarve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const aging = 10 * time.Second
-		q := queue.New[string](&queue.Options{Aging: aging})
+		q := applier.New[string](&applier.Options{Aging: aging})
 		defer q.Close()
 		start := time.Now()
-		q.Add("low", queue.Low)
-		q.Add("high", queue.High)
+		q.Add("low", applier.Low)
+		q.Add("high", applier.High)
 		for {
 			item, err := q.Get(t.Context())
 			if err != nil {
@@ -251,7 +251,7 @@ func TestLowPriorityKeyDoesNotStarve(t *testing.T) {
 			if item.Key == "low" {
 				break
 			}
-			q.Add(item.Key, queue.High)
+			q.Add(item.Key, applier.High)
 			time.Sleep(time.Second)
 			q.Done(item.Key)
 		}
@@ -264,15 +264,15 @@ func TestLowPriorityKeyDoesNotStarve(t *testing.T) {
 
 func TestAgedFloodDoesNotDelayEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
+		q := applier.New[string](nil)
 		defer q.Close()
 		for i := range 1000 {
-			q.Add(fmt.Sprint("flood ", i), queue.Low)
+			q.Add(fmt.Sprint("flood ", i), applier.Low)
 		}
 		time.Sleep(time.Hour)
 		for i := range 100 {
 			event := fmt.Sprint("event ", i)
-			q.Add(event, queue.Normal)
+			q.Add(event, applier.Normal)
 			item, err := q.Get(t.Context())
 			if err == nil && item.Key != event {
 				item, err = q.Get(t.Context())
@@ -287,15 +287,15 @@ func TestAgedFloodDoesNotDelayEvents(t *testing.T) {
 func TestNewPanicsOnInvalidOptions(t *testing.T) {
 	tests := []struct {
 		name string
-		in   queue.Options
+		in   applier.Options
 	}{
-		{"a negative base delay", queue.Options{InitialBackoff: -1}},
-		{"a negative maximum delay", queue.Options{MaxBackoff: -1}},
-		{"a maximum delay below the base", queue.Options{InitialBackoff: 2, MaxBackoff: 1}},
-		{"a negative jitter", queue.Options{Jitter: -0.1}},
-		{"a jitter above one", queue.Options{Jitter: 1.1}},
-		{"a jitter that is not a number", queue.Options{Jitter: math.NaN()}},
-		{"a negative aging", queue.Options{Aging: -1}},
+		{"a negative base delay", applier.Options{Backoff: applier.Backoff{InitialBackoff: -1}}},
+		{"a negative maximum delay", applier.Options{Backoff: applier.Backoff{MaxBackoff: -1}}},
+		{"a maximum delay below the base", applier.Options{Backoff: applier.Backoff{InitialBackoff: 2, MaxBackoff: 1}}},
+		{"a negative jitter", applier.Options{Backoff: applier.Backoff{Jitter: -0.1}}},
+		{"a jitter above one", applier.Options{Backoff: applier.Backoff{Jitter: 1.1}}},
+		{"a jitter that is not a number", applier.Options{Backoff: applier.Backoff{Jitter: math.NaN()}}},
+		{"a negative aging", applier.Options{Aging: -1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -304,33 +304,33 @@ func TestNewPanicsOnInvalidOptions(t *testing.T) {
 					t.Errorf("New(%+v) did not panic", test.in)
 				}
 			}()
-			queue.New[string](&test.in)
+			applier.New[string](&test.in)
 		})
 	}
 }
 
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue.New[string](nil)
+		q := applier.New[string](nil)
 		defer q.Close()
-		want := func(when string, want queue.Stats) {
+		want := func(when string, want applier.Stats) {
 			t.Helper()
 			if diff := cmp.Diff(want, q.Stats()); diff != "" {
 				t.Errorf("Stats() %s (-want +got):\n%s", when, diff)
 			}
 		}
-		want("at first", queue.Stats{})
-		q.Add("a", queue.Low)
-		q.Add("a", queue.Low)
+		want("at first", applier.Stats{})
+		q.Add("a", applier.Low)
+		q.Add("a", applier.Low)
 		time.Sleep(time.Second)
-		q.Add("b", queue.High)
-		q.AddAfter("c", queue.Normal, time.Minute)
-		want("after adds", queue.Stats{Ready: 2, Delayed: 1, OldestWait: time.Second, Adds: 2})
+		q.Add("b", applier.High)
+		q.AddAfter("c", applier.Normal, time.Minute)
+		want("after adds", applier.Stats{Ready: 2, Delayed: 1, OldestWait: time.Second, Adds: 2})
 		get(t, q, "b")
-		q.Retry("b", queue.High, time.Hour)
-		want("during a run", queue.Stats{Ready: 1, Running: 1, Delayed: 2, OldestWait: time.Second, Adds: 2, Retries: 1})
+		q.Retry("b", applier.High, time.Hour)
+		want("during a run", applier.Stats{Ready: 1, Running: 1, Delayed: 2, OldestWait: time.Second, Adds: 2, Retries: 1})
 		q.Done("b")
 		time.Sleep(time.Minute)
-		want("after a delay", queue.Stats{Ready: 2, Delayed: 1, OldestWait: 61 * time.Second, Adds: 3, Retries: 1})
+		want("after a delay", applier.Stats{Ready: 2, Delayed: 1, OldestWait: 61 * time.Second, Adds: 3, Retries: 1})
 	})
 }

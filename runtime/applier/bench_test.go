@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue_test
+package applier_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kube-go/sdk/runtime/queue"
+	"github.com/kube-go/sdk/runtime/applier"
 )
 
 // name is a key like those of controllers.
@@ -26,7 +26,7 @@ func names(n int) []name {
 }
 
 // runNext gets the next key and calls Done.
-func runNext(ctx context.Context, b *testing.B, q *queue.Queue[name]) {
+func runNext(ctx context.Context, b *testing.B, q *applier.Applier[name]) {
 	item, err := q.Get(ctx)
 	if err != nil {
 		b.Fatal(err)
@@ -41,17 +41,17 @@ func BenchmarkAddGetDone(b *testing.B) {
 		keys       int // that are added in turn
 		waiting    int // that are always waiting
 		delayed    int // that are always delayed
-		priorities []queue.Priority
+		priorities []applier.Priority
 	}{
-		{"one key", 1, 0, 0, []queue.Priority{queue.Normal}},
-		{"three priorities", 3, 3, 0, []queue.Priority{queue.Low, queue.Normal, queue.High}},
+		{"one key", 1, 0, 0, []applier.Priority{applier.Normal}},
+		{"three priorities", 3, 3, 0, []applier.Priority{applier.Low, applier.Normal, applier.High}},
 		{"all priorities", 256, 256, 0, allPriorities()},
-		{"100k keys", 100_000, 0, 0, []queue.Priority{queue.Normal}},
-		{"100k keys waiting", 100_000, 99_999, 0, []queue.Priority{queue.Low, queue.Normal}},
-		{"100k keys delayed", 100_000, 0, 100_000, []queue.Priority{queue.Normal}},
+		{"100k keys", 100_000, 0, 0, []applier.Priority{applier.Normal}},
+		{"100k keys waiting", 100_000, 99_999, 0, []applier.Priority{applier.Low, applier.Normal}},
+		{"100k keys delayed", 100_000, 0, 100_000, []applier.Priority{applier.Normal}},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			q := queue.New[name](nil)
+			q := applier.New[name](nil)
 			defer q.Close()
 			next := 0
 			add := func() {
@@ -59,7 +59,7 @@ func BenchmarkAddGetDone(b *testing.B) {
 				next++
 			}
 			for i := range test.delayed {
-				q.AddAfter(keys[i], queue.Normal, time.Hour)
+				q.AddAfter(keys[i], applier.Normal, time.Hour)
 			}
 			for range test.waiting {
 				add()
@@ -73,10 +73,10 @@ func BenchmarkAddGetDone(b *testing.B) {
 	}
 }
 
-func allPriorities() []queue.Priority {
-	all := make([]queue.Priority, 256)
+func allPriorities() []applier.Priority {
+	all := make([]applier.Priority, 256)
 	for i := range all {
-		all[i] = queue.Priority(i - 128)
+		all[i] = applier.Priority(i - 128)
 	}
 	return all
 }
@@ -86,9 +86,9 @@ func BenchmarkFlood(b *testing.B) {
 	ctx, keys := b.Context(), names(100_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		q := queue.New[name](nil)
+		q := applier.New[name](nil)
 		for _, key := range keys {
-			q.Add(key, queue.Low)
+			q.Add(key, applier.Low)
 		}
 		for range keys {
 			runNext(ctx, b, q)
@@ -99,21 +99,21 @@ func BenchmarkFlood(b *testing.B) {
 
 func BenchmarkAddAfter(b *testing.B) {
 	keys := names(100_000)
-	q := queue.New[name](nil)
+	q := applier.New[name](nil)
 	defer q.Close()
 	b.ReportAllocs()
 	next := 0
 	for b.Loop() { // each round has earlier times than the last, so that delays move in the heap
-		q.AddAfter(keys[next%len(keys)], queue.Normal, 1000*time.Hour-time.Duration(next/len(keys))*time.Minute)
+		q.AddAfter(keys[next%len(keys)], applier.Normal, 1000*time.Hour-time.Duration(next/len(keys))*time.Minute)
 		next++
 	}
 }
 
 func BenchmarkRetry(b *testing.B) {
 	ctx, keys := b.Context(), names(1)
-	q := queue.New[name](&queue.Options{InitialBackoff: 1, MaxBackoff: 1})
+	q := applier.New[name](&applier.Options{Backoff: applier.Backoff{InitialBackoff: 1, MaxBackoff: 1}})
 	defer q.Close()
-	q.Add(keys[0], queue.Normal)
+	q.Add(keys[0], applier.Normal)
 	b.ReportAllocs()
 	for b.Loop() {
 		item, err := q.Get(ctx)
@@ -130,7 +130,7 @@ func BenchmarkWorkers(b *testing.B) {
 	ctx, keys := b.Context(), names(1000)
 	for _, workers := range []int{1, 16} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
-			q := queue.New[name](nil)
+			q := applier.New[name](nil)
 			var working sync.WaitGroup
 			for range workers {
 				working.Go(func() {
@@ -146,7 +146,7 @@ func BenchmarkWorkers(b *testing.B) {
 			b.ReportAllocs()
 			next := 0
 			for b.Loop() {
-				q.Add(keys[next%len(keys)], queue.Normal)
+				q.Add(keys[next%len(keys)], applier.Normal)
 				next++
 			}
 			if err := q.Drain(b.Context()); err != nil {
@@ -162,21 +162,21 @@ func BenchmarkMemory(b *testing.B) {
 	ctx, keys := b.Context(), names(100_000)
 	for _, test := range []struct {
 		name string
-		fill func(q *queue.Queue[name])
+		fill func(q *applier.Applier[name])
 	}{
-		{"waiting", func(q *queue.Queue[name]) {
+		{"waiting", func(q *applier.Applier[name]) {
 			for _, key := range keys {
-				q.Add(key, queue.Normal)
+				q.Add(key, applier.Normal)
 			}
 		}},
-		{"delayed", func(q *queue.Queue[name]) {
+		{"delayed", func(q *applier.Applier[name]) {
 			for _, key := range keys {
-				q.AddAfter(key, queue.Normal, time.Hour)
+				q.AddAfter(key, applier.Normal, time.Hour)
 			}
 		}},
-		{"done", func(q *queue.Queue[name]) {
+		{"done", func(q *applier.Applier[name]) {
 			for _, key := range keys {
-				q.Add(key, queue.Normal)
+				q.Add(key, applier.Normal)
 			}
 			for range keys {
 				runNext(ctx, b, q)
@@ -187,7 +187,7 @@ func BenchmarkMemory(b *testing.B) {
 			var used int64
 			for b.Loop() {
 				before := heap()
-				q := queue.New[name](nil)
+				q := applier.New[name](nil)
 				test.fill(q)
 				used += heap() - before
 				q.Close()

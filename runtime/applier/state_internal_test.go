@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package queue
+package applier
 
 import (
 	"fmt"
@@ -13,9 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+var testOptions = Options{Backoff: Backoff{InitialBackoff: 4 * time.Second, MaxBackoff: time.Hour}, Aging: time.Second, HoldTimeout: 30 * time.Second}
+
 // newTestState returns a state with a first retry delay of four seconds.
 func newTestState() *state[string] {
-	s := newState[string](newBackoff(Options{InitialBackoff: 4 * time.Second, MaxBackoff: time.Hour}), time.Second)
+	s := newState[string](testOptions, newBackoff(testOptions.Backoff))
 	return &s
 }
 
@@ -25,7 +27,9 @@ func describe(s *state[string], key string) string {
 	if e == nil || e.phase == kept {
 		return "-"
 	}
-	text := [...]string{idle: "idle", waiting: "waiting ", running: "running ", runningAgain: "again "}[e.phase]
+	text := [...]string{
+		idle: "idle", waiting: "waiting ", running: "running ", runningAgain: "again ", held: "held ", heldAgain: "held again ",
+	}[e.phase]
 	if e.phase != idle {
 		text += strconv.Itoa(int(e.priority))
 	}

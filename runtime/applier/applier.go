@@ -1,0 +1,439 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package applier
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ErrClosed is returned by [Applier.Get] when the applier is closed or drained and has no more keys.
+var ErrClosed = errors.New("applier closed")
+
+// Priority determines the order of waiting keys: the key with the highest number is next.
+type Priority int8
+
+// The priorities that a controller needs. All other numbers are valid priorities, too.
+const (
+	Low    Priority = -100 // work that can wait, such as the first look at every object after a start
+	Normal Priority = 0    // events
+	High   Priority = 100  // work that a user is waiting for
+)
+
+// Options are the options of [New]. The zero value of a field is its default.
+type Options struct {
+	// Concurrency is the maximum number of keys that run at the same time; see [Applier.Resize]. Default: no limit.
+	Concurrency int
+	// HoldTimeout is the maximum time for which a key is held after a run, until its sources have observed the writes
+	// of the run. If it is negative, keys are not held. Default: 5 s.
+	HoldTimeout time.Duration
+	// Backoff has the delays of retries.
+	Backoff Backoff
+	// Aging is how long a key waits behind higher priorities before it gets its share of turns. Default: 1 s.
+	Aging time.Duration
+}
+
+func (o *Options) withDefaults() Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	if d.Backoff.InitialBackoff == 0 {
+		d.Backoff.InitialBackoff = 5 * time.Millisecond
+	}
+	if d.Backoff.MaxBackoff == 0 {
+		d.Backoff.MaxBackoff = max(1000*time.Second, d.Backoff.InitialBackoff)
+	}
+	if d.Aging == 0 {
+		d.Aging = time.Second
+	}
+	if d.HoldTimeout == 0 {
+		d.HoldTimeout = 5 * time.Second
+	}
+	return d
+}
+
+func (o Options) valid() bool {
+	b := o.Backoff
+	return o.Concurrency >= 0 && o.Aging > 0 &&
+		b.InitialBackoff > 0 && b.MaxBackoff >= b.InitialBackoff && b.Jitter >= 0 && b.Jitter <= 1
+}
+
+// Backoff has the delays of the retries of a key. The zero value of a field is its default.
+type Backoff struct {
+	// InitialBackoff is the delay before a key's first retry. Each further delay is twice as long. Default: 5 ms.
+	InitialBackoff time.Duration
+	// MaxBackoff is the longest delay before a retry. Default: 1000 s, or InitialBackoff if that is longer.
+	MaxBackoff time.Duration
+	// Jitter is the random share of a retry's delay, from 0 to 1. With 0.2, a delay is shortened by up to a fifth, so
+	// that keys that failed at the same time are not retried at the same time. Default: 0.
+	Jitter float64
+}
+
+// Item is a key for a worker to process.
+type Item[K comparable] struct {
+	Key      K
+	Priority Priority
+	// Failures is the number of consecutive runs of the key that called [Applier.Retry], up to this run.
+	Failures int
+	// Waited is the time since the key was added, or since its delay ended.
+	Waited time.Duration
+}
+
+// Stats is a snapshot of an applier's statistics.
+type Stats struct {
+	Ready   int // keys that are waiting for a worker
+	Running int // keys that a worker has, before Done
+	Held    int // keys whose last run wrote objects that its sources have not observed
+	Delayed int // keys with a pending delayed add, retry or hold; they may also be waiting or running
+	// OldestWait is how long the key that has waited longest has waited, among the first keys of all priorities.
+	OldestWait time.Duration
+	// Adds counts the adds so far. It includes delayed adds and retries when they are due, but not adds that collapsed.
+	Adds uint64
+	// Retries counts the calls of Retry so far.
+	Retries uint64
+	// Overdue counts the keys so far that were released after the hold timeout.
+	Overdue uint64
+}
+
+// Applier hands keys to workers, each key to one worker at a time. Create one with [New]. It is safe for concurrent
+// use.
+type Applier[K comparable] struct {
+	// OnOverdue, if it is not nil, is called for each key that is released after the hold timeout, by a worker or by a
+	// timer. Set it before the first call of a method.
+	OnOverdue func(Overdue[K])
+
+	created time.Time
+	holding atomic.Int64 // the number of unobserved writes
+
+	mu      sync.Mutex // guards the fields below
+	state   state[K]
+	waiters []chan struct{} // the waiting calls of Get, last in, first out
+	waking  int             // calls of Get that were woken and do not have the lock yet
+	spare   []chan struct{} // channels for the next waiters
+	timer   *time.Timer     // wakes waiters when a delay is over; nil until first used
+	alarm   instant         // when the timer fires, or never
+	drained chan struct{}   // closed when no key waits or runs; nil before Drain
+	settled chan struct{}   // closed when the state is settled; nil unless a call of Settle waits
+}
+
+// New creates an empty applier. It panics if a duration in opts other than HoldTimeout is negative, MaxBackoff is less
+// than InitialBackoff, Concurrency is negative, or Jitter is not between 0 and 1.
+func New[K comparable](opts *Options) *Applier[K] {
+	o := opts.withDefaults()
+	if !o.valid() {
+		panic("applier: invalid options")
+	}
+	return &Applier[K]{created: time.Now(), state: newState[K](o, newBackoff(o.Backoff)), alarm: never}
+}
+
+// Add makes the key ready. If the key is already waiting, it gets the higher of the two priorities. If it is running,
+// it becomes ready again when it is done. Add does nothing when the applier is closed.
+func (a *Applier[K]) Add(key K, p Priority) {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.add(key, p, a.now())
+}
+
+// AddAfter adds the key after the delay. If the key already has a delayed add, the two become one, with the earlier
+// time and the higher priority. With a delay of zero or less, AddAfter is Add. It does nothing when the applier is
+// closed.
+func (a *Applier[K]) AddAfter(key K, p Priority, delay time.Duration) {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.addAfter(key, p, delay, a.now())
+}
+
+// Retry records that the run of the key has failed. It adds the key again after its back-off, or after atLeast if that
+// is longer, and returns the delay. Pass the server's Retry-After as atLeast.
+//
+// Retry replaces a pending retry, and keeps the delayed add of AddAfter. Call it before Done. It does nothing and
+// returns 0 when the applier is closed.
+func (a *Applier[K]) Retry(key K, p Priority, atLeast time.Duration) time.Duration {
+	a.mu.Lock()
+	defer a.unlock()
+	return a.state.retry(key, p, atLeast, a.now())
+}
+
+// Get waits for a ready key and returns it. The caller processes the key and then calls Done. When ctx has ended, Get
+// returns its cause, even if keys are ready; they stay in the applier.
+//
+// Errors: [ErrClosed], or the cause of ctx.
+func (a *Applier[K]) Get(ctx context.Context) (Item[K], error) {
+	a.mu.Lock()
+	defer a.unlock()
+	for {
+		if ctx.Err() != nil {
+			return Item[K]{}, context.Cause(ctx)
+		}
+		if item, ok := a.state.take(a.now()); ok {
+			return item, nil
+		}
+		if a.finished() {
+			return Item[K]{}, ErrClosed
+		}
+		a.wait(ctx)
+	}
+}
+
+// Done ends the run of the key. If the key was added during the run, it becomes ready again. Unless the run called
+// Retry, Done resets the key's back-off and cancels its pending retry. Done does nothing for a key that is not running.
+func (a *Applier[K]) Done(key K) {
+	a.mu.Lock()
+	defer a.unlock()
+	var now instant // read only if a delay may have ended: the clock is expensive
+	if a.state.delays.len() > 0 || a.state.holds.len > 0 {
+		now = a.now()
+	}
+	a.state.done(key, now)
+}
+
+// Wrote records that the current run of the key wrote or deleted an object that a source observes. Call it before Done.
+// After Done, the key is held: it does not run again until the sources have observed all writes of the run, or
+// [Options.HoldTimeout] has passed.
+//
+// The source may observe the write before Wrote is called. So call Seen with the source's current version afterwards,
+// or Gone if it does not have the deleted object.
+func (a *Applier[K]) Wrote(key K, w Write) {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.wrote(key, w)
+}
+
+// Seen records that a source has observed a resource version. It is cheap when no write is unobserved.
+func (a *Applier[K]) Seen(source int, version uint64) {
+	a.observe(func() { a.state.seen(source, version, a.now()) })
+}
+
+// Gone records that a source has observed the deletion of an object. It is cheap when no write is unobserved.
+func (a *Applier[K]) Gone(source int, uid types.UID) {
+	a.observe(func() { a.state.gone(source, uid, a.now()) })
+}
+
+// observe does a step if a write is unobserved. It leaves calls of OnOverdue to other methods, since the caller may
+// hold a lock of its source.
+func (a *Applier[K]) observe(step func()) {
+	if a.holding.Load() == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	step()
+	a.notify()
+}
+
+// Gate closes or opens the gate of a name. While a gate is closed, Get hands out no key; changes are collected. All
+// gates are open at first. Close a gate until the caches are synced, or while this process is not the leader.
+func (a *Applier[K]) Gate(name string, open bool) {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.gate(name, open, a.now())
+}
+
+// Own sets which keys may run: those for which owned returns true. The others are dropped, and later adds of them are
+// ignored; a run that has begun continues, see [Applier.Settle]. A nil function means all keys, which is the default.
+// The function is called with a lock held. It must be fast, must not call methods of the applier, and must always
+// return the same for a key.
+//
+// After keys have become owned, add them: their changes were ignored before.
+func (a *Applier[K]) Own(owned func(K) bool) {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.own(owned, a.now())
+}
+
+// Settle waits until no key runs that must not run now: any key while a gate is closed, and a key that is not owned.
+// Call it before another process takes over. If ctx ends first, Settle returns its cause.
+func (a *Applier[K]) Settle(ctx context.Context) error {
+	settled := a.settling()
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// settling returns a channel that is closed when the state is settled.
+func (a *Applier[K]) settling() <-chan struct{} {
+	a.mu.Lock()
+	defer a.unlock()
+	if a.settled == nil {
+		a.settled = make(chan struct{})
+	}
+	return a.settled
+}
+
+// Resize sets the maximum number of keys that run at the same time; 0 means no limit. Runs above a lower limit
+// continue.
+func (a *Applier[K]) Resize(concurrency int) {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.resize(max(0, concurrency), a.now())
+}
+
+// Drain closes the applier to new keys, drops the delayed keys, and returns when the workers are done with all others.
+// If ctx ends first, Drain returns its cause, and the workers may continue. Drain may be called more than once, and
+// after Close.
+func (a *Applier[K]) Drain(ctx context.Context) error {
+	drained := a.drain()
+	select {
+	case <-drained:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-drained:
+		return nil
+	default:
+		return context.Cause(ctx)
+	}
+}
+
+// Close closes the applier to new keys and drops all keys that are not running. It does not wait for running keys;
+// Drain does. Close may be called more than once.
+func (a *Applier[K]) Close() {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.close()
+	a.disarm()
+}
+
+// Stats returns the current statistics of the applier.
+func (a *Applier[K]) Stats() Stats {
+	a.mu.Lock()
+	defer a.unlock()
+	return a.state.stats(a.now())
+}
+
+// drain begins a drain and returns a channel that is closed when it is complete.
+func (a *Applier[K]) drain() <-chan struct{} {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.drain()
+	a.disarm()
+	if a.drained == nil {
+		a.drained = make(chan struct{})
+	}
+	return a.drained
+}
+
+// now returns the current time for the steps of the state.
+func (a *Applier[K]) now() instant { return time.Since(a.created) }
+
+// unlock wakes waiters according to the new state, and then unlocks. It keeps two invariants while calls of Get are
+// waiting: as many of them are awake as keys may be taken, and the timer is set for the next delay.
+func (a *Applier[K]) unlock() {
+	a.notify()
+	if len(a.state.overdue) == 0 {
+		a.mu.Unlock()
+		return
+	}
+	overdue := a.state.overdue
+	a.state.overdue = nil
+	a.mu.Unlock()
+	for _, o := range overdue {
+		if a.OnOverdue != nil {
+			a.OnOverdue(o)
+		}
+	}
+}
+
+// notify wakes waiters according to the new state.
+func (a *Applier[K]) notify() {
+	a.wake()
+	if len(a.waiters) > 0 {
+		a.arm()
+	}
+	if n := int64(a.state.holds.len); n != a.holding.Load() { // a load is cheaper
+		a.holding.Store(n)
+	}
+	if a.settled != nil && a.state.settled() {
+		close(a.settled)
+		a.settled = nil
+	}
+	if a.drained != nil && a.state.ready.len+a.state.running == 0 {
+		close(a.drained)
+		a.drained = nil
+	}
+}
+
+// finished reports whether no key will be handed out any more.
+func (a *Applier[K]) finished() bool { return a.state.closed && a.state.ready.len == 0 }
+
+// wake wakes one Get for each key that may be taken, or all of them when no key will be handed out any more.
+func (a *Applier[K]) wake() {
+	for len(a.waiters) > 0 && (a.finished() || a.waking < a.state.available()) {
+		last := len(a.waiters) - 1
+		a.waiters[last] <- struct{}{} // does not block: a channel in waiters is empty
+		a.waiters = a.waiters[:last]
+		a.waking++
+	}
+}
+
+// wait unlocks, waits until it is woken or ctx ends, and locks again.
+func (a *Applier[K]) wait(ctx context.Context) {
+	var woken chan struct{}
+	if last := len(a.spare) - 1; last >= 0 {
+		woken, a.spare = a.spare[last], a.spare[:last]
+	} else {
+		woken = make(chan struct{}, 1)
+	}
+	a.waiters = append(a.waiters, woken)
+	a.unlock()
+
+	signalled := false
+	select {
+	case <-woken:
+		signalled = true
+	case <-ctx.Done():
+	}
+
+	a.mu.Lock()
+	if i := slices.Index(a.waiters, woken); i >= 0 {
+		a.waiters = slices.Delete(a.waiters, i, i+1)
+	} else {
+		a.waking--
+		if !signalled {
+			<-woken // it was woken at the same time; unlock wakes another one instead
+		}
+	}
+	a.spare = append(a.spare, woken)
+}
+
+// arm sets the timer for the next delay, unless it already fires early enough.
+func (a *Applier[K]) arm() {
+	due := a.state.delays.due()
+	if due >= a.alarm {
+		return
+	}
+	a.alarm = due
+	if in := due - a.now(); a.timer == nil {
+		a.timer = time.AfterFunc(in, a.ring)
+	} else {
+		a.timer.Reset(in)
+	}
+}
+
+// disarm stops the timer.
+func (a *Applier[K]) disarm() {
+	a.alarm = never
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+// ring is the callback of the timer.
+func (a *Applier[K]) ring() {
+	a.mu.Lock()
+	defer a.unlock()
+	a.alarm = never
+	a.state.advance(a.now())
+}

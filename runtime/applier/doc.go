@@ -1,0 +1,71 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package applier decides which key runs when. A key is the name of an object, or any other comparable value; a run is
+// one reconcile of it. Sources add keys, workers take them, and everything that delays, orders or forbids a run is
+// decided here.
+//
+//	a := applier.New[string](nil)
+//	a.Add("prod/web", applier.Normal)
+//
+//	for {
+//		item, err := a.Get(ctx)
+//		if err != nil {
+//			return err
+//		}
+//		if err := work(ctx, item.Key); err != nil {
+//			a.Retry(item.Key, item.Priority, 0)
+//		}
+//		a.Done(item.Key)
+//	}
+//
+// # Guarantees
+//
+//   - Only one worker has a key at a time, from [Applier.Get] until [Applier.Done].
+//   - Adds for a waiting key collapse. Adds for a running or held key collapse into exactly one more run.
+//   - Among the delayed adds of a key, the earliest wins. An add without a delay makes the key ready immediately and
+//     keeps the delayed add, so the run that was requested for a later time still happens.
+//   - Keys of the same priority are handed out in the order in which they were added.
+//   - A key with a higher priority is handed out first, but no key starves: once a key has waited for
+//     [Options.Aging], every fourth turn is for the key that has waited longest, whatever its priority. So a flood of
+//     keys with a low priority is processed eventually, and delays other keys only a little when it has aged.
+//   - A waiting key has the highest priority that it was added with. When its priority rises, it becomes the last of
+//     the waiting keys with the new priority.
+//   - A key does not run while a write of its last run is unobserved, for at most [Options.HoldTimeout].
+//   - No key runs while a gate is closed, and no key that is not owned. At most [Options.Concurrency] keys run.
+//
+// # Retries
+//
+// [Applier.Retry] records that a run has failed: the key runs again after a delay that doubles with each failure. A run
+// that does not call Retry is a success: [Applier.Done] then resets the delay and cancels a pending retry. There is no
+// need to forget keys: a key that neither waits, runs, is held nor is delayed uses no memory.
+//
+// An event does not wait for a pending retry, since it may be what resolves the failure. If the run for the event fails
+// as well, the pending delay starts again but does not double, so that a burst of events does not delay the next retry
+// for long.
+//
+// # Holds
+//
+// A run reads objects from caches, which are slightly behind the server. If a key ran again before the caches have
+// observed the writes of its last run, it would repeat them, and for example create or delete a second object.
+// [Applier.Wrote] records a write. The key is held after its run until [Applier.Seen] reports the version of the write,
+// or [Applier.Gone] the deletion. Other keys are not delayed, and a hold occupies no worker.
+//
+// # Gates and ownership
+//
+// [Applier.Gate] stops all keys, for example until the caches are synced, or while another replica is the leader.
+// [Applier.Own] stops some of them, for example those of another shard. [Applier.Settle] waits for the runs that began
+// before, so that two processes never run the same key.
+//
+// # Shutdown
+//
+// When the context of a Get ends, Get returns its cause, and the applier keeps its keys. [Applier.Close] drops all keys
+// that are not running. [Applier.Drain] drops the delayed keys only, releases the held ones, lets the workers process
+// the others and waits until they are done. To drop the waiting keys and wait for the running ones, call Close and then
+// Drain.
+//
+// # Concurrency
+//
+// An Applier is safe for concurrent use. It starts no goroutines. While a Get waits and a key is delayed or held, it
+// has one timer.
+package applier

@@ -1,0 +1,48 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import "github.com/kube-go/sdk/core/wire"
+
+// Observer is notified of the progress of a store. Its functions are called with a lock of the store held: they must be
+// fast, and must not use the store.
+type Observer struct {
+	// Seen is called when the store has observed a resource version.
+	Seen func(version string)
+
+	// Gone is called with the last state of an object that no longer exists, or that was replaced by another object of
+	// the same name.
+	Gone func(object wire.Packed)
+}
+
+// Observe notifies o of the store's progress until stop is called. It calls Seen immediately if the store has observed
+// a version.
+func (s *Store[K]) Observe(o Observer) (stop func()) {
+	t := s.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.observers[&o] = struct{}{}
+	if t.version != "" {
+		o.Seen(t.version)
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.observers, &o)
+	}
+}
+
+// seen notifies the observers of the table's version. The caller holds t.mu.
+func (t *table) seen() {
+	for o := range t.observers {
+		o.Seen(t.version)
+	}
+}
+
+// gone notifies the observers of an object that no longer exists. The caller holds t.mu.
+func (t *table) gone(object wire.Packed) {
+	for o := range t.observers {
+		o.Gone(object)
+	}
+}
