@@ -52,7 +52,7 @@ func (p *printer) tables(ctx context.Context, resources []kube.Resource) error {
 	found := 0
 	var errs []error
 	for _, res := range resources {
-		t := &table{printer: p, resource: res, printed: map[kube.ObjectRef]printedRow{}}
+		t := &table{printer: p, resource: res, printed: map[kube.ObjectRef]printedRow{}, watched: map[kube.ObjectRef]bool{}}
 		err := t.list(ctx)
 		n, writeErr := t.print(found > 0)
 		if writeErr != nil {
@@ -125,7 +125,8 @@ type table struct {
 	*printer
 	resource kube.Resource
 	printed  map[kube.ObjectRef]printedRow
-	shown    []int // indexes of the printed columns
+	watched  map[kube.ObjectRef]bool // the objects that the watch has reported
+	shown    []int                   // indexes of the printed columns
 	header   []string
 	rows     [][]string // rows to print
 	begun    bool       // the header is printed

@@ -37,16 +37,20 @@ func (t *table) change(
 	ctx context.Context, objects *kube.API[unstructured.Unstructured], ev kube.WatchEvent[metav1.PartialObjectMetadata],
 ) error {
 	ref := kube.RefOf(ev.Object)
-	last, printed := t.printed[ref]
+	t.watched[ref] = true
 	switch {
-	case ev.Type == kube.Bookmark, printed && last.version == ev.Object.ResourceVersion:
-		return nil // this version is already printed
-	case ev.Type == kube.Deleted && printed:
-		delete(t.printed, ref)
-		t.rows = append(t.rows, append(last.cells, "(deleted)"))
+	case ev.Type == kube.Bookmark:
+		for ref := range t.printed {
+			if !t.watched[ref] { // it was deleted between the list and the watch
+				t.deleted(ref)
+			}
+		}
 		return t.flush()
 	case ev.Type == kube.Deleted:
-		return nil
+		t.deleted(ref)
+		return t.flush()
+	case t.printed[ref].version == ev.Object.ResourceVersion:
+		return nil // this version is already printed
 	}
 	if ref.Namespace != "" {
 		objects = objects.In(ref.Namespace)
@@ -57,4 +61,12 @@ func (t *table) change(
 	}
 	t.add(page) // if the object was deleted meanwhile, there is no row, and its event follows
 	return t.flush()
+}
+
+// deleted adds the last row of an object that no longer exists, with a mark.
+func (t *table) deleted(ref kube.ObjectRef) {
+	if last, ok := t.printed[ref]; ok {
+		t.rows = append(t.rows, append(last.cells, "(deleted)"))
+		delete(t.printed, ref)
+	}
 }

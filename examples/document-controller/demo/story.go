@@ -148,7 +148,7 @@ func (st *stage) start(ctx context.Context, s *screen) (stop func() error) {
 
 func (st *stage) showConditions(ctx context.Context, s *screen) {
 	last := map[string]string{}
-	for ev, err := range kube.Watch(ctx, st.docs, nil) {
+	for ev, err := range kube.Watch(ctx, st.docs, quiet()) {
 		if err != nil {
 			return // the demo has ended
 		}
@@ -176,7 +176,7 @@ func (st *stage) showConditions(ctx context.Context, s *screen) {
 
 func (st *stage) showEvents(ctx context.Context, s *screen) {
 	events := kube.Namespaced[eventsv1.Event](st.client, st.namespace)
-	for ev, err := range kube.Watch(ctx, events, nil) {
+	for ev, err := range kube.Watch(ctx, events, quiet()) {
 		if err != nil {
 			return // the demo has ended
 		}
@@ -190,3 +190,6 @@ func (st *stage) showEvents(ctx context.Context, s *screen) {
 		}
 	}
 }
+
+// quiet returns the options of a watch whose failures the demo does not show, since it kills the API server on purpose.
+func quiet() *kube.WatchOptions { return &kube.WatchOptions{OnError: func(error) {}} }
