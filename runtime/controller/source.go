@@ -87,6 +87,7 @@ type feed interface {
 	identity
 	changes
 	progress
+	observed
 }
 
 type identity interface {
@@ -101,10 +102,13 @@ type changes interface {
 
 type progress interface {
 	Ready(ctx context.Context) error
+	Health() error
+}
+
+type observed interface {
 	Observe(o reflector.Observer) (stop func())
 	Packed(ref core.ObjectRef) (wire.Packed, bool)
 	Concerns(obj core.Object) bool
-	Health() error
 }
 
 // source is a feed with a function that maps its changes to the keys of the controller.
