@@ -233,6 +233,65 @@ func TestControllerSeesItsWrites(t *testing.T) {
 	}
 }
 
+// TestControllerDeletesNoObjectTwice checks that a reconcile does not count an object that the previous one deleted: it
+// deletes the surplus objects one by one, and keeps the wanted number.
+func TestControllerDeletesNoObjectTwice(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	secrets := kube.Namespaced[corev1.Secret](c, ns)
+	const surplus, wanted = 20, 2
+	for range surplus + wanted {
+		item := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "item-"}}
+		if _, err := secrets.Create(limit(t), item, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cache := newCache(t, c)
+	items := kube.ViewOf[corev1.Secret](cache, &kube.Selection{Namespace: ns})
+	owner := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns, FieldSelector: "metadata.name=owner"})
+	ctl := kube.NewController(kube.ForView(owner), &kube.ControllerOptions{Logger: debugLogger(t)}).
+		Watches(kube.SourceView(items).Map(func(*corev1.Secret) []kube.ObjectRef {
+			return []kube.ObjectRef{{Namespace: ns, Name: "owner"}}
+		}))
+	settled := make(chan struct{})
+	background(t, func(ctx context.Context) error {
+		return ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+			if items.Store().Len() <= wanted {
+				if cm.Data["v"] == "settled" {
+					return kube.AwaitChange(), nil
+				}
+				cm.Data["v"] = "settled"
+				if _, err := maps.Update(ctx, cm, nil); err != nil {
+					return kube.Action{}, err
+				}
+				close(settled)
+				return kube.AwaitChange(), nil
+			}
+			for item, err := range items.Store().All(nil) {
+				if err != nil {
+					return kube.Action{}, err
+				}
+				return kube.RequeueAfter(time.Millisecond), secrets.Delete(ctx, item.Name, &kube.DeleteOptions{UID: item.UID})
+			}
+			return kube.AwaitChange(), nil
+		})
+	})
+	create(t, maps, "owner", "0")
+	select {
+	case <-settled:
+	case <-limit(t).Done():
+		t.Fatal("the controller did not delete the surplus objects in time")
+	}
+	left, err := secrets.List(limit(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(left.Items); n != wanted {
+		t.Errorf("%d objects are left, want %d", n, wanted)
+	}
+}
+
 // TestStoppingControllerFinishesItsReconciles checks that a reconcile that is running when the controller stops can
 // finish, and that no other reconcile begins after that.
 func TestStoppingControllerFinishesItsReconciles(t *testing.T) {
