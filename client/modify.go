@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
+	"github.com/kube-go/sdk/client/internal/backoff"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
@@ -77,7 +77,7 @@ func (a *API[K]) modify(ctx context.Context, name string, change func(*K) error,
 		case n == attempts:
 			return nil, afterAttempts(err, n)
 		}
-		if err := pause(ctx, backoff(n, 10*time.Millisecond, time.Second)); err != nil {
+		if err := backoff.Sleep(ctx, backoff.Delay(n, 10*time.Millisecond, time.Second)); err != nil {
 			return nil, WrapError("modify", a.named(name), err)
 		}
 	}
@@ -122,26 +122,4 @@ func afterAttempts(err error, n int) error {
 	again := *op
 	again.Err = fmt.Errorf("after %d attempts: %w", n, op.Err)
 	return &again
-}
-
-// backoff returns the delay after the nth failure. It doubles up to a maximum, and half of it is random, so that
-// clients that conflicted do not conflict again.
-func backoff(n int, first, most time.Duration) time.Duration {
-	d := most
-	if n < 30 {
-		d = min(first<<(n-1), most)
-	}
-	return d/2 + rand.N(d/2+1)
-}
-
-// pause waits, or returns the context's cause if the context ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

@@ -51,14 +51,3 @@ func FuzzIDToken(f *testing.F) {
 		}
 	})
 }
-
-// FuzzPlain checks that the result is one line without control characters.
-func FuzzPlain(f *testing.F) {
-	f.Add([]byte("\x1b[31mred\r\n\tagain \xff\u2028\u202e"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		got := plain(text)
-		if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Fatalf("plain(%q) = %q", text, got)
-		}
-	})
-}

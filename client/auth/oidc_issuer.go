@@ -21,6 +21,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/plain"
 )
 
 // Limits of requests to a provider.
@@ -165,7 +166,7 @@ func refreshError(err error) error {
 		text = failed.Response.Status
 	}
 	if failed.ErrorCode != "" {
-		text += ": " + plain([]byte(failed.ErrorCode)[:min(len(failed.ErrorCode), 100)])
+		text += ": " + plain.Line(failed.ErrorCode[:min(len(failed.ErrorCode), 100)])
 	}
 	if failed.ErrorCode == "invalid_grant" {
 		return fmt.Errorf("refresh the id-token: %s: %w", text, errUsed)

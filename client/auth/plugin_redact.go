@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/kube-go/sdk/client/internal/plain"
 	"github.com/kube-go/sdk/client/internal/redact"
 )
 
@@ -43,11 +44,11 @@ func (p *Plugin) public(end *tail) string {
 			text = nil
 		}
 	}
-	s := plain(text)
+	s := plain.Line(string(text))
 	var known []string
 	for _, v := range p.exec.Env {
 		if secretName.MatchString(v.Name) {
-			known = append(known, plain([]byte(v.Value)))
+			known = append(known, plain.Line(string(v.Value)))
 		}
 	}
 	for i, arg := range p.exec.Args {
@@ -55,9 +56,9 @@ func (p *Plugin) public(end *tail) string {
 		switch {
 		case !strings.HasPrefix(arg, "-") || !secretName.MatchString(name):
 		case ok:
-			known = append(known, plain([]byte(value)))
+			known = append(known, plain.Line(value))
 		case i+1 < len(p.exec.Args):
-			known = append(known, plain([]byte(p.exec.Args[i+1])))
+			known = append(known, plain.Line(p.exec.Args[i+1]))
 		}
 	}
 	if c := p.peek(); c != nil {

@@ -13,11 +13,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/plain"
 )
 
 // Limits of a run of the plugin.
@@ -136,7 +135,7 @@ func (p *Plugin) find(cmd *exec.Cmd) error {
 		err := p.errorf("cannot be run: %w", errors.Unwrap(cmd.Err))
 		if errors.Is(cmd.Err, exec.ErrDot) {
 			err.Err = errors.New("is only in the current directory, which is not searched: specify its path")
-		} else if err.Hint = plain([]byte(p.exec.InstallHint)[:min(len(p.exec.InstallHint), hintBytes)]); err.Hint == "" {
+		} else if err.Hint = plain.Line(p.exec.InstallHint[:min(len(p.exec.InstallHint), hintBytes)]); err.Hint == "" {
 			err.Hint = "install it, or correct the command"
 		}
 		return err
@@ -205,18 +204,4 @@ func (t *tail) Write(p []byte) (int, error) {
 	t.data = append(t.data, p[max(0, len(p)-t.most):]...)
 	t.data = t.data[max(0, len(t.data)-t.most):]
 	return len(p), nil
-}
-
-// plain returns text as one line without control characters.
-func plain(text []byte) string {
-	s := strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(string(text), ""))
-	return strings.Join(strings.Fields(s), " ")
 }

@@ -9,6 +9,8 @@ import (
 	"math"
 	"net/http"
 	"time"
+
+	"github.com/kube-go/sdk/client/internal/backoff"
 )
 
 // RateLimitOptions are the options of [RateLimit].
@@ -73,7 +75,7 @@ func (b *bucket) await(ctx context.Context, onWait func(context.Context, time.Du
 		return nil
 	}
 	onWait(ctx, wait)
-	if err := sleep(ctx, wait); err != nil {
+	if err := backoff.Sleep(ctx, wait); err != nil {
 		b.put()
 		return err
 	}

@@ -8,10 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/kube-go/sdk/client/internal/backoff"
 )
 
 // RetryOptions are the options of [Retry]. The zero value of a field is its default.
@@ -195,7 +196,7 @@ func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		t.tell(r.Context(), Retrying{Call: call, Attempt: n, Status: out.status, Err: err, Wait: wait})
 		discard(resp)
-		if err := sleep(r.Context(), wait); err != nil {
+		if err := backoff.Sleep(r.Context(), wait); err != nil {
 			return nil, err
 		}
 		if this, err = again(r, n+1, start); err != nil {
@@ -218,12 +219,7 @@ func (t *retrier) attempts(ctx context.Context, call Call) int {
 
 // delay returns the delay after the n-th attempt.
 func (t *retrier) delay(n int) time.Duration {
-	d := t.options.InitialBackoff
-	for i := 1; i < n && d < t.options.MaxBackoff; i++ {
-		d *= 2
-	}
-	d = min(d, t.options.MaxBackoff)
-	return d/2 + rand.N(d)
+	return backoff.Delay(n, t.options.InitialBackoff, t.options.MaxBackoff)
 }
 
 // mayWait reports whether there is time for the delay, and a token for the next attempt.
@@ -280,16 +276,4 @@ func finish(resp *http.Response, err error, n int, start time.Time) (*http.Respo
 		err = &RetryError{Attempts: n, Elapsed: time.Since(start), Err: err}
 	}
 	return nil, err
-}
-
-// sleep waits for d, or returns the cause if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/kube-go/sdk/client/internal/plain"
 )
 
 // Warning is a warning that a server sends with a response, for example that an API is deprecated or a field is
@@ -133,7 +134,7 @@ func parseQuoted(s string) (text, rest string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '"':
-			return printable(b.String()), s[i+1:], true
+			return plain.Line(b.String()), s[i+1:], true
 		case '\\':
 			if i++; i == len(s) {
 				return "", "", false
@@ -144,14 +145,4 @@ func parseQuoted(s string) (text, rest string, ok bool) {
 		}
 	}
 	return "", "", false
-}
-
-// printable replaces control characters, which could control a terminal, with spaces.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
 }

@@ -34,7 +34,7 @@ func TestParseWarnings(t *testing.T) {
 		{"a date", []string{`299 - "old" "Sat, 21 Nov 2026 12:00:00 GMT"`}, one("old")},
 		{"surrounding spaces", []string{"  299 - \"old\"  "}, one("old")},
 		{"commas in the text", []string{`299 - "a, b"`}, one("a, b")},
-		{"control characters", []string{"299 - \"\x1b[31mred\x07\u0085\""}, one(" [31mred  ")},
+		{"control characters", []string{"299 - \"\x1b[31mred\x07\u0085\""}, one("[31mred")},
 		{"invalid UTF-8", []string{"299 - \"a\xffb\""}, one("ab")},
 		{
 			"several in a line, with and without dates",

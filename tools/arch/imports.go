@@ -128,6 +128,7 @@ func allowed() map[string]map[string]string {
 		"./client": {
 			"./client/auth":                        "credentials from plugins and providers",
 			"./client/config":                      "the address of the API server, and credentials",
+			"./client/internal/backoff":            "the delays between attempts",
 			"./client/internal/broken":             "the error of a broken connection",
 			"./client/internal/redact":             "keeps credentials out of errors",
 			"./client/middleware":                  "the middleware chain",
@@ -147,6 +148,7 @@ func allowed() map[string]map[string]string {
 		},
 		"./client/auth": {
 			"./client/config":          "where credentials come from, and where new ones are stored",
+			"./client/internal/plain":  "makes the output of plugins safe to print",
 			"./client/internal/redact": "keeps credentials out of errors",
 			"./client/middleware":      "adds credentials to requests",
 			"./core/wire":              "decodes the output of plugins",
@@ -171,7 +173,8 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/runtime/schema":            "the ecosystem's vocabulary: GroupVersionKind",
 			"k8s.io/apimachinery/pkg/version":                   "the ecosystem's vocabulary: a server's version",
 		},
-		"./client/internal/broken": {},
+		"./client/internal/backoff": {},
+		"./client/internal/broken":  {},
 		"./client/internal/channels": {
 			"./client/internal/broken":     "the error of a broken connection",
 			"github.com/gorilla/websocket": "the protocol of streams",
@@ -181,10 +184,14 @@ func allowed() map[string]map[string]string {
 			"./client/middleware": "disables retries",
 			"./core/request":      "builds requests",
 		},
+		"./client/internal/plain":      {},
 		"./client/internal/redact":     {},
 		"./client/internal/spelling":   {},
 		"./client/internal/testserver": {"all": "only tests link it"},
-		"./client/middleware":          {},
+		"./client/middleware": {
+			"./client/internal/backoff": "the delays between attempts",
+			"./client/internal/plain":   "makes warnings safe to print",
+		},
 		"./client/node": {
 			"./client":                "sends requests",
 			"./client/internal/proxy": "sends proxied requests",
