@@ -107,7 +107,10 @@ func (a *API[K]) PreferEncoding(e wire.Encoding) *API[K] {
 	other := *a
 	other.target.Encoding = e
 	if other.setup == nil && e == wire.Protobuf && !wire.SupportsProtobuf(new(K)) {
-		other.setup = &request.InvalidError{Field: "encoding", Detail: fmt.Sprintf("%T can't be decoded from protobuf; ask for JSON", *new(K))}
+		other.setup = &request.InvalidError{
+			Field:  "encoding",
+			Detail: fmt.Sprintf("%T can't be decoded from protobuf; ask for JSON", *new(K)),
+		}
 	}
 	return &other
 }
@@ -219,7 +222,10 @@ func (a *API[K]) exchange(ctx context.Context, verb string, t request.Target, b 
 		return nil, err
 	}
 	if t.View == request.ViewMetadata && (verb == "create" || verb == "update") {
-		return nil, &request.InvalidError{Field: "object", Detail: "would be stored without all but its metadata; use Patch or Apply"}
+		return nil, &request.InvalidError{
+			Field:  "object",
+			Detail: "would be stored without all but its metadata; use Patch or Apply",
+		}
 	}
 	resp, err := a.client.send(ctx, t, b)
 	if err != nil {

@@ -112,7 +112,10 @@ func New(ctx context.Context, o *Options) (*Client, error) {
 	cfg := o.Config
 	switch {
 	case o.Context != "" && (cfg != nil || o.Share != nil):
-		return nil, fmt.Errorf("Options.Context: is %q, but Config or Share has the server already; set one of them", o.Context)
+		return nil, fmt.Errorf(
+			"Options.Context: is %q, but Config or Share has the server already; set one of them",
+			o.Context,
+		)
 	case cfg != nil:
 		if err := cfg.Validate(ctx); err != nil {
 			return nil, err

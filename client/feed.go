@@ -34,17 +34,29 @@ func (f *Feed) Resource() core.Resource { return f.target.Resource }
 
 // List reads one page and calls each for every object as it arrives. The bytes of the object are valid until each
 // returns. An error of each ends the list and is returned in the [*OpError].
-func (f *Feed) List(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
+func (f *Feed) List(
+	ctx context.Context,
+	o *request.ListOptions,
+	each func(wire.Packed) error,
+) (metav1.ListMeta, error) {
 	return f.page(middleware.WithAttempts(ctx, 1), o, each)
 }
 
 // page is List with the retries of the client.
-func (f *Feed) page(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
+func (f *Feed) page(
+	ctx context.Context,
+	o *request.ListOptions,
+	each func(wire.Packed) error,
+) (metav1.ListMeta, error) {
 	meta, err := f.list(ctx, o, each)
 	return meta, WrapError("list", f.target, err)
 }
 
-func (f *Feed) list(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
+func (f *Feed) list(
+	ctx context.Context,
+	o *request.ListOptions,
+	each func(wire.Packed) error,
+) (metav1.ListMeta, error) {
 	if f.setup != nil {
 		return metav1.ListMeta{}, f.setup
 	}
@@ -69,8 +81,10 @@ func (f *Feed) reading() *wire.ReadOptions {
 }
 
 // errNoShards is the error for an object that is not in the requested shard.
-var errNoShards = errors.New("the server does not know ShardSelector and sends objects of other shards, too: enable its " +
-	"feature gate ShardedListAndWatch, or leave the selector out")
+var errNoShards = errors.New(
+	"the server does not know ShardSelector and sends objects of other shards, too: enable its " +
+		"feature gate ShardedListAndWatch, or leave the selector out",
+)
 
 // within returns a function that checks that each object is in a shard. Servers confirm the shard only in some
 // responses, not in watches or in lists of custom resources.

@@ -57,7 +57,13 @@ func (s *Subresource[K]) Modify(ctx context.Context, name string, change func(*K
 	return s.api.modify(ctx, name, change, o, false)
 }
 
-func (a *API[K]) modify(ctx context.Context, name string, change func(*K) error, o *ModifyOptions, create bool) (*K, error) {
+func (a *API[K]) modify(
+	ctx context.Context,
+	name string,
+	change func(*K) error,
+	o *ModifyOptions,
+	create bool,
+) (*K, error) {
 	if o == nil {
 		o = &ModifyOptions{}
 	}
@@ -66,7 +72,11 @@ func (a *API[K]) modify(ctx context.Context, name string, change func(*K) error,
 	case attempts == 0:
 		attempts = 10
 	case attempts < 0:
-		return nil, WrapError("modify", a.named(name), &request.InvalidError{Field: "ModifyOptions.Attempts", Detail: "is negative"})
+		return nil, WrapError(
+			"modify",
+			a.named(name),
+			&request.InvalidError{Field: "ModifyOptions.Attempts", Detail: "is negative"},
+		)
 	}
 	write := &request.PatchOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
 	for n := 1; ; n++ {

@@ -131,7 +131,10 @@ type timeoutError struct{ after time.Duration }
 
 // Error names the limit.
 func (e *timeoutError) Error() string {
-	return fmt.Sprintf("no complete response within ListOptions.Timeout of %v; raise it, or list in smaller pages", e.after)
+	return fmt.Sprintf(
+		"no complete response within ListOptions.Timeout of %v; raise it, or list in smaller pages",
+		e.after,
+	)
 }
 
 // Is makes the error match core.ErrTimeout, like the server's response after the same time.

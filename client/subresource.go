@@ -35,12 +35,19 @@ func (a *API[K]) Subresource(name string) *Subresource[K] {
 // SubresourceOf returns a subresource whose objects have a different kind.
 //
 //	bindings := client.SubresourceOf[corev1.Binding](pods, "binding", corev1.SchemeGroupVersion.WithKind("Binding"))
-func SubresourceOf[S, K any, P core.ObjectPtr[S]](a *API[K], name string, kind schema.GroupVersionKind) *Subresource[S] {
+func SubresourceOf[S, K any, P core.ObjectPtr[S]](
+	a *API[K],
+	name string,
+	kind schema.GroupVersionKind,
+) *Subresource[S] {
 	s := &Subresource[S]{api: *newAPI[S](a.client, a.target.Resource, a.having(name))}
 	s.api.oneSpace, s.api.target.Namespace = a.oneSpace, a.target.Namespace
 	s.api.target.Subresource, s.api.target.Kind = name, kind
 	if s.api.setup == nil && (kind.Version == "" || kind.Kind == "") {
-		s.api.setup = &request.InvalidError{Field: "kind", Detail: "lacks its version or its name; say what the subresource is written as"}
+		s.api.setup = &request.InvalidError{
+			Field:  "kind",
+			Detail: "has no version or no name; set the kind in which the subresource is written",
+		}
 	}
 	return s
 }
@@ -98,7 +105,7 @@ func (a *API[K]) having(name string) error {
 	case a.setup != nil:
 		return a.setup
 	case a.target.Subresource != "":
-		return &request.InvalidError{Field: "subresource", Detail: "of a subresource there is none"}
+		return &request.InvalidError{Field: "subresource", Detail: "has no subresources; use the API of the kind"}
 	case name == "":
 		return &request.InvalidError{Field: "subresource", Detail: "is empty; name one, such as status"}
 	case !known || slices.Contains(res.Subresources, first):
@@ -122,5 +129,9 @@ func (a *API[K]) having(name string) error {
 //		return nil
 //	}, nil)
 func (a *API[K]) Scale() *Subresource[core.Scale] {
-	return SubresourceOf[core.Scale](a, "scale", schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"})
+	return SubresourceOf[core.Scale](
+		a,
+		"scale",
+		schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"},
+	)
 }

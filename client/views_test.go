@@ -235,7 +235,7 @@ func TestSubresourceOfAcceptsAllResponses(t *testing.T) {
 	if _, err = bindings.Create(t.Context(), "web-0", binding, nil); text(err) != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
-	const noKind = "create pods/binding prod/web-0: request not sent: kind: lacks its version or its name; say what the subresource is written as"
+	const noKind = "create pods/binding prod/web-0: request not sent: kind: has no version or no name; set the kind in which the subresource is written"
 	nothing := client.SubresourceOf[unstructured.Unstructured](pods, "binding", schema.GroupVersionKind{})
 	if _, err = nothing.Create(t.Context(), "web-0", binding, nil); text(err) != noKind {
 		t.Errorf("error = %v, want %s", err, noKind)

@@ -14,8 +14,8 @@ import (
 // the object with its owner, and the owner's controller reconciles the owner when the object changes. Owner must come
 // from the server, since the reference has its UID.
 //
-// Errors: an owner without a name or a UID; an [*UnknownKindError] for an owner whose kind is neither set in the object nor
-// known for its type.
+// Errors: an owner without a name or a UID; an [*UnknownKindError] for an owner whose kind is neither set in the object
+// nor known for its type.
 func ControllerRef(owner Object) (metav1.OwnerReference, error) {
 	ref, err := OwnerRef(owner)
 	if err != nil {
@@ -54,8 +54,12 @@ func SetController(obj metav1.Object, owner Object) error {
 		return err
 	}
 	if in, ns := owner.GetNamespace(), obj.GetNamespace(); in != "" && ns != "" && ns != in {
-		return fmt.Errorf("owner reference to %s %q: the object lives in namespace %q; an owner in a namespace owns only what lives in the same",
-			ref.Kind, RefOf(owner), ns)
+		return fmt.Errorf(
+			"owner reference to %s %q: the object lives in namespace %q; an owner in a namespace owns only what lives in the same",
+			ref.Kind,
+			RefOf(owner),
+			ns,
+		)
 	}
 	if other := metav1.GetControllerOf(obj); other != nil && other.UID != ref.UID {
 		return fmt.Errorf("owner reference to %s %q: the object is controlled by %s %q already; let that one go first",

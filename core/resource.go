@@ -100,8 +100,11 @@ func (e *UnknownKindError) Error() string {
 	if e.Reason != "" {
 		return fmt.Sprintf("%s: has no resource of its own: %s", e.Type, e.Reason)
 	}
-	return fmt.Sprintf("%s: not a known kind: generate it with kube-derive, give it a method KubeResource() core.Resource, "+
-		"or name its resource explicitly", e.Type)
+	return fmt.Sprintf(
+		"%s: not a known kind: generate it with kube-derive, give it a method KubeResource() core.Resource, "+
+			"or name its resource explicitly",
+		e.Type,
+	)
 }
 
 // ResourceOf returns the resource of K: from the method of K if it is a [Describer], or from a generated table for the

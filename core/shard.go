@@ -67,7 +67,11 @@ func parseShardRange(part string) (field string, r hashRange, err error) {
 	inner, closed := strings.CutSuffix(inner, ")")
 	args := strings.Split(inner, ",")
 	if !ok || !closed || len(args) != 3 {
-		return "", r, fmt.Errorf("%.100q is not of the form shardRange(%s, '0x0000000000000000', '0x8000000000000000')", part, shardByUID)
+		return "", r, fmt.Errorf(
+			"%.100q is not of the form shardRange(%s, '0x0000000000000000', '0x8000000000000000')",
+			part,
+			shardByUID,
+		)
 	}
 	field = strings.TrimSpace(args[0])
 	if field != shardByUID && field != shardByNamespace {
@@ -102,7 +106,11 @@ func parseHash(arg string) (uint64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%.100q is not a valid hash, such as '0x00ff00ff00ff00ff': 16 digits in lower case, in quotes; a range may end with '%s'", arg, hashEnd)
+	return 0, fmt.Errorf(
+		"%.100q is not a valid hash, such as '0x00ff00ff00ff00ff': 16 digits in lower case, in quotes; a range may end with '%s'",
+		arg,
+		hashEnd,
+	)
 }
 
 // String returns the shard selector.

@@ -90,3 +90,52 @@ func checkProgram(t *testing.T, number int, text string) {
 		t.Errorf("snippet %d is not formatted: %v\n%s", number, err, formatted)
 	}
 }
+
+// TestControllerRuntimeGuide checks that each snippet of the guide for users of controller-runtime compiles in a function.
+func TestControllerRuntimeGuide(t *testing.T) {
+	guide, err := os.ReadFile("../docs/controller-runtime.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile("testdata/guide.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snippets := goBlocks(string(guide))
+	if len(snippets) == 0 {
+		t.Fatal("the guide has no Go snippet")
+	}
+	var b strings.Builder
+	b.Write(program)
+	for i, text := range snippets {
+		// Variables of the snippets may be unused, which go vet does not report, and the compiler does.
+		fmt.Fprintf(&b, "\nfunc snippet%d() {\n%s%s}\n", i, text, uses(t, text))
+	}
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, file)
+	build.Dir = "../examples"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("go build of the snippets: %v\n%s\n%s", err, out, b.String())
+	}
+}
+
+// uses returns statements that use the variables which a snippet declares outside of nested blocks.
+func uses(t *testing.T, text string) string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() {\n"+text+"}", parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, stmt := range file.Decls[0].(*ast.FuncDecl).Body.List {
+		if assign, ok := stmt.(*ast.AssignStmt); ok && assign.Tok == token.DEFINE {
+			for _, name := range assign.Lhs {
+				fmt.Fprintf(&b, "_ = %s\n", name)
+			}
+		}
+	}
+	return b.String()
+}

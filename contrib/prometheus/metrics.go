@@ -48,7 +48,10 @@ func New(o *Options) *Metrics {
 		return prometheus.Opts{Namespace: "kube", Subsystem: "client", Name: name, Help: help, ConstLabels: o.Labels}
 	}
 	counter := func(n, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts(name(n, help)), append([]string{"verb", "resource", "subresource"}, labels...))
+		return prometheus.NewCounterVec(
+			prometheus.CounterOpts(name(n, help)),
+			append([]string{"verb", "resource", "subresource"}, labels...),
+		)
 	}
 	histogram := func(n, help string) prometheus.HistogramOpts {
 		return prometheus.HistogramOpts{
@@ -63,7 +66,9 @@ func New(o *Options) *Metrics {
 			"Time until the response of the API server was read, or its header for long-running requests."), []string{"verb"}),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("requests_in_flight",
 			"HTTP requests to the API server in flight.")), []string{"verb"}),
-		waits:  prometheus.NewHistogram(histogram("rate_limit_wait_seconds", "Time that requests waited for the client's rate limit.")),
+		waits: prometheus.NewHistogram(
+			histogram("rate_limit_wait_seconds", "Time that requests waited for the client's rate limit."),
+		),
 		labels: middleware.NewLabels(o.Resources),
 	}
 }

@@ -112,7 +112,10 @@ func (r *Response) Encode(req *Request) ([]byte, error) {
 	}
 	for name := range r.AuditAnnotations {
 		if !isAnnotation(name) {
-			return nil, fmt.Errorf("admission response: AuditAnnotations: %q must be 1 to 63 letters, digits, or - _ . between them", name)
+			return nil, fmt.Errorf(
+				"admission response: AuditAnnotations: %q must be 1 to 63 letters, digits, or - _ . between them",
+				name,
+			)
 		}
 	}
 	body := &responseBody{

@@ -40,7 +40,7 @@ type Response struct {
 
 // review is the JSON of a ConversionReview.
 type review struct {
-	metav1.TypeMeta `json:",inline"`
+	metav1.TypeMeta `              json:",inline"`
 	Request         *requestBody  `json:"request,omitempty"`
 	Response        *responseBody `json:"response,omitempty"`
 }
@@ -124,7 +124,13 @@ func convertOne(packed wire.Packed, to string, convert Func) (core.Object, error
 	case obj == nil:
 		return nil, fmt.Errorf("%s %s to %s: the function has returned nothing", old.Kind, ref, to)
 	case core.RefOf(obj) != ref:
-		return nil, fmt.Errorf("%s %s to %s: the result is %s; keep metadata.name and metadata.namespace", old.Kind, ref, to, core.RefOf(obj))
+		return nil, fmt.Errorf(
+			"%s %s to %s: the result is %s; keep metadata.name and metadata.namespace",
+			old.Kind,
+			ref,
+			to,
+			core.RefOf(obj),
+		)
 	case obj.GetUID() != old.UID:
 		return nil, fmt.Errorf("%s %s to %s: metadata.uid has changed; copy all metadata", old.Kind, ref, to)
 	}

@@ -24,7 +24,10 @@ type Spoke[H any] struct {
 // Between returns the spoke of type S: up converts to the hub, and down converts back. They convert everything except
 // metadata, which the converter copies; if they set labels or annotations, these replace the old ones. They must not
 // change their arguments. Their results may share memory with them.
-func Between[S, H any, PS core.ObjectPtr[S], PH core.ObjectPtr[H]](up func(*S) (*H, error), down func(*H) (*S, error)) Spoke[H] {
+func Between[S, H any, PS core.ObjectPtr[S], PH core.ObjectPtr[H]](
+	up func(*S) (*H, error),
+	down func(*H) (*S, error),
+) Spoke[H] {
 	return Spoke[H]{version: func() (*version, error) {
 		v, err := newVersion[S, PS]()
 		switch {
@@ -168,7 +171,12 @@ func (c *Converter) version(apiVersion string) (*version, error) {
 	if v := c.versions[apiVersion]; v != nil {
 		return v, nil
 	}
-	return nil, fmt.Errorf("nothing converts %s of %s; there are the versions %s", c.hub.resource.Kind, apiVersion, strings.Join(c.Versions(), ", "))
+	return nil, fmt.Errorf(
+		"nothing converts %s of %s; there are the versions %s",
+		c.hub.resource.Kind,
+		apiVersion,
+		strings.Join(c.Versions(), ", "),
+	)
 }
 
 // Covers returns an error for the first version of a CustomResourceDefinition that the converter does not have. Call it
@@ -183,7 +191,14 @@ func (c *Converter) Covers(crd *unstructured.Unstructured) error {
 		return fmt.Errorf("converter: %s: %w", crd.GetName(), err)
 	}
 	if res := c.hub.resource; group != res.Group || kind != res.Kind {
-		return fmt.Errorf("converter: %s defines a %s of %s, and the hub is a %s of %s", crd.GetName(), kind, group, res.Kind, res.Group)
+		return fmt.Errorf(
+			"converter: %s defines a %s of %s, and the hub is a %s of %s",
+			crd.GetName(),
+			kind,
+			group,
+			res.Kind,
+			res.Group,
+		)
 	}
 	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	if err != nil {
@@ -247,7 +262,11 @@ func (c *Converter) through(in core.Object, from, to *version) (core.Object, err
 		case err != nil:
 			return nil, err
 		case next == nil:
-			return nil, fmt.Errorf("from %s to %s: the function has returned nothing", from.resource.Version, to.resource.Version)
+			return nil, fmt.Errorf(
+				"from %s to %s: the function has returned nothing",
+				from.resource.Version,
+				to.resource.Version,
+			)
 		}
 		carry(out, next)
 		out = next

@@ -4,8 +4,8 @@
 // Package conversion decodes the requests of API servers to conversion webhooks, and encodes the responses.
 //
 // Use it in the HTTP handler of a custom resource with several versions. It has the types and the rules, and does no
-// IO.
-// See https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion.
+// IO. See
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion.
 //
 //	func handle(w http.ResponseWriter, r *http.Request) {
 //		req, err := conversion.Read(r.Body, nil)

@@ -83,7 +83,11 @@ func ownedBy(obj core.Object, manager, subresource string) (mine, all *fieldpath
 			continue
 		}
 		if entry.APIVersion != version {
-			return nil, nil, fmt.Errorf("it applied %s, but the object is %s; read the object in that version", entry.APIVersion, version)
+			return nil, nil, fmt.Errorf(
+				"it applied %s, but the object is %s; read the object in that version",
+				entry.APIVersion,
+				version,
+			)
 		}
 		mine = fields
 	}

@@ -62,7 +62,11 @@ func Migrate(obj metav1.Object, from []string, to string, o *MigrateOptions) ([]
 
 // migrate returns the entries, with those of the managers merged into one. It returns nil if there is nothing to
 // migrate.
-func migrate(entries []metav1.ManagedFieldsEntry, from []string, to, subresource string) ([]metav1.ManagedFieldsEntry, error) {
+func migrate(
+	entries []metav1.ManagedFieldsEntry,
+	from []string,
+	to, subresource string,
+) ([]metav1.ManagedFieldsEntry, error) {
 	isOld := func(e metav1.ManagedFieldsEntry) bool {
 		return isOf(e, metav1.ManagedFieldsOperationUpdate, subresource, from...)
 	}
@@ -84,8 +88,11 @@ func migrate(entries []metav1.ManagedFieldsEntry, from []string, to, subresource
 			continue
 		}
 		if merged.APIVersion != "" && merged.APIVersion != e.APIVersion {
-			return nil, fmt.Errorf("managers own fields of %s and of %s, which can't be merged; name those of one version in from",
-				merged.APIVersion, e.APIVersion)
+			return nil, fmt.Errorf(
+				"managers own fields of %s and of %s, which can't be merged; name those of one version in from",
+				merged.APIVersion,
+				e.APIVersion,
+			)
 		}
 		merged.APIVersion = e.APIVersion
 		if e.Time != nil && (merged.Time == nil || merged.Time.Before(e.Time)) {

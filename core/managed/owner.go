@@ -43,6 +43,11 @@ func Owners(obj metav1.Object, field string) ([]metav1.ManagedFieldsEntry, error
 }
 
 // isOf reports whether an entry has the operation, the subresource and one of the managers.
-func isOf(entry metav1.ManagedFieldsEntry, op metav1.ManagedFieldsOperationType, subresource string, managers ...string) bool {
+func isOf(
+	entry metav1.ManagedFieldsEntry,
+	op metav1.ManagedFieldsOperationType,
+	subresource string,
+	managers ...string,
+) bool {
 	return entry.Operation == op && entry.Subresource == subresource && slices.Contains(managers, entry.Manager)
 }

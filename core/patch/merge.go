@@ -91,7 +91,11 @@ func lockedVersion(from, to any) (string, error) {
 	case was == "":
 		return "", errors.New("lock: from has no metadata.resourceVersion; use an object that the server returned")
 	case is != "" && is != was:
-		return "", fmt.Errorf("lock: from has metadata.resourceVersion %q and to has %q; change a copy of one object", was, is)
+		return "", fmt.Errorf(
+			"lock: from has metadata.resourceVersion %q and to has %q; change a copy of one object",
+			was,
+			is,
+		)
 	}
 	return was, nil
 }

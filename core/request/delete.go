@@ -71,7 +71,10 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 	q := url.Values{}
 	if l != nil {
 		if l.ShardSelector != "" { // a server that ignores it would delete all objects
-			return nil, invalid("ListOptions.ShardSelector", "is not for deletions; list the shard, and delete its objects one by one")
+			return nil, invalid(
+				"ListOptions.ShardSelector",
+				"is not for deletions; list the shard, and delete its objects one by one",
+			)
 		}
 		if err := l.check(ViewObject); err != nil {
 			return nil, err
@@ -131,7 +134,10 @@ func (o *DeleteOptions) body(field string) (*metav1.DeleteOptions, error) {
 	}
 	if o.IgnoreStoreReadErrorWithClusterBreakingPotential {
 		if o.GracePeriod != nil || o.Propagation != "" || body.Preconditions != nil {
-			return nil, invalid(field+ignoreField, "can't be combined with GracePeriod, Propagation, UID or ResourceVersion: the server does not read the object")
+			return nil, invalid(
+				field+ignoreField,
+				"can't be combined with GracePeriod, Propagation, UID or ResourceVersion: the server does not read the object",
+			)
 		}
 		body.IgnoreStoreReadErrorWithClusterBreakingPotential = new(true)
 	}

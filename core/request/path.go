@@ -78,7 +78,11 @@ func Proxy(t Target, o *ProxyOptions) (*Request, error) {
 	}
 	verb, method := proxyVerb(o.Method)
 	if verb == "" {
-		return nil, invalid("ProxyOptions.Method", "%q is not valid; use GET, HEAD, OPTIONS, POST, PUT, PATCH or DELETE", o.Method)
+		return nil, invalid(
+			"ProxyOptions.Method",
+			"%q is not valid; use GET, HEAD, OPTIONS, POST, PUT, PATCH or DELETE",
+			o.Method,
+		)
 	}
 	q := url.Values{}
 	maps.Copy(q, o.Query)

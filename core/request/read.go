@@ -166,7 +166,10 @@ func (o *ListOptions) check(view View) error {
 	case o.Limit < 0:
 		return invalid(field+"Limit", "%d is negative; 0 means no limit", o.Limit)
 	case o.Continue != "" && (o.ResourceVersion != "" || o.ResourceVersionMatch != ""):
-		return invalid(field+"Continue", "can't be combined with ResourceVersion or ResourceVersionMatch: the token has the version")
+		return invalid(
+			field+"Continue",
+			"can't be combined with ResourceVersion or ResourceVersionMatch: the token has the version",
+		)
 	case o.ResourceVersionMatch != "" && o.ResourceVersion == "":
 		return invalid(field+"ResourceVersionMatch", "needs a ResourceVersion")
 	case o.ResourceVersionMatch == Exact && o.ResourceVersion == "0":
@@ -196,10 +199,20 @@ func (o *ListOptions) encode(q url.Values) {
 // checkSelectors refuses invalid selectors with the parsers of the server.
 func checkSelectors(field, label, selector string) error {
 	if _, err := labels.Parse(label); err != nil {
-		return invalid(field+"LabelSelector", "%q is not a valid label selector, such as app=web,tier in (a,b),!old: %v", label, err)
+		return invalid(
+			field+"LabelSelector",
+			"%q is not a valid label selector, such as app=web,tier in (a,b),!old: %v",
+			label,
+			err,
+		)
 	}
 	if _, err := fields.ParseSelector(selector); err != nil {
-		return invalid(field+"FieldSelector", "%q is not a valid field selector, such as metadata.name=web,status.phase!=Running: %v", selector, err)
+		return invalid(
+			field+"FieldSelector",
+			"%q is not a valid field selector, such as metadata.name=web,status.phase!=Running: %v",
+			selector,
+			err,
+		)
 	}
 	return nil
 }
@@ -241,7 +254,10 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 		return nil, invalid("WatchOptions.Timeout", "%v is not a positive number of whole seconds", timeout)
 	}
 	if o.SendInitialEvents && o.NoBookmarks {
-		return nil, invalid("WatchOptions.SendInitialEvents", "needs bookmarks, since one marks the end of the initial events")
+		return nil, invalid(
+			"WatchOptions.SendInitialEvents",
+			"needs bookmarks, since one marks the end of the initial events",
+		)
 	}
 	q := url.Values{"watch": {"true"}, "timeoutSeconds": {seconds(timeout)}}
 	set(q, "labelSelector", o.LabelSelector)

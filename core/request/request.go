@@ -127,7 +127,12 @@ func (t Target) check(n need) error {
 	case t.Name == "" && n&needName != 0:
 		return invalid("name", "is empty; name the object")
 	case t.Name != "" && n&forbidName != 0:
-		return invalid("name", "%q was given, but the verb is for a whole collection; use a field selector metadata.name=%s", t.Name, t.Name)
+		return invalid(
+			"name",
+			"%q was given, but the verb is for a whole collection; use a field selector metadata.name=%s",
+			t.Name,
+			t.Name,
+		)
 	}
 	if err := checkSegment("namespace", t.Namespace); err != nil {
 		return err

@@ -96,10 +96,16 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 		o = &ApplyOptions{}
 	}
 	if o.FieldManager == "" && t.FieldManager == "" {
-		return nil, invalid("ApplyOptions.FieldManager", "is empty; name the owner of the applied fields, or set a default for the client")
+		return nil, invalid(
+			"ApplyOptions.FieldManager",
+			"is empty; name the owner of the applied fields, or set a default for the client",
+		)
 	}
 	if len(obj.GetManagedFields()) > 0 {
-		return nil, invalid("metadata.managedFields", "must be empty in an apply; build the object anew, with only the fields you own")
+		return nil, invalid(
+			"metadata.managedFields",
+			"must be empty in an apply; build the object anew, with only the fields you own",
+		)
 	}
 	q := url.Values{}
 	if err := encodeWrite(q, "ApplyOptions.", o.DryRun, cmp.Or(o.FieldManager, t.FieldManager), ""); err != nil {
@@ -120,9 +126,12 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	}
 	body, err := wire.MarshalApply(obj, bodyResource(t, obj), o.SendZeroValues)
 	if zero, ok := errors.AsType[*wire.ZeroValueError](err); ok {
-		return nil, invalid(strings.Join(zero.Fields, ", "), "the value is zero and the JSON tag has no omitempty, so an apply would "+
-			"overwrite the stored value; set it, apply a generated apply struct or an unstructured object that leaves it out, or set "+
-			"ApplyOptions.SendZeroValues")
+		return nil, invalid(
+			strings.Join(zero.Fields, ", "),
+			"the value is zero and the JSON tag has no omitempty, so an apply would "+
+				"overwrite the stored value; set it, apply a generated apply struct or an unstructured object that leaves it out, or set "+
+				"ApplyOptions.SendZeroValues",
+		)
 	}
 	if err != nil {
 		return nil, err
@@ -143,7 +152,10 @@ func withObject(t Target, n need, verb, method string, q url.Values, obj core.Ob
 		return nil, err
 	}
 	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		return nil, invalid("object", "has only metadata, so the update would remove all other fields; use a patch or an apply")
+		return nil, invalid(
+			"object",
+			"has only metadata, so the update would remove all other fields; use a patch or an apply",
+		)
 	}
 	if err := matchObject(t, obj); err != nil {
 		return nil, err

@@ -31,7 +31,11 @@ var jsonAnyOptions = json.JoinOptions(
 	jsonOptions,
 	json.WithMarshalers(json.MarshalToFunc(marshalNumber)),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
-		json.UnmarshalFromFunc(unmarshalAny), json.UnmarshalFromFunc(unmarshalQuantity), json.UnmarshalFromFunc(unmarshalNumber),
+		json.UnmarshalFromFunc(
+			unmarshalAny,
+		),
+		json.UnmarshalFromFunc(unmarshalQuantity),
+		json.UnmarshalFromFunc(unmarshalNumber),
 	)),
 )
 

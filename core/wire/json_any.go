@@ -249,7 +249,11 @@ func (p *anyParser) number() (any, bool) {
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if errors.Is(err, strconv.ErrRange) {
-		p.err = &fieldError{path: pathAt(p.data, p.pos), offset: int64(start), err: fmt.Errorf("%.40s does not fit a float64", raw)}
+		p.err = &fieldError{
+			path:   pathAt(p.data, p.pos),
+			offset: int64(start),
+			err:    fmt.Errorf("%.40s does not fit a float64", raw),
+		}
 	}
 	return f, err == nil
 }

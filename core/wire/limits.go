@@ -67,13 +67,25 @@ type TooLargeError struct {
 func (e *TooLargeError) Error() string {
 	switch {
 	case e.LimitItems > 0:
-		return fmt.Sprintf("%s has more than %d items; read it page by page, or raise wire.Limits.ListItems", e.What, e.LimitItems)
+		return fmt.Sprintf(
+			"%s has more than %d items; read it page by page, or raise wire.Limits.ListItems",
+			e.What,
+			e.LimitItems,
+		)
 	case e.LimitValues > 0:
 		return fmt.Sprintf("%s holds more than %d values, which no Kubernetes object does", e.What, e.LimitValues)
 	case e.What == whatList:
-		return fmt.Sprintf("%s is larger than the limit of %d bytes; read it page by page, or raise wire.Limits.ListBytes", e.What, e.LimitBytes)
+		return fmt.Sprintf(
+			"%s is larger than the limit of %d bytes; read it page by page, or raise wire.Limits.ListBytes",
+			e.What,
+			e.LimitBytes,
+		)
 	}
-	return fmt.Sprintf("%s is larger than the limit of %d bytes; raise wire.Limits.ObjectBytes if it should be", e.What, e.LimitBytes)
+	return fmt.Sprintf(
+		"%s is larger than the limit of %d bytes; raise wire.Limits.ObjectBytes if it should be",
+		e.What,
+		e.LimitBytes,
+	)
 }
 
 const whatList = "list"

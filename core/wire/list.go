@@ -21,7 +21,8 @@ import (
 // returns an error, ReadList stops and returns it unchanged. The error for a body that ends early matches
 // io.ErrUnexpectedEOF.
 //
-// Errors: [*TooLargeError]; [*KindError] for a list of another kind than ReadOptions.Kind, sometimes only after the items.
+// Errors: [*TooLargeError]; [*KindError] for a list of another kind than ReadOptions.Kind, sometimes only after the
+// items.
 func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed) error) (metav1.ListMeta, error) {
 	encoding, err := EncodingOf(contentType)
 	if err != nil {

@@ -81,7 +81,12 @@ func collectFields(s jsonField, fields map[string][]jsonField) (embedded []jsonF
 	for f := range s.Fields() {
 		tag := f.Tag.Get("json")
 		name, options, _ := strings.Cut(tag, ",")
-		field := jsonField{Type: f.Type, index: slices.Concat(s.index, f.Index), tagged: name != "", omits: strings.Contains(options, "omit")}
+		field := jsonField{
+			Type:   f.Type,
+			index:  slices.Concat(s.index, f.Index),
+			tagged: name != "",
+			omits:  strings.Contains(options, "omit"),
+		}
 		inner := f.Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()

@@ -39,7 +39,9 @@ func yamlError(err error) (int, error) {
 	switch {
 	case strings.HasPrefix(message, "unknown anchor "):
 		line, message = 0, "a value that begins with * is not the name of an anchor: put it in quotes"
-	case strings.HasPrefix(message, "control characters "), strings.Contains(message, "UTF-"), strings.HasPrefix(message, "exceeded "):
+	case strings.HasPrefix(message, "control characters "),
+		strings.Contains(message, "UTF-"),
+		strings.HasPrefix(message, "exceeded "):
 		line = 0
 	case line > 1 && isAboutBlock(message):
 		line++ // these errors count lines from 0

@@ -175,8 +175,8 @@ func TestObjectIsHeldBackUntilEachWriteIsObserved(t *testing.T) {
 	}
 }
 
-// Two pages are wanted of three. While the cache still has the page that the first run deleted, an event of another page
-// must not cause a run, which would count three pages and delete a second one.
+// Two pages are wanted of three. While the cache still has the page that the first run deleted, an event of another
+// page must not cause a run, which would count three pages and delete a second one.
 func TestDeletedObjectIsNotCountedAgain(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"held back": 0, "not held back": -1} {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,10 @@ func Node(ctx context.Context, c *client.Client, name string, o *Options) (*Repo
 		d.options = *o
 	}
 	if g := d.options.GracePeriod; g != nil && (*g < 0 || *g%time.Second != 0) {
-		return nil, &request.InvalidError{Field: "drain.Options.GracePeriod", Detail: fmt.Sprintf("%v is not a number of whole seconds", *g)}
+		return nil, &request.InvalidError{
+			Field:  "drain.Options.GracePeriod",
+			Detail: fmt.Sprintf("%v is not a number of whole seconds", *g),
+		}
 	}
 	nodes := client.Of[metav1.PartialObjectMetadata](c, nodeResource())
 	if _, err := nodes.Get(ctx, name, nil); err != nil {

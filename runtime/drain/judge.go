@@ -91,7 +91,11 @@ func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string,
 }
 
 // decideDaemon is decide for a pod of a daemon set, which may be terminating.
-func (j *judge) decideDaemon(ctx context.Context, ref core.ObjectRef, ending bool) (state State, reason string, err error) {
+func (j *judge) decideDaemon(
+	ctx context.Context,
+	ref core.ObjectRef,
+	ending bool,
+) (state State, reason string, err error) {
 	there, asked := j.daemonSets[ref]
 	if !asked {
 		sets := client.Of[metav1.PartialObjectMetadata](j.client, daemonSetResource()).In(ref.Namespace)

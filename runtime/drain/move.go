@@ -68,9 +68,23 @@ func (d *drain) ask(ctx context.Context, p *Pod) error {
 	}
 	ctx = middleware.WithAttempts(ctx, 1) // move itself retries
 	if d.options.DisableEviction {
-		return client.Namespaced[pod](d.client, p.Ref.Namespace).Delete(ctx, p.Ref.Name, &request.DeleteOptions{GracePeriod: d.options.GracePeriod, UID: p.UID})
+		return client.Namespaced[pod](
+			d.client,
+			p.Ref.Namespace,
+		).Delete(
+			ctx,
+			p.Ref.Name,
+			&request.DeleteOptions{GracePeriod: d.options.GracePeriod, UID: p.UID},
+		)
 	}
-	return podverbs.In(d.client, p.Ref.Namespace).Evict(ctx, p.Ref.Name, &request.EvictOptions{GracePeriod: d.options.GracePeriod, UID: p.UID})
+	return podverbs.In(
+		d.client,
+		p.Ref.Namespace,
+	).Evict(
+		ctx,
+		p.Ref.Name,
+		&request.EvictOptions{GracePeriod: d.options.GracePeriod, UID: p.UID},
+	)
 }
 
 // mayPass reports whether a later eviction may succeed.

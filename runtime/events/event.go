@@ -110,7 +110,12 @@ func refer(obj core.Object) (reference, error) {
 	if gvk.Kind == "" || gvk.Version == "" {
 		res, err := core.ResourceOfObject(obj)
 		if err != nil {
-			return reference{}, fmt.Errorf("the kind of the %T %s is unknown: set its apiVersion and kind: %w", obj, core.RefOf(obj), err)
+			return reference{}, fmt.Errorf(
+				"the kind of the %T %s is unknown: set its apiVersion and kind: %w",
+				obj,
+				core.RefOf(obj),
+				err,
+			)
 		}
 		gvk = res.GroupVersionKind()
 	}

@@ -141,7 +141,12 @@ func (e editor[K, P]) edit(ctx context.Context, obj *K, want func(*K) (next []st
 		}
 		obj = fresh
 	}
-	return nil, fmt.Errorf("finalizer %s: other clients changed the finalizers %d times during the update: %w", e.name, attempts, err)
+	return nil, fmt.Errorf(
+		"finalizer %s: other clients changed the finalizers %d times during the update: %w",
+		e.name,
+		attempts,
+		err,
+	)
 }
 
 // reread returns the newest state of the object, or nil if it is deleted. Another object with the same name does not

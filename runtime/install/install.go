@@ -161,7 +161,12 @@ func (i *installer) migrate(ctx context.Context, d *definition) error {
 	if err != nil || len(ops) == 0 {
 		return err
 	}
-	d.installed, err = i.api.Patch(ctx, d.Metadata.Name, request.JSONPatch(ops...), &request.PatchOptions{FieldManager: i.opts.FieldManager})
+	d.installed, err = i.api.Patch(
+		ctx,
+		d.Metadata.Name,
+		request.JSONPatch(ops...),
+		&request.PatchOptions{FieldManager: i.opts.FieldManager},
+	)
 	return err
 }
 

@@ -235,7 +235,13 @@ func (c *logCollector) read(ctx context.Context, key logKey, o request.LogOption
 }
 
 // readOnce reads a log from a position until its end or a failure.
-func (c *logCollector) readOnce(ctx context.Context, key logKey, o *request.LogOptions, source *logSource, position *logPosition) error {
+func (c *logCollector) readOnce(
+	ctx context.Context,
+	key logKey,
+	o *request.LogOptions,
+	source *logSource,
+	position *logPosition,
+) error {
 	repeats := position.repeats()
 	at := position.newest
 	for line, err := range pod.In(c.pods.Client(), key.pod.Namespace).LogLines(ctx, key.pod.Name, o) {

@@ -22,7 +22,12 @@ const replacements = 3
 //
 // Errors: [core.ErrNotFound] if the object does not exist; [core.ErrConflict] if a precondition does not hold; the
 // context's cause if the context ends first, with what delays the deletion.
-func DeleteAndWait[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.API[K], name string, o *request.DeleteOptions) error {
+func DeleteAndWait[K any, P core.ObjectPtr[K]](
+	ctx context.Context,
+	api *client.API[K],
+	name string,
+	o *request.DeleteOptions,
+) error {
 	var opts request.DeleteOptions
 	if o != nil {
 		opts = *o

@@ -258,7 +258,8 @@ func isFatal(err error) bool {
 
 // rejected reports whether the server rejects a streaming list, as servers without the feature do.
 func rejected(err error) bool {
-	return errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrBadRequest) || errors.Is(err, core.ErrMethodNotAllowed)
+	return errors.Is(err, core.ErrInvalid) || errors.Is(err, core.ErrBadRequest) ||
+		errors.Is(err, core.ErrMethodNotAllowed)
 }
 
 // gone reports whether a version or a continue token has expired.

@@ -129,7 +129,14 @@ func (c *Cluster) setUp(ctx context.Context) error {
 	return c.Component(APIServer).process.Await(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
-		err := do(ctx, c.admin, http.MethodPost, c.URL()+"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding, nil)
+		err := do(
+			ctx,
+			c.admin,
+			http.MethodPost,
+			c.URL()+"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+			binding,
+			nil,
+		)
 		if status, ok := errors.AsType[*statusError](err); ok && status.code == http.StatusConflict {
 			return nil // the response to an earlier attempt was lost
 		}

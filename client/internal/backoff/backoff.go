@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Delay returns the delay after the n-th attempt, counted from 1. It doubles from first to most, and varies at random by
-// half, so that clients that failed at the same time do not retry at the same time.
+// Delay returns the delay after the n-th attempt, counted from 1. It doubles from first to most, and varies at random
+// by half, so that clients that failed at the same time do not retry at the same time.
 func Delay(n int, first, most time.Duration) time.Duration {
 	d := min(first, most)
 	for i := 1; i < n && d < most; i++ {

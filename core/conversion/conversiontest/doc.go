@@ -22,8 +22,8 @@
 // # Objects
 //
 // Objects are derived from the Go types. If [Options.Definition] is set, values also satisfy the bounds, enums and
-// formats of its schema. Times are whole seconds, as on the wire. Use [Options.MakeValid] for constraints beyond the schema,
-// such as fields that depend on each other.
+// formats of its schema. Times are whole seconds, as on the wire. Use [Options.MakeValid] for constraints beyond the
+// schema, such as fields that depend on each other.
 //
 // Equal options make equal objects. A failure names the seed of its object; to reproduce it, set [Options.Seed] to the
 // seed and [Options.Runs] to 1.

@@ -127,7 +127,13 @@ func (p pair) roundTrip(seed uint64) error {
 		return fmt.Errorf("seed %d: %w", seed, err)
 	}
 	if diff != "" {
-		return fmt.Errorf("seed %d: %s differs after a conversion to %s and back (-before +after):\n%s", seed, p.from, p.to, diff)
+		return fmt.Errorf(
+			"seed %d: %s differs after a conversion to %s and back (-before +after):\n%s",
+			seed,
+			p.from,
+			p.to,
+			diff,
+		)
 	}
 	return nil
 }

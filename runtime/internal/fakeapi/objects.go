@@ -156,7 +156,12 @@ func (t target) list(r *http.Request) (any, error) {
 	if metadataOnly(r) {
 		kind = metadataKind()
 	}
-	return map[string]any{"kind": kind.Kind + "List", "apiVersion": kind.GroupVersion().String(), "metadata": meta, "items": items}, err
+	return map[string]any{
+		"kind":       kind.Kind + "List",
+		"apiVersion": kind.GroupVersion().String(),
+		"metadata":   meta,
+		"items":      items,
+	}, err
 }
 
 // metadataOnly reports whether a request accepts only the metadata of objects.

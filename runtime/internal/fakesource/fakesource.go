@@ -217,7 +217,11 @@ func (s *Server) record(kind core.EventType, object wire.Packed) {
 }
 
 // List sends one page, ordered by name.
-func (s *Server) List(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error) {
+func (s *Server) List(
+	ctx context.Context,
+	o *request.ListOptions,
+	each func(wire.Packed) error,
+) (metav1.ListMeta, error) {
 	s.note("list", "limit", o.Limit, "continue", o.Continue, "rv", o.ResourceVersion)
 	if hook := s.behaves().OnList; hook != nil {
 		if err := hook(o); err != nil {

@@ -107,7 +107,10 @@ func passControllers(hierarchies []string) error {
 	}
 	file := filepath.Join(hierarchies[0], "cgroup.subtree_control")
 	if err := os.WriteFile(file, []byte(strings.Join(wanted, " ")), 0o644); err != nil {
-		return fmt.Errorf("turn on controllers (in a container, its processes must first leave the topmost control group): %w", err)
+		return fmt.Errorf(
+			"turn on controllers (in a container, its processes must first leave the topmost control group): %w",
+			err,
+		)
 	}
 	return nil
 }

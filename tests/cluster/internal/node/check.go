@@ -29,8 +29,12 @@ func Check() error {
 		return errors.New("a node needs root: run this as root, such as with sudo, or use a cluster without a node")
 	}
 	if missing := missingPrograms(exec.LookPath); len(missing) > 0 {
-		return fmt.Errorf("a node needs programs that are missing: %s; on Debian and its derivatives `make node-deps` installs them "+
-			"(the packages %s), elsewhere install the packages that have them", strings.Join(missing, ", "), Packages)
+		return fmt.Errorf(
+			"a node needs programs that are missing: %s; on Debian and its derivatives `make node-deps` installs them "+
+				"(the packages %s), elsewhere install the packages that have them",
+			strings.Join(missing, ", "),
+			Packages,
+		)
 	}
 	return errors.Join(checkRunc(), checkCgroups(), checkKernel())
 }
@@ -86,8 +90,10 @@ func checkCgroups() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("a node needs the control group controllers %s: turn them on in the kernel, or give them to this container",
-			strings.Join(missing, ", "))
+		return fmt.Errorf(
+			"a node needs the control group controllers %s: turn them on in the kernel, or give them to this container",
+			strings.Join(missing, ", "),
+		)
 	}
 	return nil
 }

@@ -81,7 +81,16 @@ func (n *Node) prepare() error {
 		return err
 	}
 	in := &n.in
-	paths := []string{n.dir, n.bin.Dir, n.bin.Image, in.Kubelet[0], in.Kubeconfig, in.ClientCAFile, in.CertFile, in.KeyFile}
+	paths := []string{
+		n.dir,
+		n.bin.Dir,
+		n.bin.Image,
+		in.Kubelet[0],
+		in.Kubeconfig,
+		in.ClientCAFile,
+		in.CertFile,
+		in.KeyFile,
+	}
 	if err := visible(paths...); err != nil {
 		return err
 	}
@@ -201,7 +210,16 @@ func (n *Node) importImage(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(n.dir, "run/containerd/containerd.sock")); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(n.dir, "enter"), "ctr", "--namespace", "k8s.io", "images", "import", n.bin.Image)
+	cmd := exec.CommandContext(
+		ctx,
+		filepath.Join(n.dir, "enter"),
+		"ctr",
+		"--namespace",
+		"k8s.io",
+		"images",
+		"import",
+		n.bin.Image,
+	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("import %s: %w: %s", n.bin.Image, err, strings.TrimSpace(string(out)))
 	}

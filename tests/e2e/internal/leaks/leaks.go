@@ -31,8 +31,8 @@ type Recorder struct {
 	secrets map[string]string // values to names
 }
 
-// Add adds a secret. The name stands for it in reports. It panics if the secret is shorter than [MinLength]: a test must
-// use one that can be found.
+// Add adds a secret. The name stands for it in reports. It panics if the secret is shorter than [MinLength]: a test
+// must use one that can be found.
 func (r *Recorder) Add(name, secret string) {
 	if len(secret) < MinLength {
 		panic(fmt.Sprintf("leaks: the secret %s has %d characters: use at least %d", name, len(secret), MinLength))
@@ -202,8 +202,8 @@ func (p *patterns) find(text []byte, found func(at int, pattern pattern)) {
 // partLength is the length of the parts of a long secret. A secret that is cut is found if one part is whole.
 const partLength = 24
 
-// parts returns the texts that give a secret away: all of a short one, and each part of a long one. The headers of PEM and
-// the first two parts of a JSON Web Token are known to everybody.
+// parts returns the texts that give a secret away: all of a short one, and each part of a long one. The headers of PEM
+// and the first two parts of a JSON Web Token are known to everybody.
 func parts(secret string) []string {
 	if tokens := strings.Split(secret, "."); len(tokens) == 3 && strings.HasPrefix(secret, "eyJ") {
 		secret = tokens[2]

@@ -59,8 +59,8 @@ func Publish(repository, proxy string, folders []string) (version string, err er
 	return version, nil
 }
 
-// read returns the files that belong to the module, which leaves out modules inside it. Like the go command, it takes the
-// repository's licence for a module that has none.
+// read returns the files that belong to the module, which leaves out modules inside it. Like the go command, it takes
+// the repository's licence for a module that has none.
 func read(repository, folder string) (fstest.MapFS, error) {
 	root := filepath.Join(repository, filepath.FromSlash(folder))
 	checked, err := zip.CheckDir(root)
