@@ -195,3 +195,23 @@ func TestDeletedPodsAreForgotten(t *testing.T) {
 		t.Errorf("pods in memory (-want +got):\n%s", diff)
 	}
 }
+
+func TestLinesWaitForTheLogsThatAreStillToBeFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(-1)
+		m.setOpen(true)
+		go func() {
+			b := m.add()
+			b.push(at("b", 2))
+			b.close()
+			time.Sleep(time.Minute)
+			a := m.add()
+			a.push(at("a", 1))
+			a.close()
+			m.setOpen(false)
+		}()
+		if got, err := take(m, 2); got != "ab" || err != nil {
+			t.Errorf("order = %s, %v, want ab", got, err)
+		}
+	})
+}

@@ -138,7 +138,7 @@ func (m *logMerge) next() (pod.LogLine, error) {
 
 // oldest returns the source with the oldest line, or nil without lines, and whether no other line can be older.
 func (m *logMerge) oldest() (oldest *logSource, complete bool) {
-	complete = true
+	complete = m.grace >= 0 || !m.open // without a limit, wait for the logs that are still to be found
 	for s := range m.sources {
 		switch {
 		case len(s.lines) == 0:
