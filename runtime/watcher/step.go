@@ -29,10 +29,16 @@ const (
 	// A watch that ends earlier and without a new version has failed. It is the minWatchDuration of client-go.
 	shortest = time.Second
 
-	// After this number of consecutive failures of streaming lists, the next list is paged; after this number of
-	// consecutive failures of watches, the objects are listed again, in case the cause is unknown to this package.
+	// A watch that lived longer was healthy: its end does not count together with earlier failures.
+	steady = time.Minute
+
+	// After this number of consecutive failures of streaming lists, the next list is paged; of a page, the list starts
+	// again; of watches, the objects are listed again, in case the cause is unknown to this package. Errors that say
+	// nothing about the version, such as an internal error of the server, count as a cause earlier.
 	mostStreams = 3
+	mostPages   = 10
 	mostWatches = 10
+	mostUnclear = 3
 )
 
 // state is the watcher's state between two inputs. The zero value is the initial state.
@@ -93,7 +99,7 @@ func (f fault) Error() string { return string(f) }
 
 const (
 	errNoVersion fault = "the server sent no resource version: a watch can't start after it"
-	errNoStart   fault = "the server ended a streaming list before it was complete: falling back to paged lists"
+	errNoStart   fault = "the server ended a streaming list before it was complete: falling back to a paged list"
 	errShort     fault = "the server ended the watch immediately"
 )
 
@@ -152,7 +158,7 @@ func (s state) page(in input) (state, output) {
 		s.rv = in.rv // all pages have the state of the first page's version
 	}
 	if in.token != "" {
-		s.token = in.token
+		s.token, s.failures = in.token, 0
 		return s, out
 	}
 	if s.rv == "" {
@@ -177,7 +183,8 @@ func (s state) change(in input) (state, output) {
 	}
 }
 
-// streamOver handles the end of an incomplete streaming list.
+// streamOver handles the end of an incomplete streaming list. Only a rejection says that the server does not support it.
+// After silence or an early end, which an overloaded server or a proxy can cause, only the next list is paged.
 func (s state) streamOver(in input) (state, output) {
 	s.begun = false
 	switch {
@@ -185,10 +192,10 @@ func (s state) streamOver(in input) (state, output) {
 		s.paged, s.phase = true, paging
 		return s, output{done: true}
 	case in.kind == gotSilence:
-		s.paged, s.phase = true, paging
+		s.phase = paging
 		return s, output{done: true, trouble: in.err}
 	case in.kind == gotEnd:
-		s.paged, s.phase = true, paging
+		s.phase = paging
 		return s.fail(in.now, errNoStart)
 	}
 	s, out := s.fail(in.now, in.err)
@@ -198,10 +205,13 @@ func (s state) streamOver(in input) (state, output) {
 	return s, out
 }
 
-// pageOver handles the failure of a paged list.
+// pageOver handles the failure of a page. The same page is requested again: its token is valid for some minutes. A new
+// list begins if the token has expired, or the page fails too often.
 func (s state) pageOver(in input) (state, output) {
 	expired := s.token != "" && gone(in.err)
-	s.begun, s.token = false, ""
+	if s.token == "" || expired || s.failures+1 >= mostPages {
+		s.begun, s.token = false, ""
+	}
 	if expired && !s.whole {
 		s.whole = true
 		return s, output{done: true, trouble: in.err}
@@ -211,24 +221,33 @@ func (s state) pageOver(in input) (state, output) {
 
 // watchOver handles the end of a watch.
 func (s state) watchOver(in input) (state, output) {
-	worked := s.moved || in.lived >= shortest
+	moved, floor := s.moved, max(0, shortest-in.lived) // so that a server that ends each watch gets one per second
 	s.moved = false
-	switch {
-	case in.kind == gotEnd && worked:
+	if in.lived >= steady {
 		s.failures = 0
-		return s, output{done: true}
+	}
+	switch {
+	case in.kind == gotEnd && (moved || in.lived >= shortest):
+		s.failures = 0
+		return s, output{done: true, atLeast: floor}
 	case in.kind == gotEnd:
 		in.err = errShort
-	case in.kind == gotSilence:
-	case worked && broken(in.err):
-		return s, output{done: true, trouble: in.err}
+	case in.kind == gotError && moved && broken(in.err):
+		return s, output{done: true, trouble: in.err, atLeast: floor}
 	}
 	s, out := s.fail(in.now, in.err)
-	if s.failures >= mostWatches || in.kind == gotError && !resumable(in.err) {
+	most := mostWatches
+	if in.kind == gotError && !resumable(in.err) {
+		most = mostUnclear
+	}
+	if s.failures >= most || in.kind == gotError && useless(in.err) {
 		s = s.list()
 	}
 	return s, out
 }
+
+// useless reports whether a watch can't start at its version, or not with its request.
+func useless(err error) bool { return gone(err) || tooNew(err) || rejected(err) }
 
 // list returns the state that lists the objects again.
 func (s state) list() state {
@@ -267,11 +286,8 @@ func gone(err error) bool {
 	return errors.Is(err, core.ErrExpired) || errors.Is(err, core.ErrGone)
 }
 
-// resumable reports whether a watch can resume from the same version after an error.
+// resumable reports whether a watch can resume from the same version after an error, because its cause is known.
 func resumable(err error) bool {
-	if tooNew(err) {
-		return false
-	}
 	if broken(err) {
 		return true
 	}

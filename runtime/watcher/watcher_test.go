@@ -105,9 +105,58 @@ func TestWatchResumesAfterANormalEnd(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		r.want("", "watch rv=2")
 		server.Put(configMap("b"))
+		time.Sleep(time.Second)
 		server.Cut(nil)
 		r.want("Apply b@3", "watch rv=3")
 		r.wantErrors()
+	})
+}
+
+func TestServerThatEndsEachWatchGetsOnePerSecond(t *testing.T) {
+	for name, end := range map[string]error{"a normal end": nil, "a broken connection": io.ErrUnexpectedEOF} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t, "a")
+				watches := 0
+				server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { watches++; return nil }})
+				record(t, server, watcher.Options{})
+				for range 1000 { // each watch delivers one object
+					server.Put(configMap("a"))
+					server.Cut(end)
+					time.Sleep(10 * time.Millisecond)
+				}
+				if watches < 5 || watches > 12 {
+					t.Errorf("%d watches in 10 seconds, want about one per second", watches)
+				}
+			})
+		})
+	}
+}
+
+// Ten pages are listed from a server that rejects every fifth request. Each page is requested until it succeeds, and no
+// page twice after that.
+func TestFailedPageIsRequestedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		for i := range 20 {
+			names = append(names, fmt.Sprintf("m-%02d", i))
+		}
+		server := newServer(t, names...)
+		busy := &core.StatusError{Status: metav1.Status{Code: 429, Reason: metav1.StatusReasonTooManyRequests}}
+		requests, pages := 0, 0
+		server.Behave(fakesource.Behaviour{OnList: func(*request.ListOptions) error {
+			if requests++; requests%5 == 0 {
+				return busy
+			}
+			pages++
+			return nil
+		}})
+		r := record(t, server, watcher.Options{Paged: true, PageSize: 2})
+		time.Sleep(time.Minute)
+		if pages != 10 || requests != 12 {
+			t.Errorf("%d pages in %d requests, want 10 in 12", pages, requests)
+		}
+		r.wantErrors(busy, busy)
 	})
 }
 
@@ -128,14 +177,16 @@ func TestWatchResumesAfterABrokenConnection(t *testing.T) {
 		server := newServer(t)
 		r := record(t, server, watcher.Options{})
 		time.Sleep(time.Second)
+		server.Put(configMap("a"))
 		server.Cut(io.ErrUnexpectedEOF)
-		r.want("Init, InitDone@1", "stream, watch rv=1") // immediately, since the watch had worked
+		r.want("Init, InitDone@1, Apply a@2", "stream, watch rv=2") // immediately, since it delivered a version
 		r.wantErrors(io.ErrUnexpectedEOF)
 
-		server.Cut(io.ErrUnexpectedEOF) // before it has worked
-		r.want("", "")
+		time.Sleep(time.Second)
+		server.Cut(io.ErrUnexpectedEOF)
+		r.want("", "") // the request may have waited for its response until it broke
 		time.Sleep(2 * time.Second)
-		r.want("", "watch rv=1")
+		r.want("", "watch rv=2")
 		r.wantErrors(io.ErrUnexpectedEOF)
 	})
 }
@@ -158,7 +209,7 @@ func TestObjectsAreListedAgainWhenTheVersionHasExpired(t *testing.T) {
 					server.Cut(nil)
 					requests = "watch rv=5, stream"
 				}
-				time.Sleep(2 * time.Second)
+				time.Sleep(3 * time.Second)
 				r.want("Init, InitApply b@3, InitApply c@5, InitDone@6", requests)
 				r.wantErrors(core.ErrExpired)
 			})
@@ -310,11 +361,13 @@ func TestShortWatchesBackOff(t *testing.T) {
 		server.Cut(nil)
 		r.want("Init, InitDone@1", "stream")
 		r.wantErrors("the server ended the watch immediately")
-		time.Sleep(2 * time.Second)
+		time.Sleep(1600 * time.Millisecond) // the longest first back-off, so that the watch has lived for less than a second
 		r.want("", "watch rv=1")
 		server.Put(configMap("a"))
-		server.Cut(nil) // as short, but with a new version
-		r.want("Apply a@2", "watch rv=2")
+		server.Cut(nil) // as short, but with a new version: no back-off, but not more than one watch per second
+		r.want("Apply a@2", "")
+		time.Sleep(time.Second)
+		r.want("", "watch rv=2")
 		r.wantErrors()
 	})
 }
