@@ -20,5 +20,5 @@
 //
 // # Concurrency
 //
-// All types are safe for concurrent use unless they say otherwise.
+// All types are safe for concurrent use unless their comments state otherwise.
 package pod

@@ -21,14 +21,15 @@ import (
 	"github.com/kube-go/sdk/client/config"
 )
 
-// kubelet is the server's end of a stream in a bubble.
+// kubelet is the server side of a stream in a bubble.
 type kubelet struct {
 	*websocket.Conn
-	gone context.Context //nolint:containedctx // ends with the test
+	ended context.Context //nolint:containedctx // ends with the test
 }
 
 func (k kubelet) send(channel byte, data string) {
-	_ = k.WriteMessage(websocket.BinaryMessage, append([]byte{channel}, data...)) // the client may have gone
+	// The client may have closed the stream.
+	_ = k.WriteMessage(websocket.BinaryMessage, append([]byte{channel}, data...))
 }
 
 // drain reads until the stream ends.
@@ -70,32 +71,32 @@ func (s *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// inBubble runs a test in a bubble with the pods of a server that answers each request for a stream by play, or not at
-// all.
+// inBubble runs a test in a bubble with the pods of a server. The server passes each stream to play, or never responds
+// if play is nil.
 func inBubble(t *testing.T, play func(kubelet), test func(t *testing.T, pods *API)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		gone, cancel := context.WithCancel(t.Context())
+		ended, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		s := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if play == nil {
-				<-gone.Done()
+				<-ended.Done()
 				return
 			}
 			upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}}
 			ws, err := upgrader.Upgrade(w, r, nil)
 			if err != nil {
-				return // it has answered
+				return // Upgrade has sent the response
 			}
-			hangUp := func() { _ = ws.Close() } // it may be closed
+			hangUp := func() { _ = ws.Close() } // it may be closed already
 			defer hangUp()
-			defer context.AfterFunc(gone, hangUp)()
-			play(kubelet{ws, gone})
+			defer context.AfterFunc(ended, hangUp)()
+			play(kubelet{ws, ended})
 		})}
 		go func() { _ = server.Serve(s) }()
 		defer func() { _ = server.Close() }()
-		defer synctest.Wait() // for what the server does last
+		defer synctest.Wait() // the server ends first
 		defer close(s.done)
 		rt := &http.Transport{DialContext: s.dial}
 		defer rt.CloseIdleConnections()
@@ -107,8 +108,9 @@ func inBubble(t *testing.T, play func(kubelet), test func(t *testing.T, pods *AP
 	})
 }
 
-// TestTheWordOfTheEndIsTheEnd promises that a process has ended when the server has said so, whatever else it does.
-func TestTheWordOfTheEndIsTheEnd(t *testing.T) {
+// TestProcessEndsWithTheStatusOfTheServer checks that a process ends when the server has sent its exit status, even if
+// the server keeps the stream open.
+func TestProcessEndsWithTheStatusOfTheServer(t *testing.T) {
 	const success = `{"status":"Success"}`
 	for _, tc := range []struct {
 		name  string
@@ -117,13 +119,13 @@ func TestTheWordOfTheEndIsTheEnd(t *testing.T) {
 		took  time.Duration
 	}{
 		{"the server closes the stream", endless, func(k kubelet) { k.hangUp() }, 0},
-		{"the server breaks off", endless, func(k kubelet) { _ = k.Close() }, 0},
-		{"the server leaves the stream as it is", silent, kubelet.drain, farewell},
-		{"the server reads no more", endless, func(k kubelet) { <-k.gone.Done() }, farewell},
+		{"the server cuts the connection", endless, func(k kubelet) { _ = k.Close() }, 0},
+		{"the server keeps the stream open", silent, kubelet.drain, farewell},
+		{"the server stops reading", endless, func(k kubelet) { <-k.ended.Done() }, farewell},
 		{
-			"the server has more to say", silent, func(k kubelet) {
+			"the server sends more data", silent, func(k kubelet) {
 				time.Sleep(farewell - time.Second)
-				k.send(3, "that was all")
+				k.send(3, "more data")
 				k.drain()
 			}, 2*farewell - time.Second,
 		},
@@ -141,10 +143,10 @@ func TestTheWordOfTheEndIsTheEnd(t *testing.T) {
 				}
 				var out strings.Builder
 				if err := p.Run(tc.in(), &out, nil); err != nil || out.String() != "output" {
-					t.Errorf("Run() = %v with the output %q, want the output and no error", err, out.String())
+					t.Errorf("Run() = %v with output %q, want nil with \"output\"", err, out.String())
 				}
 				if took := time.Since(start); took != tc.took {
-					t.Errorf("it took %v, want %v", took, tc.took)
+					t.Errorf("Run() took %v, want %v", took, tc.took)
 				}
 				p.Close()
 			})
@@ -152,9 +154,9 @@ func TestTheWordOfTheEndIsTheEnd(t *testing.T) {
 	}
 }
 
-// TestAContextEndsAStreamWhoseOutputIsUnread promises that Wait returns when the context ends, although unread output
-// keeps the server from closing the stream after the exit status has arrived.
-func TestAContextEndsAStreamWhoseOutputIsUnread(t *testing.T) {
+// TestContextEndsStreamWithUnreadOutput checks that Wait returns when the context ends, although unread output keeps
+// the server from closing the stream after the exit status has arrived.
+func TestContextEndsStreamWithUnreadOutput(t *testing.T) {
 	cause := errors.New("enough")
 	for _, tc := range []struct {
 		name, status string
@@ -187,47 +189,47 @@ func TestAContextEndsAStreamWhoseOutputIsUnread(t *testing.T) {
 					t.Errorf("Wait() took %v, want a minute", took)
 				}
 				if out, err := io.ReadAll(p.Stdout); string(out) != "output" || !errors.Is(err, cause) {
-					t.Errorf("the output is %q, %v; want what has arrived, and the cause", out, err)
+					t.Errorf("ReadAll(Stdout) = %q, %v, want \"output\", %v", out, err, cause)
 				}
 			})
 		})
 	}
 }
 
-// endless returns an input without an end.
+// endless returns an input that never ends.
 func endless() io.Reader { return zeros{} }
 
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestAStreamIsCanceledAtAnyPoint promises that a context that ends is what all calls return, at once, and that nothing
-// is left behind; the bubble sees to that.
-func TestAStreamIsCanceledAtAnyPoint(t *testing.T) {
+// TestCancelEndsStreamInEveryState checks that all calls return the cause of a canceled context at once. The bubble
+// checks that no goroutine is left.
+func TestCancelEndsStreamInEveryState(t *testing.T) {
 	cause := errors.New("enough")
 	for _, tc := range []struct {
 		name string
 		play func(kubelet)
 		in   func() io.Reader
-		done bool // the outcome is known before
+		done bool // the process ends before the context
 	}{
-		{"while the server does not answer", nil, nil, false},
-		{"while the process says nothing", kubelet.drain, nil, false},
-		{"while the process talks", func(k kubelet) {
-			for k.WriteMessage(websocket.BinaryMessage, []byte("\x01talk")) == nil {
+		{"while the server does not respond", nil, nil, false},
+		{"while the process sends nothing", kubelet.drain, nil, false},
+		{"while the process sends output", func(k kubelet) {
+			for k.WriteMessage(websocket.BinaryMessage, []byte("\x01output")) == nil {
 				select {
 				case <-time.After(time.Millisecond):
-				case <-k.gone.Done():
+				case <-k.ended.Done():
 				}
 			}
 		}, nil, false},
-		{"while the process leaves its input", func(k kubelet) { <-k.gone.Done() }, endless, false},
-		{"while the input is awaited", kubelet.drain, silent, false},
+		{"while the process does not read its input", func(k kubelet) { <-k.ended.Done() }, endless, false},
+		{"while the input is blocked", kubelet.drain, silent, false},
 		{"while more output may come after the exit status", func(k kubelet) {
 			k.send(3, `{"status":"Success"}`)
-			<-k.gone.Done()
+			<-k.ended.Done()
 		}, endless, false},
-		{"after the end", func(k kubelet) {
+		{"after the process has ended", func(k kubelet) {
 			k.send(3, `{"status":"Success"}`)
 			k.hangUp()
 		}, nil, true},
@@ -246,13 +248,13 @@ func TestAStreamIsCanceledAtAnyPoint(t *testing.T) {
 					err = p.Run(in, io.Discard, io.Discard)
 				}
 				if tc.done != (err == nil) || err != nil && !errors.Is(err, cause) {
-					t.Errorf("it ended with %v, want %v", err, cause)
+					t.Errorf("Run() = %v, want %v", err, cause)
 				}
 				if _, ok := errors.AsType[*client.OpError](err); err != nil && !ok {
-					t.Errorf("it ended with %v, want an OpError", err)
+					t.Errorf("Run() = %v, want an OpError", err)
 				}
 				if took := time.Since(start); took > 100*time.Millisecond && !tc.done {
-					t.Errorf("it took %v", took)
+					t.Errorf("Run() took %v, want 100ms", took)
 				}
 				cancel(nil)
 			})
@@ -260,7 +262,7 @@ func TestAStreamIsCanceledAtAnyPoint(t *testing.T) {
 	}
 }
 
-// silent returns an input on which nothing comes until its deadline.
+// silent returns an input that blocks until its deadline.
 func silent() io.Reader { return make(silentInput) }
 
 type silentInput chan struct{}

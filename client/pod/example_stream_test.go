@@ -26,8 +26,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// streamExample plays a server with the pod web-0, whose commands repeat what they are given, and whose port 8080 speaks
-// HTTP.
+// streamExample is a server with the pod web-0. Its commands print their arguments, or their input in upper case. Its
+// port 8080 serves HTTP.
 func streamExample(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/log"):
@@ -75,7 +75,8 @@ func streamExample(w http.ResponseWriter, r *http.Request) {
 	hangUp(ws, websocket.CloseNormalClosure, "")
 }
 
-// connectStreams returns a client of the streams' server, and what ends it. Programs call client.New(ctx, nil) instead.
+// connectStreams returns a client of a server of streams, and a function that stops the server. Programs call
+// client.New(ctx, nil) instead.
 func connectStreams() (c *client.Client, stop func()) {
 	s := httptest.NewServer(http.HandlerFunc(streamExample))
 	c, err := client.New(context.Background(), &client.Options{Config: &config.Config{Server: s.URL}})
@@ -133,9 +134,9 @@ func ExampleAPI_Attach() {
 	}
 	defer p.Close()
 	fmt.Fprint(p.Stdin, "hello")
-	reply := make([]byte, 5)
-	_, err = io.ReadFull(p.Stdout, reply)
-	fmt.Printf("%s %v\n", reply, err)
+	output := make([]byte, 5)
+	_, err = io.ReadFull(p.Stdout, output)
+	fmt.Printf("%s %v\n", output, err)
 	// Output: HELLO <nil>
 }
 
@@ -203,12 +204,12 @@ func ExamplePortForwarder_Listen() {
 	}
 	done := make(chan error)
 	go func() { done <- listener.Run(ctx) }()
-	for _, addr := range listener.Addrs() { // to be given to programs, such as a browser
+	for _, addr := range listener.Addrs() { // pass an address to a program, such as a browser
 		fmt.Println(addr.Network(), addr.(*net.TCPAddr).IP)
 	}
-	cancel(errors.New("that is all"))
+	cancel(errors.New("finished"))
 	fmt.Println(<-done)
 	// Output:
 	// tcp 127.0.0.1
-	// that is all
+	// finished
 }

@@ -21,8 +21,8 @@ type ExecOptions struct {
 	// Stdin requests an input, which is [Process.Stdin].
 	Stdin bool
 
-	// TTY runs the process in a terminal. A terminal has one output, so [Process.Stderr] is nil. It does not notice the
-	// end of the input; send "\x04", which is Ctrl-D, instead.
+	// TTY runs the process in a terminal. A terminal has one output, so [Process.Stderr] is nil. The end of the input
+	// has no effect in a terminal; write "\x04", which is Ctrl-D, instead.
 	TTY bool
 
 	// NoStdout and NoStderr omit an output.

@@ -16,11 +16,11 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// TestExecProtocol promises that only a process with an input or a terminal is asked for by the protocol in which
-// servers may lose what comes last, unless a server knows no other.
-func TestExecProtocol(t *testing.T) {
-	// knows plays a server as they are: what it does not know, it refuses without a word.
-	knows := func(protocol string) http.HandlerFunc {
+// TestExecUsesVersion5OnlyForInputOrTerminal checks that Exec offers version 5, in which servers may lose the end of
+// the output, only for an input or a terminal, or if the server supports no other version.
+func TestExecUsesVersion5OnlyForInputOrTerminal(t *testing.T) {
+	// supports returns a server with one protocol. Like API servers, it rejects others with an empty response.
+	supports := func(protocol string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if !strings.Contains(r.Header.Get("Sec-WebSocket-Protocol"), protocol) {
 				w.WriteHeader(http.StatusForbidden)
@@ -31,22 +31,22 @@ func TestExecProtocol(t *testing.T) {
 	}
 	forbidden := func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 403, "Forbidden", "no") }
 	for _, tc := range []struct {
-		name   string
-		answer http.HandlerFunc
-		o      pod.ExecOptions
-		want   []string // what was offered, in each request
-		is     error
+		name    string
+		handler http.HandlerFunc
+		o       pod.ExecOptions
+		want    []string // the offered protocols of each request
+		is      error
 	}{
-		{"an input", knows(v5), pod.ExecOptions{Stdin: true}, []string{v5 + ", " + v4}, nil},
-		{"an input, and an old server", knows(v4), pod.ExecOptions{Stdin: true}, []string{v5 + ", " + v4}, nil},
-		{"a terminal", knows(v5), pod.ExecOptions{TTY: true}, []string{v5 + ", " + v4}, nil},
-		{"no input", knows(v4), pod.ExecOptions{}, []string{v4}, nil},
-		{"no input, and a server of the future", knows(v5), pod.ExecOptions{}, []string{v4, v5}, nil},
-		{"no input, and a server that knows neither", knows("v6"), pod.ExecOptions{}, []string{v4, v5}, core.ErrForbidden},
-		{"no input, and no right to exec", forbidden, pod.ExecOptions{}, []string{v4}, core.ErrForbidden},
+		{"an input", supports(v5), pod.ExecOptions{Stdin: true}, []string{v5 + ", " + v4}, nil},
+		{"an input on an old server", supports(v4), pod.ExecOptions{Stdin: true}, []string{v5 + ", " + v4}, nil},
+		{"a terminal", supports(v5), pod.ExecOptions{TTY: true}, []string{v5 + ", " + v4}, nil},
+		{"no input", supports(v4), pod.ExecOptions{}, []string{v4}, nil},
+		{"no input on a server with only version 5", supports(v5), pod.ExecOptions{}, []string{v4, v5}, nil},
+		{"no input on another server", supports("v6"), pod.ExecOptions{}, []string{v4, v5}, core.ErrForbidden},
+		{"no input and no permission to exec", forbidden, pod.ExecOptions{}, []string{v4}, core.ErrForbidden},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := testserver.New(t, tc.answer)
+			s := testserver.New(t, tc.handler)
 			tc.o.Command = []string{"true"}
 			p, err := podsOf(t, s).Exec(t.Context(), "web", &tc.o)
 			if err == nil {
@@ -56,8 +56,8 @@ func TestExecProtocol(t *testing.T) {
 				t.Errorf("Exec() = %v, want %v", err, tc.is)
 			}
 			var offered []string
-			for _, ask := range s.Asked() {
-				offered = append(offered, ask.Header.Get("Sec-WebSocket-Protocol"))
+			for _, r := range s.Asked() {
+				offered = append(offered, r.Header.Get("Sec-WebSocket-Protocol"))
 			}
 			if diff := cmp.Diff(tc.want, offered); diff != "" {
 				t.Errorf("offered protocols (-want +got):\n%s", diff)

@@ -6,7 +6,7 @@ package pod_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" //nolint:gosec // the protocol's
+	"crypto/sha1" //nolint:gosec // the WebSocket handshake requires it
 	"encoding/base64"
 	"errors"
 	"io"
@@ -30,8 +30,9 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// TestExecRun promises that a command's streams are connected, its input ends, and the request says what was asked.
-func TestExecRun(t *testing.T) {
+// TestRunConnectsStreams checks that Run connects all streams of a command and ends its input, and that the request has
+// all options.
+func TestRunConnectsStreams(t *testing.T) {
 	query := make(chan url.Values, 1)
 	s := testserver.New(t, upgrades(t, v5, func(s *socket) {
 		query <- s.request.URL.Query()
@@ -48,7 +49,7 @@ func TestExecRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stdout.String() != input || stderr.String() != "warning" {
-		t.Errorf("Run gave %d bytes and %q, want the input and the warning", stdout.Len(), stderr.String())
+		t.Errorf("Run() wrote %d bytes and %q, want the input and the warning", stdout.Len(), stderr.String())
 	}
 	want := url.Values{"command": {"cat", "-"}, "container": {"main"}, "stdin": {"true"}, "stdout": {"true"}, "stderr": {"true"}}
 	if diff := cmp.Diff(want, <-query); diff != "" {
@@ -56,32 +57,52 @@ func TestExecRun(t *testing.T) {
 	}
 	p.Close()
 	if _, err := p.Stdin.Write([]byte("late")); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Write() after the end = %v, want that it is closed", err)
+		t.Errorf("Write() after the end = %v, want %v", err, os.ErrClosed)
 	}
 }
 
-// TestExecOutcome promises that it is told how a process has ended, as far as it is known.
-func TestExecOutcome(t *testing.T) {
+// TestOutputReturnsOutcomeOfProcess checks that Output and Wait return the exit status of a process, or the reason why
+// it is unknown.
+func TestOutputReturnsOutcomeOfProcess(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		play func(*socket)
 		want string // the error
 		is   error
 	}{
-		{"a process ends well", func(s *socket) { s.end(success) }, "", nil},
+		{"a process succeeds", func(s *socket) { s.end(success) }, "", nil},
 		{"a process fails", func(s *socket) { s.end(exited("3")) }, "exec pods prod/web: exit status 3", nil},
 		{
 			"a command can't be run", func(s *socket) {
 				s.end(`{"status":"Failure","reason":"InternalError","code":500,"message":"no such program"}`)
 			}, "exec pods prod/web: internal error: server said: no such program", core.ErrInternal,
 		},
-		{"an exit status that is none", func(s *socket) { s.end(exited("many")) }, "server said: command terminated with exit code many", nil},
-		{"a server that speaks plainly", func(s *socket) { s.end("it did\n not work") }, "server said: it did not work", core.ErrInternal},
-		{"a server that says nothing", func(s *socket) { s.hangUp(1000, "") }, "without saying how the process has ended", io.ErrUnexpectedEOF},
-		{"a server that goes away", func(s *socket) { _ = s.Close() }, "connection broke", io.ErrUnexpectedEOF},
+		{
+			"an invalid exit status", func(s *socket) { s.end(exited("many")) },
+			"server said: command terminated with exit code many", nil,
+		},
+		{
+			"a server that sends plain text", func(s *socket) { s.end("no such\n program") },
+			"server said: no such program", core.ErrInternal,
+		},
+		{
+			"a server that sends no status", func(s *socket) { s.hangUp(1000, "") },
+			"without reporting how the process ended", io.ErrUnexpectedEOF,
+		},
+		{
+			"a server that cuts the connection", func(s *socket) { _ = s.Close() },
+			"connection broke", io.ErrUnexpectedEOF,
+		},
 		{"a server that fails", func(s *socket) { s.hangUp(1011, "out of memory") }, "1011: out of memory", io.ErrUnexpectedEOF},
-		{"a server that fails after the end", func(s *socket) { s.send(3, exited("3")); _ = s.Close() }, "exit status 3", nil},
-		{"a server that says too much", func(s *socket) { s.end(strings.Repeat("x", 100_000)) }, "server said: xxx", core.ErrInternal},
+		{
+			"a server that cuts the connection after the status",
+			func(s *socket) { s.send(3, exited("3")); _ = s.Close() },
+			"exit status 3", nil,
+		},
+		{
+			"a status that is too long", func(s *socket) { s.end(strings.Repeat("x", 100_000)) },
+			"server said: xxx", core.ErrInternal,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := testserver.New(t, upgrades(t, v4, tc.play))
@@ -106,10 +127,10 @@ func TestExecOutcome(t *testing.T) {
 	}
 }
 
-func TestOutputKeepsWhatAFailedProcessComplainsOf(t *testing.T) {
+func TestOutputKeepsStderrOfFailedProcess(t *testing.T) {
 	s := testserver.New(t, upgrades(t, v4, func(s *socket) {
-		s.send(1, "half of it")
-		s.send(2, strings.Repeat("complaint ", 5000))
+		s.send(1, "half of the output")
+		s.send(2, strings.Repeat("warning ", 5000))
 		s.end(exited("2"))
 	}))
 	p, err := podsOf(t, s).Exec(t.Context(), "web", &pod.ExecOptions{Command: []string{"make"}})
@@ -118,18 +139,19 @@ func TestOutputKeepsWhatAFailedProcessComplainsOf(t *testing.T) {
 	}
 	out, err := p.Output()
 	exit, ok := errors.AsType[*pod.ExitError](err)
-	if !ok || exit.Code != 2 || len(exit.Stderr) != 16<<10 || string(out) != "half of it" {
-		t.Errorf("Output() = %q, %v, want half of it, and status 2 with 16 KiB of complaints", out, err)
+	if !ok || exit.Code != 2 || len(exit.Stderr) != 16<<10 || string(out) != "half of the output" {
+		t.Errorf("Output() = %q, %v, want half of the output, and status 2 with 16 KiB of Stderr", out, err)
 	}
 }
 
-// TestExecRefused promises that what a server answers instead of a stream is the error that it is everywhere else.
-func TestExecRefused(t *testing.T) {
+// TestExecReturnsErrorOfRefusedUpgrade checks that a response other than an upgrade is the same error as for other
+// requests.
+func TestExecReturnsErrorOfRefusedUpgrade(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		answer http.HandlerFunc
-		want   string
-		is     error
+		name    string
+		handler http.HandlerFunc
+		want    string
+		is      error
 	}{
 		{"forbidden", func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 403, "Forbidden", long()) }, long(), core.ErrForbidden},
 		{"no pod", func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 404, "NotFound", "") }, "not found", core.ErrNotFound},
@@ -144,7 +166,7 @@ func TestExecRefused(t *testing.T) {
 		}, "status 200", nil},
 		{"another protocol", upgrades(t, "other", func(*socket) {}), `chose the protocol "", which is not one of v4.channel.k8s.io`, nil},
 		{
-			"an upgrade that is none", func(w http.ResponseWriter, _ *http.Request) {
+			"an upgrade without a key", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Connection", "Upgrade")
 				w.Header().Set("Upgrade", "websocket")
 				w.WriteHeader(http.StatusSwitchingProtocols)
@@ -152,7 +174,7 @@ func TestExecRefused(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := testserver.New(t, tc.answer)
+			s := testserver.New(t, tc.handler)
 			_, err := podsOf(t, s).Exec(t.Context(), "web", &pod.ExecOptions{Command: []string{"true"}})
 			if err == nil || !strings.Contains(err.Error(), tc.want) || tc.is != nil && !errors.Is(err, tc.is) {
 				t.Errorf("Exec() = %v, want %q, %v", err, tc.want, tc.is)
@@ -164,8 +186,8 @@ func TestExecRefused(t *testing.T) {
 	}
 }
 
-func TestExecNotSent(t *testing.T) {
-	s := testserver.New(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
+func TestInvalidExecSendsNothing(t *testing.T) {
+	s := testserver.New(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
 	pods := podsOf(t, s)
 	for _, tc := range []struct {
 		name string
@@ -199,8 +221,9 @@ func TestExecNotSent(t *testing.T) {
 	}
 }
 
-// TestExecPassesTheLayers promises that a stream is a request like others: with credentials, and seen by middleware.
-func TestExecPassesTheLayers(t *testing.T) {
+// TestExecPassesThroughMiddleware checks that the request for a stream has credentials and passes through the
+// middleware.
+func TestExecPassesThroughMiddleware(t *testing.T) {
 	s := testserver.New(t, upgrades(t, v4, func(s *socket) {
 		s.send(1, s.request.Header.Get("Authorization"))
 		s.end(success)
@@ -222,12 +245,13 @@ func TestExecPassesTheLayers(t *testing.T) {
 		t.Errorf("Authorization = %q, %v", out, err)
 	}
 	if seen.Verb != "create" || seen.Idempotent {
-		t.Errorf("the layers saw %+v, want a create that is sent once", seen)
+		t.Errorf("the middleware received %+v, want a create that is not idempotent", seen)
 	}
 }
 
-// TestExecOverATransportOfOnesOwn promises that a stream needs the connection itself, and says so.
-func TestExecOverATransportOfOnesOwn(t *testing.T) {
+// TestExecNeedsTransportWithConnection checks that Exec works with a custom transport, and returns an error if the
+// transport hides the connection.
+func TestExecNeedsTransportWithConnection(t *testing.T) {
 	testserver.CheckGoroutines(t)
 	s := httptest.NewServer(upgrades(t, v4, func(s *socket) { s.end(success) }))
 	t.Cleanup(s.Close)
@@ -238,8 +262,8 @@ func TestExecOverATransportOfOnesOwn(t *testing.T) {
 		transport http.RoundTripper
 		want      string
 	}{
-		{"one of the standard library", transport, ""},
-		{"one that hides the connection", hiding{transport}, "hides the connection"},
+		{"a transport of net/http", transport, ""},
+		{"a transport that hides the connection", hiding{transport}, "hides the connection"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := testserver.NewClient(t, &client.Options{Config: &config.Config{Server: s.URL}, Transport: tc.transport})
@@ -254,9 +278,9 @@ func TestExecOverATransportOfOnesOwn(t *testing.T) {
 	}
 }
 
-// TestVersion4 promises that with a server that can't be told of the end of the input, that is an error, and all else
-// works.
-func TestVersion4(t *testing.T) {
+// TestVersion4HasNoHalfClose checks that ending the input is an error with a server that supports only version 4, and
+// that input and output work.
+func TestVersion4HasNoHalfClose(t *testing.T) {
 	s := testserver.New(t, upgrades(t, v4, func(s *socket) {
 		_, data, _ := s.receive()
 		s.send(1, data)
@@ -287,7 +311,7 @@ func TestVersion4(t *testing.T) {
 	}
 }
 
-func TestResize(t *testing.T) {
+func TestResizeSendsTerminalSize(t *testing.T) {
 	sizes := make(chan string, 1)
 	s := testserver.New(t, upgrades(t, v5, func(s *socket) {
 		channel, data, _ := s.receive()
@@ -300,10 +324,10 @@ func TestResize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Stderr != nil || p.Stdin != nil {
-		t.Error("there is a Stderr with a terminal, or a Stdin that nobody asked for")
+		t.Errorf("Stderr = %v, Stdin = %v, want nil with a terminal and without an input", p.Stderr, p.Stdin)
 	}
 	if err := p.Resize(0, 24); err == nil {
-		t.Error("Resize(0, 24) is no error")
+		t.Error("Resize(0, 24) = nil, want an error")
 	}
 	if err := p.Resize(80, 24); err != nil {
 		t.Error(err)
@@ -323,8 +347,9 @@ func TestResize(t *testing.T) {
 	p.Close()
 }
 
-// TestExecEnds promises that a process that hangs is left when its user wants so, and frees all that it took.
-func TestExecEnds(t *testing.T) {
+// TestExecReleasesHangingProcess checks that the caller can end the stream to a process that hangs, and that no
+// goroutine is left.
+func TestExecReleasesHangingProcess(t *testing.T) {
 	hang := upgrades(t, v5, func(s *socket) { s.receive() })
 	cause := errors.New("enough")
 	t.Run("by its context", func(t *testing.T) {
@@ -350,7 +375,7 @@ func TestExecEnds(t *testing.T) {
 		p.Close()
 		p.Close()
 		if err := p.Wait(); err == nil || !strings.Contains(err.Error(), "closed before the process had ended") {
-			t.Errorf("Wait() after Close = %v", err)
+			t.Errorf("Wait() after Close = %v, want that the stream was closed", err)
 		}
 	})
 	t.Run("by a writer that fails", func(t *testing.T) {
@@ -368,7 +393,7 @@ func TestExecEnds(t *testing.T) {
 			t.Errorf("Run() = %v, want %v", err, cause)
 		}
 	})
-	t.Run("before it began", func(t *testing.T) {
+	t.Run("by its context before the response", func(t *testing.T) {
 		s := testserver.New(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
@@ -383,7 +408,7 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-func TestRunWantsOnlyStreamsThatWereAskedFor(t *testing.T) {
+func TestRunRejectsStreamsThatWereNotRequested(t *testing.T) {
 	s := testserver.New(t, upgrades(t, v4, func(s *socket) { s.receive() }))
 	p, err := podsOf(t, s).Exec(t.Context(), "web", &pod.ExecOptions{Command: []string{"sleep"}, NoStderr: true})
 	if err != nil {
@@ -391,16 +416,16 @@ func TestRunWantsOnlyStreamsThatWereAskedFor(t *testing.T) {
 	}
 	defer p.Close()
 	if err := p.Run(strings.NewReader(""), nil, nil); err == nil || !strings.Contains(err.Error(), "Stdin") {
-		t.Errorf("Run with an input = %v, want an error", err)
+		t.Errorf("Run() with an input = %v, want an error", err)
 	}
 	if err := p.Run(nil, nil, io.Discard); err == nil || !strings.Contains(err.Error(), "Stderr") {
-		t.Errorf("Run with a second output = %v, want an error", err)
+		t.Errorf("Run() with a second output = %v, want an error", err)
 	}
 }
 
-// TestACutStream promises that a stream that is cut anywhere gives no more than what was sent, and success only when
-// the server has said so.
-func TestACutStream(t *testing.T) {
+// TestCutStreamSucceedsOnlyWithStatus checks that a stream that is cut at any byte yields only data that was sent, and
+// succeeds only if the exit status has arrived.
+func TestCutStreamSucceedsOnlyWithStatus(t *testing.T) {
 	whole := "\x82\x06\x01hello\x82\x06\x02error\x82\x23\x03" + success + "\x88\x02\x03\xe8"
 	for n := range len(whole) + 1 {
 		s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
@@ -410,7 +435,8 @@ func TestACutStream(t *testing.T) {
 				return
 			}
 			defer conn.Close()
-			sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // the protocol's
+			//nolint:gosec // the WebSocket handshake requires it
+			sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 				"Sec-WebSocket-Protocol: "+v4+"\r\nSec-WebSocket-Accept: "+base64.StdEncoding.EncodeToString(sum[:])+"\r\n\r\n"+whole[:n])
 		})
@@ -431,8 +457,7 @@ func TestACutStream(t *testing.T) {
 	}
 }
 
-// TestAttach promises that attaching asks for what is there.
-func TestAttach(t *testing.T) {
+func TestAttachRequestsStreams(t *testing.T) {
 	s := testserver.New(t, upgrades(t, v5, func(s *socket) {
 		s.send(1, s.request.URL.RequestURI())
 		s.end(success)

@@ -15,8 +15,7 @@ import (
 
 // PortForwardOptions are the options of [API.PortForward] and [PortForwardTo].
 type PortForwardOptions struct {
-	// BufferBytes is how many received bytes a connection keeps until they are read; then the sender waits. Default
-	// 256 KiB.
+	// BufferBytes bounds the unread bytes of a connection. A full buffer blocks the sender. Default: 256 KiB.
 	BufferBytes int
 }
 

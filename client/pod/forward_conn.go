@@ -22,7 +22,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// The channels of the first port, each of which starts with the port's number: two bytes, the lower first.
+// The channels of the first port. Each starts with the number of the port in two bytes, the lower one first.
 const (
 	portData    = 0
 	portProblem = 1
@@ -35,7 +35,7 @@ type portConn struct {
 	remote  portAddr
 	redact  func(error) error // removes sent credentials from the server's messages
 	wrap    func(error) error
-	reading sync.WaitGroup // of the problem
+	reading sync.WaitGroup // waits for awaitProblem
 	problem error          // the server's error; set when reading is done
 
 	writing sync.Mutex // held during a Write, so that its bytes stay together
@@ -88,7 +88,7 @@ func expectPort(channel io.Reader, port uint16) error {
 	var start [2]byte
 	if _, err := io.ReadFull(channel, start[:]); err != nil {
 		if errors.Is(err, io.EOF) || err == io.ErrUnexpectedEOF {
-			return errors.New("the server has closed the stream at its start")
+			return errors.New("the server closed the stream before it sent the port")
 		}
 		return err
 	}
@@ -101,7 +101,7 @@ func expectPort(channel io.Reader, port uint16) error {
 // awaitProblem ends the connection when the server reports an error.
 func (c *portConn) awaitProblem() {
 	text := make([]byte, messageBytes)
-	n, _ := io.ReadAtLeast(c.conn.Incoming(portProblem), text, 1) // nothing, when the connection ends
+	n, _ := io.ReadAtLeast(c.conn.Incoming(portProblem), text, 1) // n is 0 if the connection ends
 	if n == 0 {
 		return
 	}

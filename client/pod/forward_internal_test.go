@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// TestTheLocalSideEnds promises that a pod which can't be told that the local side has ended what it sends is left when
-// it is silent, and only then.
-func TestTheLocalSideEnds(t *testing.T) {
+// TestSilentPodIsDisconnectedAfterLocalEnd checks that the connection ends if the pod sends nothing for a while after
+// the local side has closed its direction, and not before.
+func TestSilentPodIsDisconnectedAfterLocalEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		local, program := net.Pipe()
 		remote, pod := net.Pipe()
-		// The program sends nothing more, but reads on.
-		up := &uplink{local: ended{local}, remote: remote, done: make(chan struct{})}
+		// The program sends nothing more, but still reads.
+		up := &uplink{local: halfClosed{local}, remote: remote, done: make(chan struct{})}
 		go up.run()
 		down := make(chan error, 1)
 		go func() {
@@ -36,16 +36,16 @@ func TestTheLocalSideEnds(t *testing.T) {
 		}()
 		got, err := io.ReadAll(program)
 		if string(got) != "moremoremoremoremore" || err != nil {
-			t.Errorf("the program read %q, %v, want all that the pod has sent", got, err)
+			t.Errorf("ReadAll() = %q, %v, want all data of the pod", got, err)
 		}
 		if err := <-down; err != nil || time.Since(start) != 5*(afterEnd-time.Second)+afterEnd {
-			t.Errorf("the end came after %v with %v, want it %v after the last word", time.Since(start), err, afterEnd)
+			t.Errorf("down() = %v after %v, want nil %v after the last data", err, time.Since(start), afterEnd)
 		}
 		<-up.done
 	})
 }
 
-// ended is a connection on which nothing more comes.
-type ended struct{ net.Conn }
+// halfClosed is a connection whose other side has ended its direction.
+type halfClosed struct{ net.Conn }
 
-func (ended) Read([]byte) (int, error) { return 0, io.EOF }
+func (halfClosed) Read([]byte) (int, error) { return 0, io.EOF }

@@ -45,7 +45,7 @@ type PortListener struct {
 }
 
 // Listen opens a local port for connections to a port of the pod, which is a number or a name as for
-// [PortForwarder.Dial]. [PortListener.Run] serves the connections, and [PortListener.Close] refuses them.
+// [PortForwarder.Dial]. [PortListener.Run] serves the connections, and [PortListener.Close] closes the local port.
 func (f *PortForwarder) Listen(ctx context.Context, port string, o *ListenOptions) (*PortListener, error) {
 	if o == nil {
 		o = &ListenOptions{}
@@ -87,7 +87,7 @@ func (l *PortListener) open(ctx context.Context, addresses []string, port uint16
 		if err = l.openAll(ctx, addresses, port); err == nil {
 			return nil
 		}
-		_ = l.Close() // of the addresses that succeeded
+		_ = l.Close() // closes the listeners of the addresses that succeeded
 		l.listeners = nil
 	}
 	return err
@@ -214,32 +214,32 @@ func (l *PortListener) forward(ctx context.Context, local net.Conn) error {
 	if err != nil {
 		reset(local)
 	}
-	local.Close() // which ends the other direction
+	local.Close() // ends the other direction
 	remote.Close()
 	<-up.done
 	return err
 }
 
-// reset makes closing the connection a reset, because it failed.
+// reset makes Close reset the connection.
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // without a reset, the other side sees a normal end
+		_ = tcp.SetLinger(0) // otherwise, the program sees a normal end
 	}
 }
 
-// afterEnd is the maximum silence of a pod after the local side has ended its direction. The pod can't be notified of
-// that end, so it may wait for more data forever.
+// afterEnd is the time after which a pod that sends nothing is disconnected once the local side has closed its
+// direction. The pod can't be notified of that, so it may wait for more data forever.
 const afterEnd = 10 * time.Second
 
-// uplink is the direction of a connection to the pod.
+// uplink copies data between a local connection and a pod.
 type uplink struct {
 	local, remote net.Conn
 	done          chan struct{}
 	mu            sync.Mutex // guards ended
-	ended         bool       // the local side has ended its direction
+	ended         bool       // the local side has closed its direction
 }
 
-// run copies to the pod until the local side ends.
+// run copies data to the pod until the local side closes its direction.
 func (u *uplink) run() {
 	defer close(u.done)
 	_, _ = io.Copy(u.remote, u.local) // if the pod fails, the other direction returns the error
@@ -249,7 +249,7 @@ func (u *uplink) run() {
 	_ = u.remote.SetReadDeadline(time.Now().Add(afterEnd)) // never fails
 }
 
-// heard extends the deadline of the pod.
+// heard extends the read deadline of the pod.
 func (u *uplink) heard() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -258,7 +258,7 @@ func (u *uplink) heard() {
 	}
 }
 
-// down copies from the pod until either side ends, and returns the error of the pod's side.
+// down copies data from the pod until either side closes the connection. It returns the error of the remote connection.
 func (u *uplink) down() error {
 	buf := make([]byte, 32<<10)
 	for {

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// listen opens a local port whose connections are served until the test ends.
+// listen opens a local port and serves its connections until the test ends.
 func listen(t *testing.T, f *pod.PortForwarder, o *pod.ListenOptions) *pod.PortListener {
 	t.Helper()
 	l, err := f.Listen(t.Context(), "80", o)
@@ -27,7 +27,7 @@ func listen(t *testing.T, f *pod.PortForwarder, o *pod.ListenOptions) *pod.PortL
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cause := errors.New("the test is over")
+	cause := errors.New("the test has ended")
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
 	t.Cleanup(func() {
@@ -49,15 +49,15 @@ func dialLocal(t *testing.T, addr net.Addr) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-func TestListenForwards(t *testing.T) {
+func TestListenerForwardsConnections(t *testing.T) {
 	s := testserver.New(t, forwards(t, echoes))
 	var mu sync.Mutex
-	var made []string
+	var connected []string
 	l := listen(t, forward(t, s), &pod.ListenOptions{
 		OnConnect: func(_, remote net.Addr) {
 			mu.Lock()
 			defer mu.Unlock()
-			made = append(made, remote.String())
+			connected = append(connected, remote.String())
 		},
 		OnError: func(err error) { t.Error(err) },
 	})
@@ -69,21 +69,22 @@ func TestListenForwards(t *testing.T) {
 		go func() { _, _ = conn.Write(sent) }()
 		got := make([]byte, len(sent))
 		if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, sent) {
-			t.Errorf("the echo of %v differs, %v", addr, err)
+			t.Errorf("ReadFull() from %v = %v, want the sent data", addr, err)
 		}
 	}
 	if len(ports) != 1 {
-		t.Errorf("localhost has the ports %v, want one", ports)
+		t.Errorf("localhost has ports %v, want one port", ports)
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(made) != len(l.Addrs()) || made[0] != "prod/web:80" {
-		t.Errorf("connections = %v", made)
+	if len(connected) != len(l.Addrs()) || connected[0] != "prod/web:80" {
+		t.Errorf("connections = %v, want prod/web:80 for each address", connected)
 	}
 }
 
-// TestOneConnectionBreaks promises that what breaks one connection is told, and leaves the others alone.
-func TestOneConnectionBreaks(t *testing.T) {
+// TestBrokenConnectionDoesNotAffectOthers checks that OnError receives the error of a connection, and that the other
+// connections continue.
+func TestBrokenConnectionDoesNotAffectOthers(t *testing.T) {
 	var mu sync.Mutex
 	n := 0
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
@@ -100,8 +101,11 @@ func TestOneConnectionBreaks(t *testing.T) {
 			forwards(t, echoes)(w, r)
 		}
 	})
-	problems := make(chan error, 10)
-	l := listen(t, forward(t, s), &pod.ListenOptions{Addresses: []string{"127.0.0.1"}, OnError: func(err error) { problems <- err }})
+	failures := make(chan error, 10)
+	l := listen(t, forward(t, s), &pod.ListenOptions{
+		Addresses: []string{"127.0.0.1"},
+		OnError:   func(err error) { failures <- err },
+	})
 	whole := dialLocal(t, l.Addrs()[0])
 	ping := func(conn net.Conn) error {
 		if _, err := io.WriteString(conn, "ping"); err != nil {
@@ -116,50 +120,50 @@ func TestOneConnectionBreaks(t *testing.T) {
 	for range 2 {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addrs()[0].String())
 		if err != nil {
-			continue // it was reset before it was known to be made
+			continue // it was reset before Dial returned
 		}
 		if err := ping(conn); err == nil {
-			t.Error("a broken connection works")
+			t.Error("ping over a broken connection = nil, want an error")
 		}
 		_ = conn.Close()
 	}
-	if err := <-problems; !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("first problem = %v, want connection refused", err)
+	if err := <-failures; !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("first error = %v, want connection refused", err)
 	}
-	if err := <-problems; !errors.Is(err, core.ErrForbidden) {
-		t.Errorf("second problem = %v, want forbidden", err)
+	if err := <-failures; !errors.Is(err, core.ErrForbidden) {
+		t.Errorf("second error = %v, want forbidden", err)
 	}
 	if err := ping(whole); err != nil {
-		t.Errorf("the first connection: %v", err)
+		t.Errorf("ping over the first connection: %v", err)
 	}
 	if err := ping(dialLocal(t, l.Addrs()[0])); err != nil {
-		t.Errorf("a new connection: %v", err)
+		t.Errorf("ping over a new connection: %v", err)
 	}
 }
 
-func TestAConnectionEndsWhenTheProgramEndsIt(t *testing.T) {
+func TestLocalConnectionEndsWithRemoteOne(t *testing.T) {
 	s := testserver.New(t, forwards(t, func(s *socket, _ string) { s.send(0, "bye"); s.hangUp(1000, "") }))
 	l := listen(t, forward(t, s), &pod.ListenOptions{OnError: func(err error) { t.Error(err) }})
 	got, err := io.ReadAll(dialLocal(t, l.Addrs()[0]))
 	if string(got) != "bye" || err != nil {
-		t.Errorf("the connection gave %q, %v, want bye", got, err)
+		t.Errorf("ReadAll() = %q, %v, want bye", got, err)
 	}
 }
 
-func TestListenAddresses(t *testing.T) {
+func TestListenReleasesAddressesAfterError(t *testing.T) {
 	f := forward(t, testserver.New(t, forwards(t, echoes)))
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	used, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
-	port := uint16(taken.Addr().(*net.TCPAddr).Port)
+	defer used.Close()
+	port := uint16(used.Addr().(*net.TCPAddr).Port)
 	if _, err := f.Listen(t.Context(), "80", &pod.ListenOptions{Addresses: []string{"127.0.0.2", "127.0.0.1"}, LocalPort: port}); err == nil {
-		t.Error("Listen() on an address that is taken is no error")
+		t.Error("Listen() on an address in use = nil, want an error")
 	}
 	again, err := f.Listen(t.Context(), "80", &pod.ListenOptions{Addresses: []string{"127.0.0.2"}, LocalPort: port})
 	if err != nil {
-		t.Fatalf("the other address was not given back: %v", err)
+		t.Fatalf("Listen() on the other address = %v, want nil", err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- again.Run(context.Background()) }()
@@ -167,6 +171,6 @@ func TestListenAddresses(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-done; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Run() of a listener that was closed = %v, want net.ErrClosed", err)
+		t.Errorf("Run() of a closed listener = %v, want net.ErrClosed", err)
 	}
 }

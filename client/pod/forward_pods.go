@@ -80,14 +80,14 @@ func (p *podFacts) port(name string) (uint16, error) {
 }
 
 func unknownPort(of, port string, names []string) error {
-	has := "it names none"
+	has := "it has no named ports"
 	if len(names) > 0 {
 		has = "it has " + strings.Join(names, ", ")
 	}
 	return &request.InvalidError{Field: "port", Detail: fmt.Sprintf("%s has no port %s; %s", of, port, has)}
 }
 
-// podSet is the pods that an object selects, and the ports of a service.
+// podSet describes the pods that an object selects, and the ports of a service.
 type podSet struct {
 	name     string // of the object, for errors
 	selector string
@@ -123,12 +123,13 @@ func podSetOf(ctx context.Context, c *client.Client, t request.Target) (*podSet,
 		set.ports = obj.Spec.Ports
 	}
 	if set.selector, err = selectorOf(obj.Spec.Selector, set.service || res.String() == "replicationcontrollers"); err != nil {
-		return nil, &request.InvalidError{Field: "name", Detail: fmt.Sprintf("%s %v, so it has no pods to connect with", set.name, err)}
+		detail := fmt.Sprintf("%s %v, so it has no pods to connect to", set.name, err)
+		return nil, &request.InvalidError{Field: "name", Detail: detail}
 	}
 	return set, nil
 }
 
-// selectorOf returns a selector as a string. The oldest kinds have only labels.
+// selectorOf returns a selector as a string. With labelsOnly, the selector is a map of labels, as in a Service.
 func selectorOf(raw json.RawMessage, labelsOnly bool) (string, error) {
 	if len(raw) == 0 {
 		return "", errors.New("has no selector")
@@ -222,7 +223,7 @@ type NoReadyPodError struct {
 	Pods     int // the number of selected pods
 }
 
-// Error says how many pods are selected.
+// Error returns the selector and the number of selected pods.
 func (e *NoReadyPodError) Error() string {
 	switch e.Pods {
 	case 0:
@@ -233,9 +234,9 @@ func (e *NoReadyPodError) Error() string {
 	return fmt.Sprintf("none of the %d pods with the labels %s is ready", e.Pods, e.Selector)
 }
 
-// unwrapped returns the cause of an inner operation's error, so that the outer operation is named instead.
+// unwrapped removes the OpError of an inner operation, so that the error names only the outer operation.
 func unwrapped(err error) error {
-	if op, ok := err.(*client.OpError); ok { //nolint:errorlint // straight from a verb
+	if op, ok := err.(*client.OpError); ok { //nolint:errorlint // err is returned by a verb
 		return op.Err
 	}
 	return err

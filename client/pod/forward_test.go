@@ -32,7 +32,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// forwards returns a handler that plays a kubelet which forwards a port.
+// forwards returns a handler that acts as a kubelet that forwards a port. It passes the stream to play.
 func forwards(t testing.TB, play func(s *socket, port string)) http.HandlerFunc {
 	t.Helper()
 	return upgrades(t, v4, func(s *socket) {
@@ -48,7 +48,7 @@ func forwards(t testing.TB, play func(s *socket, port string)) http.HandlerFunc 
 	})
 }
 
-// echoes gives back what it is sent.
+// echoes sends all received data back.
 func echoes(s *socket, _ string) {
 	for {
 		channel, data, ok := s.receive()
@@ -68,7 +68,7 @@ func forward(t testing.TB, s *testserver.Server) *pod.PortForwarder {
 	return f
 }
 
-func TestPortForwardDial(t *testing.T) {
+func TestDialConnectsToPort(t *testing.T) {
 	s := testserver.New(t, forwards(t, echoes))
 	conn, err := forward(t, s).Dial(t.Context(), "8080")
 	if err != nil {
@@ -85,17 +85,17 @@ func TestPortForwardDial(t *testing.T) {
 	}()
 	got := make([]byte, len(sent))
 	if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, sent) {
-		t.Errorf("the echo differs, %v", err)
+		t.Errorf("ReadFull() = %v, want the sent data", err)
 	}
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
 		t.Error(err)
 	}
 	if _, err := conn.Read(got); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("Read() = %v, want that the deadline is exceeded", err)
+		t.Errorf("Read() = %v, want %v", err, os.ErrDeadlineExceeded)
 	}
 	var timeout net.Error
 	if _, err := conn.Read(got); !errors.As(err, &timeout) || !timeout.Timeout() {
-		t.Errorf("Read() = %v, want a timeout as net/http knows it", err)
+		t.Errorf("Read() = %v, want a net.Error that is a timeout", err)
 	}
 	conn.Close()
 	if _, err := conn.Write(sent); !errors.Is(err, net.ErrClosed) {
@@ -106,8 +106,8 @@ func TestPortForwardDial(t *testing.T) {
 	}
 }
 
-// TestPortForwardEnds promises that it is clear why a connection ends.
-func TestPortForwardEnds(t *testing.T) {
+// TestReadReturnsReasonForEnd checks that Read returns the reason why a connection ended.
+func TestReadReturnsReasonForEnd(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		play func(s *socket, port string)
@@ -119,10 +119,14 @@ func TestPortForwardEnds(t *testing.T) {
 			"port-forward pods prod/web: internal error: server said: connection refused",
 		},
 		{
-			"nothing listens, and the server does not close", func(s *socket, _ string) { s.send(1, "connection refused"); s.receive() },
+			"nothing listens, and the server keeps the stream open",
+			func(s *socket, _ string) { s.send(1, "connection refused"); s.receive() },
 			"server said: connection refused",
 		},
-		{"the server goes away", func(s *socket, _ string) { _ = s.Close() }, "port-forward pods prod/web: connection broke"},
+		{
+			"the server cuts the connection", func(s *socket, _ string) { _ = s.Close() },
+			"port-forward pods prod/web: connection broke",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			conn, err := forward(t, testserver.New(t, forwards(t, tc.play))).Dial(t.Context(), "80")
@@ -140,12 +144,12 @@ func TestPortForwardEnds(t *testing.T) {
 	}
 }
 
-func TestPortForwardDialFails(t *testing.T) {
+func TestDialReturnsReasonForFailure(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		answer http.HandlerFunc
-		port   string
-		want   string
+		name    string
+		handler http.HandlerFunc
+		port    string
+		want    string
 	}{
 		{"no pod", func(w http.ResponseWriter, _ *http.Request) {
 			body := testserver.JSON(t, &metav1.Status{
@@ -156,10 +160,16 @@ func TestPortForwardDialFails(t *testing.T) {
 		}, "80", "port-forward pods prod/web: not found"},
 		{"no port", nil, "", "port: is empty"},
 		{"another port", upgrades(t, v4, func(s *socket) { s.send(0, "\x51\x00"); s.receive() }), "80", "the server forwards port 81, not 80"},
-		{"half a port", upgrades(t, v4, func(s *socket) { s.send(0, "\x50"); s.hangUp(1000, "") }), "80", "closed the stream at its start"},
-		{"a server that goes away", upgrades(t, v4, func(s *socket) { _ = s.Close() }), "80", "connection broke"},
 		{
-			"a name that no port has", func(w http.ResponseWriter, _ *http.Request) {
+			"half a port", upgrades(t, v4, func(s *socket) { s.send(0, "\x50"); s.hangUp(1000, "") }),
+			"80", "closed the stream before it sent the port",
+		},
+		{
+			"a server that cuts the connection", upgrades(t, v4, func(s *socket) { _ = s.Close() }),
+			"80", "connection broke",
+		},
+		{
+			"an unknown port name", func(w http.ResponseWriter, _ *http.Request) {
 				pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 				pod.Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80}}}}
 				body, _ := json.Marshal(pod)
@@ -168,7 +178,7 @@ func TestPortForwardDialFails(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := forward(t, testserver.New(t, tc.answer)).Dial(t.Context(), tc.port)
+			_, err := forward(t, testserver.New(t, tc.handler)).Dial(t.Context(), tc.port)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Dial() = %v, want %q", err, tc.want)
 			}
@@ -188,8 +198,8 @@ func TestPortForwardDialFails(t *testing.T) {
 	})
 }
 
-func TestPortForwardNotSent(t *testing.T) {
-	s := testserver.New(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
+func TestInvalidPortForwardSendsNothing(t *testing.T) {
+	s := testserver.New(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
 	for _, tc := range []struct {
 		name string
 		pods *pod.API
@@ -207,20 +217,20 @@ func TestPortForwardNotSent(t *testing.T) {
 	}
 	f := forward(t, s)
 	if _, err := f.DialContext(t.Context(), "tcp", "web"); err == nil || !strings.Contains(err.Error(), "address") {
-		t.Errorf("DialContext() without a port = %v", err)
+		t.Errorf("DialContext() without a port = %v, want an error of the address", err)
 	}
 	if _, err := f.Listen(t.Context(), "80", &pod.ListenOptions{Addresses: []string{"example.com"}}); err == nil || !strings.Contains(err.Error(), "Addresses") {
-		t.Errorf("Listen() on a name = %v", err)
+		t.Errorf("Listen() on a name = %v, want an error of Addresses", err)
 	}
 	if _, err := f.Listen(t.Context(), "", nil); err == nil || !strings.Contains(err.Error(), "port") {
-		t.Errorf("Listen() for no port = %v", err)
+		t.Errorf("Listen() for no port = %v, want an error of the port", err)
 	}
 }
 
-// podServer plays a server with pods, whose ports echo their pod's name and port, and with objects that select them.
+// podServer is a server with pods whose ports echo all data, and with objects that select the pods.
 type podServer struct {
 	t       testing.TB
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	pods    []corev1.Pod
 	objects map[string]any // by path
 	dialled []string       // "pod:port"
@@ -251,7 +261,7 @@ func (p *podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch last := parts[len(parts)-1]; {
 	case last == "pods":
 		if got := r.URL.Query().Get("labelSelector"); got != "app=web" {
-			p.t.Errorf("labelSelector = %s", got)
+			p.t.Errorf("labelSelector = %s, want app=web", got)
 		}
 		testserver.Reply(w, 200, wire.MediaTypeJSON, testserver.JSON(p.t, corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: p.pods}))
 	case last == "portforward" && slices.ContainsFunc(p.pods, func(pod corev1.Pod) bool { return pod.Name == parts[len(parts)-2] }):
@@ -270,7 +280,7 @@ func (p *podServer) set(pods ...corev1.Pod) {
 	p.pods = pods
 }
 
-// objects that select pods.
+// selecting returns objects that select pods, by path.
 func selecting() map[string]any {
 	labels := map[string]string{"app": "web"}
 	return map[string]any{
@@ -290,10 +300,11 @@ func selecting() map[string]any {
 	}
 }
 
-// TestPortForwardToAService promises that each connection reaches a ready pod, at the port that the service means.
-func TestPortForwardToAService(t *testing.T) {
+// TestPortForwardToServiceReachesReadyPod checks that each connection reaches a ready pod at the target port of the
+// service.
+func TestPortForwardToServiceReachesReadyPod(t *testing.T) {
 	p := &podServer{t: t, objects: selecting()}
-	p.set(readyPod("young", true, 1), readyPod("ill", false, 9), readyPod("old", true, 2))
+	p.set(readyPod("young", true, 1), readyPod("starting", false, 9), readyPod("old", true, 2))
 	s := testserver.New(t, p.ServeHTTP)
 	f, err := pod.PortForwardTo(t.Context(), client.Namespaced[corev1.Service](s.Client(t), "prod"), "web", nil)
 	if err != nil {
@@ -311,7 +322,7 @@ func TestPortForwardToAService(t *testing.T) {
 			t.Errorf("Dial(%q) = %v", port, err)
 		}
 	}
-	p.set(readyPod("young", true, 1)) // old has gone: it is noticed, and young is found
+	p.set(readyPod("young", true, 1)) // the next connection fails to reach old, and finds young
 	if err := dial("80"); err != nil {
 		t.Error(err)
 	}
@@ -319,19 +330,19 @@ func TestPortForwardToAService(t *testing.T) {
 		t.Errorf("connections = %s, want %s", got, want)
 	}
 	if err := dial("8080"); err == nil || !strings.Contains(err.Error(), "services web has no port 8080; it has 80, plain, 81, metrics, 82") {
-		t.Errorf("Dial(8080) = %v", err)
+		t.Errorf("Dial(8080) = %v, want an error that lists the ports", err)
 	}
 	p.set()
 	if err := dial("80"); err == nil || !strings.Contains(err.Error(), "no pod has the labels app=web") {
-		t.Errorf("Dial() without pods = %v", err)
+		t.Errorf("Dial() without pods = %v, want that no pod has the labels", err)
 	}
-	p.set(readyPod("ill", false, 1), readyPod("sick", false, 1))
+	p.set(readyPod("starting", false, 1), readyPod("failing", false, 1))
 	if none, ok := errors.AsType[*pod.NoReadyPodError](dial("80")); !ok || none.Pods != 2 {
-		t.Errorf("Dial() without a ready pod = %v", none)
+		t.Errorf("Dial() without a ready pod = %v, want a NoReadyPodError with 2 pods", none)
 	}
 }
 
-func TestPortForwardToWhatSelectsPods(t *testing.T) {
+func TestPortForwardToDeploymentReachesItsPods(t *testing.T) {
 	p := &podServer{t: t, objects: selecting()}
 	p.set(readyPod("web-0", true, 1))
 	s := testserver.New(t, p.ServeHTTP)
@@ -352,9 +363,9 @@ func TestPortForwardToWhatSelectsPods(t *testing.T) {
 	}
 	services := client.Namespaced[corev1.Service](c, "prod")
 	if _, err := pod.PortForwardTo(t.Context(), services, "external", nil); err == nil || !strings.Contains(err.Error(), "services external has no selector") {
-		t.Errorf("PortForward() to a service without pods = %v", err)
+		t.Errorf("PortForwardTo() a service without a selector = %v, want an error", err)
 	}
 	if _, err := pod.PortForwardTo(t.Context(), services, "absent", nil); !errors.Is(err, core.ErrNotFound) {
-		t.Errorf("PortForward() to nothing = %v, want not found", err)
+		t.Errorf("PortForwardTo() an absent service = %v, want not found", err)
 	}
 }

@@ -115,7 +115,7 @@ type LogLine struct {
 // lineBytes is the maximum size of a [LogLine].
 const lineBytes = 64 << 10
 
-// logReader cuts a log into lines.
+// logReader splits a log into lines.
 type logReader struct {
 	buf     *bufio.Reader
 	stamped bool      // each line starts with a time

@@ -25,7 +25,7 @@ func allLines(r io.Reader, stamped bool) ([]LogLine, error) {
 	}
 }
 
-func TestALogIsCutIntoLines(t *testing.T) {
+func TestLogIsSplitIntoLines(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 	stamp := at.Format(time.RFC3339Nano)
 	long := strings.Repeat("x", lineBytes)
@@ -35,13 +35,13 @@ func TestALogIsCutIntoLines(t *testing.T) {
 		stamped bool
 		want    []LogLine
 	}{
-		{"nothing", "", true, nil},
+		{"an empty log", "", true, nil},
 		{"lines", "a\n\nb\r\n", false, []LogLine{{Text: "a"}, {}, {Text: "b"}}},
-		{"a last line without an end", "a\nb", false, []LogLine{{Text: "a"}, {Text: "b"}}},
-		{"times that nobody asked for", stamp + " a\n", false, []LogLine{{Text: stamp + " a"}}},
+		{"a last line without a line break", "a\nb", false, []LogLine{{Text: "a"}, {Text: "b"}}},
+		{"times that were not requested", stamp + " a\n", false, []LogLine{{Text: stamp + " a"}}},
 		{"times", stamp + " a b\n" + stamp + " \n", true, []LogLine{{Time: at, Text: "a b"}, {Time: at}}},
-		{"a time alone", stamp + "\n", true, []LogLine{{Time: at}}},
-		{"what the node has to say", "failed to watch file: no\n", true, []LogLine{{Text: "failed to watch file: no"}}},
+		{"a time without text", stamp + "\n", true, []LogLine{{Time: at}}},
+		{"a message of the node", "failed to watch file: no\n", true, []LogLine{{Text: "failed to watch file: no"}}},
 		{
 			"a line that is too long", stamp + " " + long + "\nb\n", true,
 			[]LogLine{
@@ -59,11 +59,11 @@ func TestALogIsCutIntoLines(t *testing.T) {
 		})
 	}
 	if got, err := allLines(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("ab"))), false); len(got) > 0 || !errors.Is(err, iotest.ErrTimeout) {
-		t.Errorf("a log that breaks in a line = %v, %v, want the error alone", got, err)
+		t.Errorf("a log that fails within a line = %v, %v, want only the error", got, err)
 	}
 }
 
-// FuzzLogLines promises that no byte of a log is lost, whatever it is, and that lines are bounded.
+// FuzzLogLines checks that no byte of a log is lost, and that the size of lines is bounded.
 func FuzzLogLines(f *testing.F) {
 	f.Add([]byte("2026-01-02T03:04:05.000000006Z text\nmore\n"), true)
 	f.Add([]byte("a\r\nb"), false)
@@ -75,7 +75,7 @@ func FuzzLogLines(f *testing.F) {
 		var text strings.Builder
 		for _, line := range got {
 			if len(line.Text) > lineBytes {
-				t.Errorf("a line of %d bytes", len(line.Text))
+				t.Errorf("a line has %d bytes, want at most %d", len(line.Text), lineBytes)
 			}
 			text.WriteString(line.Text)
 			if !line.Partial {

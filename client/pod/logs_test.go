@@ -18,12 +18,12 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// at is a time of the test's logs, so many seconds on.
+// at returns the time of a log line, in seconds after a fixed time.
 func at(seconds int) string {
 	return time.Date(2026, 1, 1, 0, 0, seconds, 5, time.UTC).Format(time.RFC3339Nano)
 }
 
-func TestLogs(t *testing.T) {
+func TestLogsReturnsBytesAndLines(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		testserver.Reply(w, 200, "text/plain", []byte(r.URL.RequestURI()+"\n"+at(1)+" one"))
 	})
@@ -47,19 +47,22 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	if n != 2 {
-		t.Errorf("%d lines, want 2", n)
+		t.Errorf("LogLines() yielded %d lines, want 2", n)
 	}
 }
 
-// TestLogsEnd promises that it is clear why a log ends.
-func TestLogsEnd(t *testing.T) {
+// TestLogLinesReturnsReasonForEnd checks that LogLines yields the reason why a log ended early.
+func TestLogLinesReturnsReasonForEnd(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		answer http.HandlerFunc
-		want   string
-		is     error
+		name    string
+		handler http.HandlerFunc
+		want    string
+		is      error
 	}{
-		{"by a server that has no such pod", func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 404, "NotFound", "") }, "logs pods prod/web: not found", core.ErrNotFound},
+		{
+			"by an absent pod", func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 404, "NotFound", "") },
+			"logs pods prod/web: not found", core.ErrNotFound,
+		},
 		{
 			"by a connection that breaks", func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, "one\ntw")
@@ -69,7 +72,7 @@ func TestLogsEnd(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := testserver.New(t, tc.answer)
+			s := testserver.New(t, tc.handler)
 			s.Server.Config.ErrorLog = log.New(io.Discard, "", 0)
 			var last error
 			for line, err := range podsOf(t, s).LogLines(t.Context(), "web", &request.LogOptions{Follow: true}) {

@@ -9,24 +9,25 @@ import (
 	"testing"
 )
 
-// FuzzOutcome promises that whatever a server says of a process has a meaning, and that only success is success.
+// FuzzOutcome checks that an error has a message, that an exit status is positive, and that an empty status is an
+// error.
 func FuzzOutcome(f *testing.F) {
 	f.Add([]byte(`{"metadata":{},"status":"Success"}`))
 	f.Add([]byte(`{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"137"}]}}`))
 	f.Add([]byte(`{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"-1"}]}}`))
 	f.Add([]byte(`{"status":"Failure","reason":"NonZeroExitCode"}`))
-	f.Add([]byte("it did not work"))
+	f.Add([]byte("no such program"))
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, said []byte) {
-		err := outcomeOf(said, io.EOF)
+	f.Fuzz(func(t *testing.T, message []byte) {
+		err := outcomeOf(message, io.EOF)
 		if err != nil && err.Error() == "" {
-			t.Error("the error says nothing")
+			t.Error("the error has no message")
 		}
 		if exit, ok := errors.AsType[*ExitError](err); ok && exit.Code <= 0 {
-			t.Errorf("exit status %d", exit.Code)
+			t.Errorf("exit status = %d, want a positive one", exit.Code)
 		}
-		if err == nil && len(said) == 0 {
-			t.Error("nothing is taken for success")
+		if err == nil && len(message) == 0 {
+			t.Error("outcomeOf() of an empty status = nil, want an error")
 		}
 	})
 }

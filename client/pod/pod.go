@@ -48,7 +48,7 @@ func (a *API) objects() *client.API[corev1.Pod] {
 	return client.Namespaced[corev1.Pod](a.client, a.namespace)
 }
 
-// post sends a request whose response has no object of interest.
+// post sends a request and discards the body of the response.
 func (a *API) post(ctx context.Context, r *request.Request, err error) error {
 	if err != nil {
 		return err
@@ -150,12 +150,12 @@ func fieldsOf(resources *corev1.ResourceRequirements) (map[string]any, error) {
 // BudgetError reports that a PodDisruptionBudget does not allow an eviction now.
 type BudgetError struct {
 	Budget     string        // the name of the budget, in the pod's namespace; empty if the server does not name it
-	Detail     string        // what the budget requires, in the server's words
-	RetryAfter time.Duration // how long the server asks to wait; zero if it does not ask
+	Detail     string        // the requirement of the budget, in the server's words
+	RetryAfter time.Duration // the delay that the server requests; zero if it requests none
 	Err        error         // the server's response, which holds a [*core.StatusError]
 }
 
-// Error names the budget and what it requires.
+// Error returns the name and the requirement of the budget.
 func (e *BudgetError) Error() string {
 	msg := e.Detail
 	if e.Budget != "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// throughError returns the error of a request that should have one.
+// throughError closes the body of a response, if there is one, and returns the error.
 func throughError(resp *http.Response, err error) error {
 	if resp != nil {
 		resp.Body.Close()
@@ -31,9 +31,9 @@ func throughError(resp *http.Response, err error) error {
 	return err
 }
 
-func TestProxyHandsOnTheAnswer(t *testing.T) {
+func TestProxyReturnsResponseOfPod(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == podPath+":8080/proxy/gone" {
+		if r.URL.Path == podPath+":8080/proxy/absent" {
 			http.Error(w, "nothing here", http.StatusNotFound)
 			return
 		}
@@ -50,18 +50,18 @@ func TestProxyHandsOnTheAnswer(t *testing.T) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || string(body) != "hello" || resp.Header.Get("X-From") != "the pod" {
-		t.Errorf("the answer is %q, %v with %v", body, err, resp.Header)
+		t.Errorf("response = %q, %v with headers %v, want hello from the pod", body, err, resp.Header)
 	}
 	if a := s.Asked()[0]; a.Method != http.MethodPost || a.URI != podPath+":8080/proxy/greet" || a.Body != "hi" {
-		t.Errorf("the request was %s %s with %q", a.Method, a.URI, a.Body)
+		t.Errorf("request = %s %s with %q", a.Method, a.URI, a.Body)
 	}
 
-	err = throughError(pods.Proxy(t.Context(), "web-0", &request.ProxyOptions{Port: "8080", Path: "gone"}))
+	err = throughError(pods.Proxy(t.Context(), "web-0", &request.ProxyOptions{Port: "8080", Path: "absent"}))
 	if !errors.Is(err, core.ErrNotFound) || text(err) != "proxy pods prod/web-0: not found: server said: nothing here" {
-		t.Errorf("the pod's refusal: %v", err)
+		t.Errorf("Proxy() = %v, want not found with the message of the pod", err)
 	}
 	if se, ok := errors.AsType[*core.StatusError](err); !ok || string(se.Body) != "nothing here\n" {
-		t.Errorf("the pod's refusal: %#v, want what it wrote", err)
+		t.Errorf("Proxy() = %#v, want the body of the response", err)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestProxySendsOnce(t *testing.T) {
 	})
 	pods := pod.In(testserver.NewClient(t, &client.Options{Config: s.Config()}), "prod")
 	if err := throughError(pods.Proxy(t.Context(), "web-0", nil)); !errors.Is(err, core.ErrUnavailable) || len(s.Asked()) != 1 {
-		t.Errorf("a pod that does not answer: %v after %d requests, want one", err, len(s.Asked()))
+		t.Errorf("Proxy() = %v after %d requests, want unavailable after one", err, len(s.Asked()))
 	}
 }
 
@@ -86,12 +86,13 @@ func TestBindNamesTheNode(t *testing.T) {
 	}
 	want := `{"kind":"Binding","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"},"target":{"apiVersion":"v1","kind":"Node","name":"n1"}}`
 	if a := s.Asked()[0]; a.URI != podPath+"/binding" || a.Body != want {
-		t.Errorf("the request was %s with %s", a.URI, a.Body)
+		t.Errorf("request = %s with %s", a.URI, a.Body)
 	}
 }
 
-// TestEvict looks at the answers to an eviction.
-func TestEvict(t *testing.T) {
+// TestEvictReturnsBudget checks that Evict returns a BudgetError with the details of the response, and only if a budget
+// forbids the eviction.
+func TestEvictReturnsBudget(t *testing.T) {
 	budget := func(message string) []metav1.StatusCause {
 		return []metav1.StatusCause{{Type: "DisruptionBudget", Message: message}}
 	}
@@ -99,7 +100,7 @@ func TestEvict(t *testing.T) {
 		name   string
 		status metav1.Status
 		want   string
-		budget *pod.BudgetError // but for Err
+		budget *pod.BudgetError // without Err
 	}{
 		{
 			"a budget that needs the pod",
@@ -118,7 +119,7 @@ func TestEvict(t *testing.T) {
 			&pod.BudgetError{Budget: "web", Detail: "is still being processed by the server.", RetryAfter: 10 * time.Second},
 		},
 		{
-			"a budget in other words",
+			"a budget with an unknown message",
 			metav1.Status{Code: 429, Reason: "TooManyRequests", Details: &metav1.StatusDetails{Causes: budget("No way")}},
 			"evict pods prod/web-0: No way", &pod.BudgetError{Detail: "No way"},
 		},
@@ -160,7 +161,7 @@ func TestEvict(t *testing.T) {
 			}
 		})
 	}
-	t.Run("it goes well", func(t *testing.T) {
+	t.Run("success", func(t *testing.T) {
 		s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
 			testserver.Reply(w, 201, wire.MediaTypeJSON, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 		})
@@ -168,8 +169,10 @@ func TestEvict(t *testing.T) {
 		if err := pod.In(s.Client(t), "prod").Evict(t.Context(), "web-0", o); err != nil {
 			t.Fatal(err)
 		}
-		if ask := s.Asked()[0]; ask.Method != http.MethodPost || ask.URI != podPath+"/eviction" || !strings.Contains(ask.Body, `"gracePeriodSeconds":1`) {
-			t.Errorf("request = %+v", ask)
+		r := s.Asked()[0]
+		if r.Method != http.MethodPost || r.URI != podPath+"/eviction" ||
+			!strings.Contains(r.Body, `"gracePeriodSeconds":1`) {
+			t.Errorf("request = %+v, want a POST with the grace period", r)
 		}
 	})
 }
@@ -183,8 +186,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestInvalidCallsSendNothing promises that an invalid call returns an error that names the field, and sends no
-// request.
+// TestInvalidCallsSendNothing checks that an invalid call returns an error that names the field, and sends no request.
 func TestInvalidCallsSendNothing(t *testing.T) {
 	s := testserver.New(t, nil)
 	c, ctx := s.Client(t), t.Context()
@@ -233,6 +235,6 @@ func TestInvalidCallsSendNothing(t *testing.T) {
 		})
 	}
 	if n := len(s.Asked()); n != 0 {
-		t.Errorf("%d requests were sent", n)
+		t.Errorf("%d requests were sent, want none", n)
 	}
 }

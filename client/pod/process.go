@@ -64,7 +64,7 @@ type Process struct {
 	cut     error // the context's cause, if the context ended the stream after the exit status had arrived
 }
 
-// streams are the streams that are requested of a process.
+// streams describes the requested streams of a process.
 type streams struct {
 	stdin, stdout, stderr, tty bool
 	untranslated               bool // see connect
@@ -77,7 +77,7 @@ func (s *streams) check(verb string) error {
 	case s.bufferBytes < 0:
 		return &request.InvalidError{Field: "BufferBytes", Detail: fmt.Sprintf("%d is negative; 0 means the default", s.bufferBytes)}
 	case !s.stdin && !s.stdout && !s.stderr:
-		return &request.InvalidError{Field: "NoStdout", Detail: "no stream is left to " + verb + " with; ask for one"}
+		return &request.InvalidError{Field: "NoStdout", Detail: verb + " needs at least one stream; request one"}
 	}
 	return nil
 }
@@ -122,12 +122,11 @@ func (a *API) process(ctx context.Context, verb, name string, s streams, b func(
 	return p, nil
 }
 
-// connect opens the stream. It asks for version 5 of the protocol, which API servers translate to SPDY and back, unless
+// connect opens the stream. It requests version 5 of the protocol, which API servers translate to SPDY and back, unless
 // the streams are to be untranslated: the translation loses the end of the output if the reader is slow when the
-// process ends, and with it the exit status, which then looks like success. Version 4 is passed on unchanged to the
-// container runtime, and reports when it breaks off. But version 4 can't end an input, and an input that was not asked
-// for counts as ended: container runtimes take that for the wish to leave a terminal, or a process that they are
-// attached to.
+// process ends, and with it the exit status, which then looks like success. API servers pass version 4 on unchanged to
+// the container runtime, and a connection that breaks is an error. But version 4 can't end an input, and an input that
+// was not requested counts as ended: a container runtime then detaches from a terminal or from an attached process.
 func (a *API) connect(
 	ctx context.Context, verb, name string, s streams, b func(request.Target) (*request.Request, error),
 ) (*channels.Conn, func(error) error, error) {
@@ -148,11 +147,11 @@ func (a *API) connect(
 	return conn, redact, err
 }
 
-// refusedProtocol recognises the response of a server that knows none of the offered protocols: 403 without a message.
-// The command has not started.
+// refusedProtocol recognises the response of a server that supports none of the offered protocols: 403 without a
+// message. The command has not started.
 func refusedProtocol(err error) bool {
-	said, ok := errors.AsType[*core.StatusError](err)
-	return ok && said.Status.Code == http.StatusForbidden && said.Status.Status == "" && said.Status.Message == ""
+	se, ok := errors.AsType[*core.StatusError](err)
+	return ok && se.Status.Code == http.StatusForbidden && se.Status.Status == "" && se.Status.Message == ""
 }
 
 // farewell is the maximum time between the exit status and the end of the stream. After that, the client ends the
@@ -162,17 +161,17 @@ const farewell = 5 * time.Second
 // conclude waits until the process or the stream ends, and sets the outcome. When the context ends, it ends the stream.
 func (p *Process) conclude(ctx context.Context) {
 	defer close(p.done)
-	told := make(chan []byte, 1)
-	go func() { told <- readOutcome(p.conn.Incoming(channels.Status)) }()
-	var said []byte
+	received := make(chan []byte, 1)
+	go func() { received <- readOutcome(p.conn.Incoming(channels.Status)) }()
+	var message []byte
 	select {
-	case said = <-told:
+	case message = <-received:
 		p.cut = p.conn.Finish(ctx, farewell)
 	case <-ctx.Done():
 		p.conn.Abort(context.Cause(ctx))
-		said = <-told
+		message = <-received
 	}
-	p.outcome = p.wrap(p.redact(outcomeOf(said, p.conn.Err())))
+	p.outcome = p.wrap(p.redact(outcomeOf(message, p.conn.Err())))
 }
 
 // Wait waits until the stream ends. It returns nil if the exit status is 0, an [*ExitError] for another exit status,
@@ -196,9 +195,11 @@ func (p *Process) Close() {
 func (p *Process) Resize(width, height uint16) error {
 	switch {
 	case !p.tty:
-		return p.wrap(&request.InvalidError{Field: "TTY", Detail: "was not asked for, so there is no terminal to resize"})
+		detail := "was not requested, so there is no terminal to resize"
+		return p.wrap(&request.InvalidError{Field: "TTY", Detail: detail})
 	case width == 0 || height == 0:
-		return p.wrap(&request.InvalidError{Field: "size", Detail: fmt.Sprintf("%dx%d has nothing in it", width, height)})
+		detail := fmt.Sprintf("%dx%d is empty; set a positive width and height", width, height)
+		return p.wrap(&request.InvalidError{Field: "size", Detail: detail})
 	}
 	size, err := json.Marshal(struct{ Width, Height uint16 }{width, height})
 	if err == nil {
@@ -234,7 +235,7 @@ func (i *input) Close() error {
 	return i.process.wrap(err)
 }
 
-// closedPipe replaces the error of a closed connection by that of a closed pipe.
+// closedPipe replaces the error of a closed connection with that of a closed pipe.
 func closedPipe(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("the stream was closed: %w", io.ErrClosedPipe)
@@ -311,22 +312,23 @@ func (p *Process) Run(in io.Reader, out, errors io.Writer) error {
 func (p *Process) checkStreams(in io.Reader, out, errors io.Writer) error {
 	for _, stream := range []struct {
 		field  string
-		wanted bool
-		there  bool
+		given  bool
+		exists bool
 	}{
 		{"Stdin", in != nil, p.Stdin != nil},
 		{"Stdout", out != nil, p.Stdout != nil},
 		{"Stderr", errors != nil && !p.tty, p.Stderr != nil},
 	} {
-		if stream.wanted && !stream.there {
-			return p.wrap(&request.InvalidError{Field: stream.field, Detail: "was not asked for; ask for it in the options, or give nil here"})
+		if stream.given && !stream.exists {
+			detail := "was not requested; request it in the options, or pass nil"
+			return p.wrap(&request.InvalidError{Field: stream.field, Detail: detail})
 		}
 	}
 	return nil
 }
 
-// copyOutput copies until the output ends. It returns the error of a writer that fails or is too slow; the outcome of
-// the process has the reason why the output ended.
+// copyOutput copies until the output ends. It returns the error of a writer that fails or is too slow. Other errors are
+// part of the outcome of the process.
 func copyOutput(w io.Writer, r io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {
@@ -369,7 +371,7 @@ func (p *Process) feed(in io.Reader, broken chan<- error) (stop func()) {
 		}
 		select {
 		case <-done:
-		default: // it reads, and ends when it has read
+		default: // the goroutine is blocked in Read, and ends after it
 		}
 	}
 }
@@ -381,7 +383,7 @@ func feedInput(w io.WriteCloser, r io.Reader) error {
 		n, err := r.Read(buf)
 		if n > 0 {
 			if _, err := w.Write(buf[:n]); err != nil {
-				return nil //nolint:nilerr // the process or the stream has ended: the outcome has the reason
+				return nil //nolint:nilerr // the process or the stream has ended, and the outcome has the reason
 			}
 		}
 		switch {
@@ -420,7 +422,7 @@ type bounded struct {
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if len(p) > b.left && !b.cut {
-		return 0, fmt.Errorf("the output is larger than %d bytes; let Run write it somewhere", stdoutBytes)
+		return 0, fmt.Errorf("the output is larger than %d bytes; call Run with a writer", stdoutBytes)
 	}
 	taken := p[:min(len(p), b.left)]
 	b.left -= len(taken)
@@ -443,7 +445,7 @@ func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Code
 type noOutcome struct{}
 
 func (noOutcome) Error() string {
-	return "the server has closed the stream without saying how the process has ended"
+	return "the server closed the stream without reporting how the process ended"
 }
 
 // Unwrap makes the error match io.ErrUnexpectedEOF.
@@ -451,22 +453,22 @@ func (noOutcome) Unwrap() error { return io.ErrUnexpectedEOF }
 
 // readOutcome reads the outcome of a process: one Status, or everything up to the end of the stream.
 func readOutcome(r io.Reader) []byte {
-	var said []byte
+	var message []byte
 	for buf := make([]byte, messageBytes); ; {
 		n, err := r.Read(buf)
-		said = append(said, buf[:n]...)
+		message = append(message, buf[:n]...)
 		var status metav1.Status
-		complete := wire.UnmarshalJSON(said, &status) == nil && status.Status != ""
-		if err != nil || complete || len(said) > outcomeBytes {
-			return said
+		complete := wire.UnmarshalJSON(message, &status) == nil && status.Status != ""
+		if err != nil || complete || len(message) > outcomeBytes {
+			return message
 		}
 	}
 }
 
 // outcomeOf returns the outcome of a process from the message of the server and from the reason why the stream ended.
-func outcomeOf(said []byte, ended error) error {
+func outcomeOf(message []byte, ended error) error {
 	var status metav1.Status // servers omit its kind
-	switch err := wire.UnmarshalJSON(said, &status); {
+	switch err := wire.UnmarshalJSON(message, &status); {
 	case err == nil && status.Status == metav1.StatusSuccess:
 		return nil
 	case err == nil && status.Status == metav1.StatusFailure:
@@ -475,8 +477,8 @@ func outcomeOf(said []byte, ended error) error {
 		return errors.New("the stream was closed before the process had ended")
 	case ended != io.EOF:
 		return ended
-	case len(said) > 0: // plain text, as the oldest servers do it
-		text := strings.ToValidUTF8(string(said[:min(len(said), messageBytes)]), "")
+	case len(message) > 0: // old servers send plain text
+		text := strings.ToValidUTF8(string(message[:min(len(message), messageBytes)]), "")
 		return &core.StatusError{Status: metav1.Status{
 			Status: metav1.StatusFailure, Code: 500, Message: strings.Join(strings.Fields(text), " "),
 		}}

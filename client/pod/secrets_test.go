@@ -14,9 +14,9 @@ import (
 	"github.com/kube-go/sdk/client/pod"
 )
 
-// TestErrorsOfStreamsHoldNoSentCredential promises that a server which writes the
-// credentials of the request into the error channel of a stream does not bring them into errors.
-func TestErrorsOfStreamsHoldNoSentCredential(t *testing.T) {
+// TestStreamErrorsContainNoCredentials checks that errors do not contain the credentials of the request, even if the
+// server writes them to the error channel of a stream.
+func TestStreamErrorsContainNoCredentials(t *testing.T) {
 	const token = "s3cret-token+/="
 	connect := func(h http.HandlerFunc) *pod.API {
 		o := &client.Options{Config: testserver.New(t, h).Config()}
@@ -34,14 +34,14 @@ func TestErrorsOfStreamsHoldNoSentCredential(t *testing.T) {
 	}
 	err = p.Run(nil, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "no runtime") {
-		t.Errorf("Run = %v, want the server's message", err)
+		t.Errorf("Run() = %v, want the server's message", err)
 	}
 	if text := fmt.Sprintf("%v %+v %q", err, err, err); strings.Contains(text, token) {
-		t.Errorf("exec shows the token: %s", text)
+		t.Errorf("the error of exec contains the token: %s", text)
 	}
 
 	pods = connect(forwards(t, func(s *socket, _ string) {
-		s.send(1, "no way for "+s.request.Header.Get("Authorization"))
+		s.send(1, "refused for "+s.request.Header.Get("Authorization"))
 		s.receive()
 	}))
 	f, err := pods.PortForward("web-0", nil)
@@ -53,11 +53,11 @@ func TestErrorsOfStreamsHoldNoSentCredential(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = conn.Read(make([]byte, 1))
-	if err == nil || !strings.Contains(err.Error(), "no way") {
-		t.Errorf("Read = %v, want the server's message", err)
+	if err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("Read() = %v, want the server's message", err)
 	}
 	if text := fmt.Sprintf("%v %+v %q", err, err, err); strings.Contains(text, token) {
-		t.Errorf("port-forward shows the token: %s", text)
+		t.Errorf("the error of port-forward contains the token: %s", text)
 	}
 	_ = conn.Close()
 }

@@ -134,7 +134,7 @@ func BenchmarkStdin(b *testing.B) {
 	}
 }
 
-// BenchmarkEcho measures the time of a key stroke: an input of one byte that the process repeats.
+// BenchmarkEcho measures the time of a key stroke, which is an input of one byte that the process sends back.
 func BenchmarkEcho(b *testing.B) {
 	s := testserver.New(b, frames(b, func(rw *bufio.ReadWriter) {
 		for n := 0; n < b.N; {

@@ -24,14 +24,14 @@ const (
 	v4 = "v4.channel.k8s.io"
 )
 
-// socket is the server's end of a stream.
+// socket is the server side of a stream.
 type socket struct {
 	t testing.TB
 	*websocket.Conn
 	request *http.Request
 }
 
-// upgrades returns a handler that makes a stream of each request, whose other end play plays.
+// upgrades returns a handler that upgrades each request to a stream, and passes the server side of it to play.
 func upgrades(t testing.TB, protocol string, play func(s *socket)) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func upgrades(t testing.TB, protocol string, play func(s *socket)) http.HandlerF
 			t.Errorf("accept: %v", err)
 			return
 		}
-		defer func() { _ = ws.Close() }() // it may be closed
+		defer func() { _ = ws.Close() }() // it may be closed already
 		ws.SetReadLimit(1 << 20)
 		play(&socket{t, ws, r})
 	}
@@ -49,11 +49,11 @@ func upgrades(t testing.TB, protocol string, play func(s *socket)) http.HandlerF
 
 // send sends data on a channel.
 func (s *socket) send(channel byte, data string) {
-	// The client may have gone, which is the test's affair.
+	// The client may have closed the stream, which is no error here.
 	_ = s.WriteMessage(websocket.BinaryMessage, append([]byte{channel}, data...))
 }
 
-// receive returns the next message; false when there is none any more.
+// receive returns the next message, or false at the end of the stream.
 func (s *socket) receive() (channel byte, data string, ok bool) {
 	_, message, err := s.ReadMessage()
 	if err != nil || len(message) == 0 {
@@ -62,13 +62,13 @@ func (s *socket) receive() (channel byte, data string, ok bool) {
 	return message[0], string(message[1:]), true
 }
 
-// end says how the process has ended, and closes the stream.
+// end sends the status of the process and closes the stream.
 func (s *socket) end(status string) {
 	s.send(3, status)
 	s.hangUp(websocket.CloseNormalClosure, "")
 }
 
-// hangUp closes the stream: it sends a close frame and waits for that of the client, which may have gone.
+// hangUp sends a close frame and waits until the client closes the stream.
 func (s *socket) hangUp(code int, reason string) { hangUp(s.Conn, code, reason) }
 
 func hangUp(ws *websocket.Conn, code int, reason string) {
@@ -76,12 +76,12 @@ func hangUp(ws *websocket.Conn, code int, reason string) {
 	for err == nil {
 		_, _, err = ws.ReadMessage()
 	}
-	_ = ws.Close() // there is nothing more to send
+	_ = ws.Close()
 }
 
 const success = `{"metadata":{},"status":"Success"}`
 
-// exited is what a kubelet says of an exit status.
+// exited returns the status that a kubelet sends for an exit status.
 func exited(code string) string {
 	data, _ := json.Marshal(&metav1.Status{
 		Status: "Failure", Reason: "NonZeroExitCode", Message: "command terminated with exit code " + code,
@@ -96,7 +96,7 @@ func podsOf(t testing.TB, s *testserver.Server) *pod.API {
 	return pod.In(s.Client(t), "prod")
 }
 
-// cat is a process that gives back its input until that ends.
+// cat is a process that sends its input back until the input ends.
 func cat(s *socket) {
 	for {
 		channel, data, ok := s.receive()
@@ -112,7 +112,7 @@ func cat(s *socket) {
 	}
 }
 
-// hiding is a RoundTripper that hides what a connection can do.
+// hiding is a RoundTripper that hides the connection of an upgraded response.
 type hiding struct{ http.RoundTripper }
 
 func (h hiding) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -123,10 +123,10 @@ func (h hiding) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// long is a text that is longer than what WebSocket libraries keep of a refusal.
+// long returns a message that is longer than the part of a response that WebSocket libraries keep.
 func long() string { return strings.Repeat("no, ", 1000) + "never" }
 
-// intstrOf returns the port behind a service's: a number or a name.
+// intstrOf returns the target port of a service, which is a number or a name.
 func intstrOf(port any) intstr.IntOrString {
 	if n, ok := port.(int); ok {
 		return intstr.FromInt(n)

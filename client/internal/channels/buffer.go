@@ -21,13 +21,13 @@ var errReadClosed = errors.New("read on a closed stream")
 // Buffer contains the unread data of one incoming channel. It is safe for concurrent use.
 type Buffer struct {
 	max   int
-	stall time.Duration // how long a full buffer waits for its reader; negative: no limit
+	stall time.Duration // the maximum time that a full buffer waits for its reader; negative: no limit
 
 	mu      sync.Mutex // guards the fields below
 	changed sync.Cond  // of mu: signals a change of a field below
 	data    bytes.Buffer
 	reads   int   // the number of reads
-	err     error // why no more data is accepted; nil while it is
+	err     error // the reason why no more data is accepted; nil until then
 	limit   deadline
 }
 
@@ -92,7 +92,7 @@ func (b *Buffer) write(p []byte) {
 	}
 }
 
-// awaitReader waits until data is read or the buffer ends. It ends the buffer if that takes too long.
+// awaitReader waits until data is read or the buffer ends. It ends the buffer after the stall timeout.
 func (b *Buffer) awaitReader() {
 	seen := b.reads
 	if b.stall >= 0 {
@@ -112,7 +112,7 @@ func (b *Buffer) awaitReader() {
 	}
 }
 
-// end sets why no more data is accepted. The first reason stays. Unread data can still be read.
+// end sets the reason why no more data is accepted, unless it is set. Unread data can still be read.
 func (b *Buffer) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

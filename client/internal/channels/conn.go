@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/client/internal/broken"
 )
 
-// The channels of exec and attach; those of the first port of port-forward are the first two.
+// The channels of exec and attach. The first port of port-forward uses the first two.
 const (
 	Stdin  = 0
 	Stdout = 1
@@ -38,7 +38,7 @@ const (
 // messageBytes is the maximum amount of data in one message, the same as in client-go and in servers.
 const messageBytes = 32 << 10
 
-// A peer that does not respond to pings is dead, see [Conn.watch].
+// A peer that does not respond to pings is considered dead, see [Conn.watch].
 const (
 	checkInterval = 2 * time.Second
 	pingInterval  = 8 * time.Second
@@ -61,17 +61,17 @@ var ErrNoHalfClose = errors.New("the server speaks " + V4 + ", which has no mess
 type Channel struct {
 	ID           byte
 	BufferBytes  int           // the maximum number of unread bytes
-	StallTimeout time.Duration // how long a full buffer blocks the others; negative: no limit
+	StallTimeout time.Duration // the maximum time that a full buffer blocks the others; negative: no limit
 }
 
-// Conn is a WebSocket with its channels. When the peer ends it, or it breaks, it releases its resources itself.
+// Conn is a WebSocket with its channels. It releases its resources when the peer closes it or it breaks.
 type Conn struct {
 	ws      *websocket.Conn
 	buffers map[byte]*Buffer
 	running sync.WaitGroup
 
 	start      time.Time
-	heard      atomic.Int64 // the time from the start to the last received data
+	heard      atomic.Int64 // the time from start to the last received data
 	delivering atomic.Bool  // a full buffer may be waiting for its reader
 
 	mu       sync.Mutex // guards the fields below
@@ -82,9 +82,9 @@ type Conn struct {
 	awaiting bool       // a ping was requested, and its pong has not arrived
 	sent     int64      // bytes of data, those of the next message included
 	taken    int64      // the value of sent that the last pong confirmed
-	unsent   error      // why nothing more can be sent, although data may still arrive
+	unsent   error      // the reason why nothing more can be sent; data may still arrive
 	limit    deadline   // of Write
-	err      error      // why the connection has ended
+	err      error      // the reason why the connection has ended
 	done     chan struct{}
 }
 
@@ -109,10 +109,10 @@ func (c *Conn) Incoming(id byte) *Buffer { return c.buffers[id] }
 // HalfCloses reports whether [Conn.End] works.
 func (c *Conn) HalfCloses() bool { return c.ws.Subprotocol() == V5 }
 
-// Done is closed when the connection has ended, for any reason.
+// Done returns a channel that is closed when the connection has ended, for any reason.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Err returns why the connection has ended: io.EOF if the peer has closed it.
+// Err returns the reason why the connection has ended: io.EOF if the peer has closed it.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +177,7 @@ func ending(err error) error {
 	return &broken.Error{Err: err}
 }
 
-// conclude sets why the connection ends, unless it has ended before.
+// conclude sets the reason why the connection ends, unless it has ended before.
 func (c *Conn) conclude(err error) (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +190,7 @@ func (c *Conn) conclude(err error) (first bool) {
 	return true
 }
 
-// fail ends the connection and all channels. The first reason stays.
+// fail ends the connection and all channels. If the connection has ended before, the reason stays unchanged.
 func (c *Conn) fail(err error) {
 	if c.conclude(err) {
 		for _, b := range c.buffers {
@@ -200,14 +200,14 @@ func (c *Conn) fail(err error) {
 	_ = c.ws.Close() // err is the reason
 }
 
-// Abort ends the connection at once. All its users get the error.
+// Abort ends the connection at once. Pending and later calls return the error, unless the connection has ended before.
 func (c *Conn) Abort(err error) {
 	c.fail(err)
 	c.running.Wait()
 }
 
-// Close sends the written data, tells the peer that the connection ends, and waits for its confirmation for some
-// seconds. It drops unread data.
+// Close sends the written data and a close frame, and waits a few seconds for the close frame of the peer. It drops
+// unread data.
 func (c *Conn) Close() {
 	if c.conclude(net.ErrClosed) {
 		for _, b := range c.buffers {

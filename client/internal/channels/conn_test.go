@@ -35,14 +35,14 @@ func readAll(c *channels.Conn, id byte) (string, error) {
 	return string(data), err
 }
 
-func TestMessagesComeOutOfTheirChannels(t *testing.T) {
+func TestMessagesReachTheirChannels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
-		go p.answer(func(byte, string) {})
+		go p.respond(func(byte, string) {})
 		p.send(binaryKind, "\x01one ")
 		p.send(binaryKind, "\x02error")
 		p.send(binaryKind, "\x01")
-		p.send(binaryKind, "\x09nobody knows this one")
+		p.send(binaryKind, "\x09unknown channel")
 		p.send(binaryKind, "\x01two")
 		p.send(closeKind, goodbye)
 		for id, want := range map[byte]string{channels.Stdout: "one two", channels.Stderr: "error"} {
@@ -54,13 +54,14 @@ func TestMessagesComeOutOfTheirChannels(t *testing.T) {
 			t.Errorf("Err() = %v, want EOF", c.Err())
 		}
 		if _, err := c.Write(channels.Stdin, []byte("late")); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("Write() after the end = %v, want a closed pipe", err)
+			t.Errorf("Write() after the end = %v, want %v", err, io.ErrClosedPipe)
 		}
 		c.Close()
 	})
 }
 
-// TestInvalidDataEndsTheConnection promises an error after invalid data, even if the server reads nothing.
+// TestInvalidDataEndsTheConnection checks that invalid data ends the connection with an error, even if the server reads
+// nothing.
 func TestInvalidDataEndsTheConnection(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -78,7 +79,7 @@ func TestInvalidDataEndsTheConnection(t *testing.T) {
 		{"a fragmented ping", "\x09\x01x", "control"},
 		{"a close with an error", string(frame(closeKind, "\x03\xf3out of memory")), "1011: out of memory"},
 		{"a close with an invalid status", string(frame(closeKind, "\x03\xee")), "bad close code 1006"},
-		{"nothing", "", "without a close frame"},
+		{"no data", "", "without a close frame"},
 		{"half a header", "\x82", "without a close frame"},
 		{"half a message", string(frame(binaryKind, "\x01hello")[:5]), "without a close frame"},
 		{"a frame of enormous size", "\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff\x01x", "without a close frame"},
@@ -93,7 +94,7 @@ func TestInvalidDataEndsTheConnection(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
 					if reads {
-						go p.answer(func(byte, string) {})
+						go p.respond(func(byte, string) {})
 					}
 					start := time.Now()
 					go func() {
@@ -107,7 +108,7 @@ func TestInvalidDataEndsTheConnection(t *testing.T) {
 						t.Errorf("Read() = %v, want a broken connection and %q", err, tc.want)
 					}
 					if took := time.Since(start); took > 2*time.Second {
-						t.Errorf("the connection ended after %v", took)
+						t.Errorf("the connection ended after %v, want at most 2s", took)
 					}
 					c.Close()
 					p.conn.Close()
@@ -117,9 +118,9 @@ func TestInvalidDataEndsTheConnection(t *testing.T) {
 	}
 }
 
-// TestAnEndWithDataIsNoNormalEnd promises that a server that closes the socket right after a message, so that the last
-// data and the end are read at once, has not closed the connection normally.
-func TestAnEndWithDataIsNoNormalEnd(t *testing.T) {
+// TestEOFWithoutCloseFrameIsAnError checks that the channel ends with an error if the server closes the socket without
+// a close frame, even if one Read returns the last data with io.EOF.
+func TestEOFWithoutCloseFrameIsAnError(t *testing.T) {
 	output := strings.Repeat("x", 8<<10)
 	in := iotest.DataErrReader(strings.NewReader(string(frame(binaryKind, "\x01"+output))))
 	c := open(t, socket{in}, channels.V5, outputs(1<<20, time.Minute)...)
@@ -130,12 +131,12 @@ func TestAnEndWithDataIsNoNormalEnd(t *testing.T) {
 	c.Close()
 }
 
-// TestFragmentsAreJoined promises that a message may have any number of frames, with pings between them.
+// TestFragmentsAreJoined checks that a message may have any number of frames, with pings between them.
 func TestFragmentsAreJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
 		pongs := make(chan string, 1)
-		go p.answer(func(kind byte, payload string) {
+		go p.respond(func(kind byte, payload string) {
 			if kind == pongKind {
 				pongs <- payload
 			}
@@ -148,7 +149,7 @@ func TestFragmentsAreJoined(t *testing.T) {
 			}
 		}
 		if got := <-pongs; got != "there" {
-			t.Errorf("the pong has %q, want there", got)
+			t.Errorf("pong = %q, want there", got)
 		}
 		p.send(closeKind, goodbye)
 		if got, err := readAll(c, channels.Stdout); got != "hello" || err != nil {
@@ -158,9 +159,9 @@ func TestFragmentsAreJoined(t *testing.T) {
 	})
 }
 
-// TestPingsWithoutReading promises that a server that sends many pings and reads nothing blocks neither the output nor
-// the pong to its last ping, and is not answered more than that.
-func TestPingsWithoutReading(t *testing.T) {
+// TestUnreadPongsDoNotBlockOutput checks that a server that sends many pings and reads nothing still sends output, and
+// that it gets a pong to its last ping but not to all of them.
+func TestUnreadPongsDoNotBlockOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
 		for i := range 100_000 {
@@ -172,21 +173,22 @@ func TestPingsWithoutReading(t *testing.T) {
 			t.Errorf("Stdout = %q, %v, want output", got, err)
 		}
 		pongs, last := 0, ""
-		go p.answer(func(kind byte, payload string) {
+		go p.respond(func(kind byte, payload string) {
 			if kind == pongKind {
 				pongs, last = pongs+1, payload
 			}
 		})
 		synctest.Wait()
 		if pongs > 2 || last != "99999" {
-			t.Errorf("%d pongs, the last of which has %q; want at most 2, and 99999", pongs, last)
+			t.Errorf("got %d pongs, the last one %q; want at most 2, the last one 99999", pongs, last)
 		}
 		c.Abort(net.ErrClosed)
 	})
 }
 
-// TestTheServerMayEndWhileItReadsNothing promises that a Write that the server does not read does not delay the end.
-func TestTheServerMayEndWhileItReadsNothing(t *testing.T) {
+// TestBlockedWriteDoesNotDelayEnd checks that the connection ends without delay while a Write is blocked, because the
+// server reads nothing.
+func TestBlockedWriteDoesNotDelayEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
 		defer p.conn.Close()
@@ -208,9 +210,9 @@ func TestTheServerMayEndWhileItReadsNothing(t *testing.T) {
 	})
 }
 
-// TestInputIsMerged promises that small inputs share a message while the server reads nothing, in order, and that other
-// messages stay separate.
-func TestInputIsMerged(t *testing.T) {
+// TestSmallInputsShareMessage checks that small inputs share a message in order while the server reads nothing, and
+// that other messages stay separate.
+func TestSmallInputsShareMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(100, time.Minute)...)
 		go func() {
@@ -240,10 +242,10 @@ func TestInputIsMerged(t *testing.T) {
 	})
 }
 
-func TestAFullBufferHoldsUpTheOthersUntilItIsRead(t *testing.T) {
+func TestFullBufferBlocksOtherChannelsUntilRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
-		go p.answer(func(byte, string) {})
+		go p.respond(func(byte, string) {})
 		go func() {
 			p.send(binaryKind, "\x01"+strings.Repeat("a", 8))
 			p.send(binaryKind, "\x01"+strings.Repeat("b", 8))
@@ -262,7 +264,7 @@ func TestAFullBufferHoldsUpTheOthersUntilItIsRead(t *testing.T) {
 		default:
 		}
 		if got, err := readAll(c, channels.Stdout); got != "aaaaaaaabbbbbbbb" || err != nil {
-			t.Errorf("Stdout = %q, %v, want all that was sent", got, err)
+			t.Errorf("Stdout = %q, %v, want all sent data", got, err)
 		}
 		if got := <-stderr; got != "error" {
 			t.Errorf("Stderr = %q, want error", got)
@@ -271,10 +273,10 @@ func TestAFullBufferHoldsUpTheOthersUntilItIsRead(t *testing.T) {
 	})
 }
 
-func TestAChannelThatNobodyReadsIsGivenUpAndTheOthersGoOn(t *testing.T) {
+func TestStalledChannelEndsAndOthersContinue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
-		go p.answer(func(byte, string) {})
+		go p.respond(func(byte, string) {})
 		start := time.Now()
 		go func() {
 			for range 100 {
@@ -293,10 +295,10 @@ func TestAChannelThatNobodyReadsIsGivenUpAndTheOthersGoOn(t *testing.T) {
 	})
 }
 
-func TestASlowReaderLosesNothing(t *testing.T) {
+func TestSlowReaderLosesNoData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
-		go p.answer(func(byte, string) {})
+		go p.respond(func(byte, string) {})
 		go func() {
 			for range 20 {
 				p.send(binaryKind, "\x01"+strings.Repeat("a", 8))
@@ -314,22 +316,23 @@ func TestASlowReaderLosesNothing(t *testing.T) {
 			n++
 		}
 		if n != 160 {
-			t.Errorf("%d bytes, want 160", n)
+			t.Errorf("read %d bytes, want 160", n)
 		}
 		c.Close()
 	})
 }
 
-// TestSilence promises that a dead peer is detected within 45 seconds, and that one that responds to pings never is.
-func TestSilence(t *testing.T) {
+// TestOnlyPeerWithoutPongsIsDead checks that a dead peer is detected within 45 seconds, and that a silent peer that
+// responds to pings is not considered dead.
+func TestOnlyPeerWithoutPongsIsDead(t *testing.T) {
 	for _, last := range []time.Duration{0, time.Second, 9 * time.Second, 30 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
-			go p.answer(func(byte, string) {})
+			go p.respond(func(byte, string) {})
 			time.Sleep(10*time.Minute + last)
 			select {
 			case <-c.Done():
-				t.Fatal("a quiet peer that answers was given up: ", c.Err())
+				t.Fatalf("the connection to a peer that responds to pings ended with %v", c.Err())
 			default:
 			}
 			p.muted.Store(true)
@@ -337,16 +340,16 @@ func TestSilence(t *testing.T) {
 			_, err := readAll(c, channels.Stdout)
 			took := time.Since(start)
 			if took >= 45*time.Second || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "silent") {
-				t.Errorf("the end came after %v with %v, want silence in less than 45 s", took, err)
+				t.Errorf("Read() = %v after %v, want a silent peer in less than 45s", err, took)
 			}
 			c.Close()
 		})
 	}
 }
 
-// TestOnlyASilentPeerIsAsked promises that a peer that sends data gets no pings, unless it may not have taken all input.
-// A ping that arrives when the peer has just closed its socket makes it drop the data that is still in transit.
-func TestOnlyASilentPeerIsAsked(t *testing.T) {
+// TestOnlySilentPeerGetsPings checks that a peer that sends data gets no pings, unless it may not have received all
+// input. A ping that arrives when the peer has just closed its socket makes it drop the data that is still in transit.
+func TestOnlySilentPeerGetsPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(1<<20, time.Minute)...)
 		pings := make(chan time.Time, 100)
@@ -357,41 +360,41 @@ func TestOnlyASilentPeerIsAsked(t *testing.T) {
 				case 0:
 					return
 				case pingKind:
-					p.send(pongKind, payload) // before the test may end
+					p.send(pongKind, payload) // before the test can end
 					pings <- time.Now()
 				}
 			}
 		}()
-		talk := func(d time.Duration) (asked int) {
+		sendFor := func(d time.Duration) (pinged int) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
-				p.send(binaryKind, "\x01talk")
+				p.send(binaryKind, "\x01output")
 			}
-			asked = len(pings)
-			for range asked {
+			pinged = len(pings)
+			for range pinged {
 				<-pings
 			}
-			return asked
+			return pinged
 		}
-		if n := talk(10 * time.Minute); n > 0 {
-			t.Errorf("a peer that speaks was asked %d times", n)
+		if n := sendFor(10 * time.Minute); n > 0 {
+			t.Errorf("a peer that sends data got %d pings, want none", n)
 		}
 		if _, err := c.Write(channels.Stdin, []byte("input")); err != nil {
 			t.Error(err)
 		}
-		if n := talk(10 * time.Minute); n != 1 {
-			t.Errorf("a peer that was sent something was asked %d times, want once", n)
+		if n := sendFor(10 * time.Minute); n != 1 {
+			t.Errorf("a peer that received input got %d pings, want 1", n)
 		}
 		start := time.Now()
-		if asked := <-pings; asked.Sub(start) > 16*time.Second {
-			t.Errorf("a peer that is silent was asked after %v", asked.Sub(start))
+		if pinged := <-pings; pinged.Sub(start) > 16*time.Second {
+			t.Errorf("a silent peer got a ping after %v, want at most 16s", pinged.Sub(start))
 		}
 		c.Abort(net.ErrClosed)
 	})
 }
 
-// TestAProgramMayLeaveItsInputForAnHour promises that a peer that reads nothing for an hour is not considered dead, that
+// TestPeerMayLeaveInputUnreadForAnHour checks that a peer that reads nothing for an hour is not considered dead, that
 // its ping gets a pong once it reads, and that no input is lost.
-func TestAProgramMayLeaveItsInputForAnHour(t *testing.T) {
+func TestPeerMayLeaveInputUnreadForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
 		input := strings.Repeat("0123456789abcdef", 64<<10) // 1 MiB
@@ -404,13 +407,13 @@ func TestAProgramMayLeaveItsInputForAnHour(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		go p.send(pingKind, "are you there?")
+		go p.send(pingKind, "ping")
 		time.Sleep(time.Hour)
 		var got strings.Builder
 		ended, ponged := make(chan struct{}), false
-		go p.answer(func(kind byte, payload string) {
+		go p.respond(func(kind byte, payload string) {
 			switch {
-			case kind == pongKind && payload == "are you there?":
+			case kind == pongKind && payload == "ping":
 				ponged = true
 			case payload == "\xff\x00":
 				close(ended)
@@ -421,31 +424,31 @@ func TestAProgramMayLeaveItsInputForAnHour(t *testing.T) {
 		<-ended
 		writing.Wait()
 		if !ponged || got.String() != input {
-			t.Errorf("the ping was answered: %v; %d bytes of input, want %d", ponged, got.Len(), len(input))
+			t.Errorf("pong received: %v, %d bytes of input; want true, %d", ponged, got.Len(), len(input))
 		}
 		c.Close()
 	})
 }
 
-func TestWhatAConnectionIsAbortedForIsWhatItsUsersGet(t *testing.T) {
+func TestAbortErrorReachesAllCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
 		defer p.conn.Close()
 		cause := errors.New("enough")
-		var users sync.WaitGroup
-		users.Go(func() {
+		var callers sync.WaitGroup
+		callers.Go(func() {
 			if _, err := readAll(c, channels.Stdout); !errors.Is(err, cause) {
 				t.Errorf("Read() = %v, want %v", err, cause)
 			}
 		})
-		users.Go(func() {
+		callers.Go(func() {
 			if _, err := c.Write(channels.Stdin, make([]byte, 1<<20)); !errors.Is(err, cause) {
 				t.Errorf("Write() = %v, want %v", err, cause)
 			}
 		})
 		synctest.Wait()
 		c.Abort(cause)
-		users.Wait()
+		callers.Wait()
 		c.Abort(errors.New("other"))
 		c.Close()
 		if !errors.Is(c.Err(), cause) {
@@ -454,23 +457,23 @@ func TestWhatAConnectionIsAbortedForIsWhatItsUsersGet(t *testing.T) {
 	})
 }
 
-func TestCloseTellsThePeerAndFreesAll(t *testing.T) {
+func TestCloseSendsCloseFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
-		told := make(chan string, 1)
-		go p.answer(func(kind byte, payload string) {
+		closed := make(chan string, 1)
+		go p.respond(func(kind byte, payload string) {
 			if kind == closeKind {
-				told <- payload
+				closed <- payload
 				p.send(closeKind, goodbye)
 			}
 		})
 		start := time.Now()
 		c.Close()
-		if got := <-told; got != goodbye || time.Since(start) > time.Second {
-			t.Errorf("the peer was told %q after %v", got, time.Since(start))
+		if got := <-closed; got != goodbye || time.Since(start) > time.Second {
+			t.Errorf("the peer received %q after %v, want a normal close within a second", got, time.Since(start))
 		}
 		if _, err := c.Write(channels.Stdin, []byte("late")); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("Write() after Close = %v, want that it is closed", err)
+			t.Errorf("Write() after Close = %v, want %v", err, net.ErrClosed)
 		}
 		if _, err := readAll(c, channels.Stdout); err == nil {
 			t.Error("Read() after Close = EOF, want an error")
@@ -485,38 +488,38 @@ func TestCloseSendsWrittenData(t *testing.T) {
 		got := make(chan string, 2)
 		go func() {
 			time.Sleep(time.Second)
-			p.answer(func(kind byte, payload string) {
+			p.respond(func(kind byte, payload string) {
 				got <- payload
 				if kind == closeKind {
 					p.send(closeKind, goodbye)
 				}
 			})
 		}()
-		if _, err := c.Write(channels.Stdin, []byte("last words")); err != nil {
+		if _, err := c.Write(channels.Stdin, []byte("late data")); err != nil {
 			t.Error(err)
 		}
 		c.Close()
-		if data, end := <-got, <-got; data != "\x00last words" || end != goodbye {
+		if data, end := <-got, <-got; data != "\x00late data" || end != goodbye {
 			t.Errorf("the server received %q and %q, want the data and a close frame", data, end)
 		}
 	})
 }
 
-// TestAWriteDeadlineTearsNoMessage promises that a connection can be used after a write deadline, and that the server
-// has received exactly the bytes that Write has reported.
-func TestAWriteDeadlineTearsNoMessage(t *testing.T) {
+// TestConnectionWorksAfterWriteDeadline checks that a connection can be used after a write deadline, and that the
+// server has received exactly the bytes that Write has reported.
+func TestConnectionWorksAfterWriteDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V4, outputs(10, time.Minute)...)
 		data := []byte(strings.Repeat("0123456789abcdef", 16<<10))
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		n, err := c.Write(channels.Stdin, data)
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("Write() = %d, %v, want a deadline", n, err)
+			t.Errorf("Write() = %d, %v, want %v", n, err, os.ErrDeadlineExceeded)
 		}
 		c.SetWriteDeadline(time.Time{})
 		got := make([]byte, 0, len(data))
 		complete := make(chan struct{})
-		go p.answer(func(_ byte, payload string) {
+		go p.respond(func(_ byte, payload string) {
 			if got = append(got, payload[1:]...); len(got) == len(data) {
 				close(complete)
 			}
@@ -526,13 +529,13 @@ func TestAWriteDeadlineTearsNoMessage(t *testing.T) {
 		}
 		<-complete
 		if !bytes.Equal(got, data) {
-			t.Error("the server received other data")
+			t.Error("the server received other data than was written")
 		}
 		c.Abort(net.ErrClosed)
 	})
 }
 
-func TestAnInvalidHandshakeIsAnError(t *testing.T) {
+func TestInvalidHandshakeIsAnError(t *testing.T) {
 	refusal := errors.New("forbidden")
 	for _, tc := range []struct {
 		name string
@@ -574,25 +577,25 @@ func TestAnInvalidHandshakeIsAnError(t *testing.T) {
 			}
 			_ = far.SetReadDeadline(time.Now().Add(time.Second)) // never fails
 			if _, err := far.Read(make([]byte, 1)); err != io.EOF {
-				t.Errorf("Read() = %v, want that the connection is closed", err)
+				t.Errorf("Read() = %v, want %v from a closed connection", err, io.EOF)
 			}
 		})
 	}
 }
 
-func TestCloseDoesNotWaitForAPeerThatIsGone(t *testing.T) {
+func TestCloseDoesNotWaitForSilentPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
 		defer p.conn.Close()
 		start := time.Now()
 		c.Close()
 		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("Close() took %v", took)
+			t.Errorf("Close() took %v, want at most 10s", took)
 		}
 	})
 }
 
-func TestDeadlinesEndWaiting(t *testing.T) {
+func TestDeadlinesInterruptReadAndWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V5, outputs(10, -1)...)
 		defer p.conn.Close()
@@ -619,7 +622,7 @@ func TestDeadlinesEndWaiting(t *testing.T) {
 		}()
 		synctest.Wait()
 		in.SetReadDeadline(time.Now().Add(time.Minute))
-		in.SetReadDeadline(time.Now().Add(time.Hour)) // which replaces the minute
+		in.SetReadDeadline(time.Now().Add(time.Hour)) // replaces the first deadline
 		start = time.Now()
 		if err := <-got; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != time.Hour {
 			t.Errorf("Read() = %v after %v, want a deadline after an hour", err, time.Since(start))
@@ -628,7 +631,7 @@ func TestDeadlinesEndWaiting(t *testing.T) {
 	})
 }
 
-func TestOnlyVersion5EndsAChannel(t *testing.T) {
+func TestOnlyVersion5EndsChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connect(t, channels.V4)
 		defer p.conn.Close()
@@ -639,7 +642,7 @@ func TestOnlyVersion5EndsAChannel(t *testing.T) {
 	})
 }
 
-// FuzzConn promises that whatever a peer sends ends, and keeps no more than the buffers hold.
+// FuzzConn checks that a connection ends after any data, and that its channels do not yield more bytes than were sent.
 func FuzzConn(f *testing.F) {
 	f.Add([]byte("\x82\x06\x01hello\x82\x03\x02no\x88\x02\x03\xe8"))
 	f.Add([]byte("\x02\x03\x01he\x80\x03llo"))
@@ -653,14 +656,14 @@ func FuzzConn(f *testing.F) {
 		for _, id := range []byte{channels.Stdout, channels.Stderr} {
 			got, err := readAll(c, id)
 			if len(got) > len(data) || c.Err() == nil || err == nil && c.Err() != io.EOF {
-				t.Errorf("channel %d = %d bytes of %d, %v, after %v", id, len(got), len(data), err, c.Err())
+				t.Errorf("channel %d = %d bytes of %d, %v; Err() = %v", id, len(got), len(data), err, c.Err())
 			}
 		}
 		c.Close()
 	})
 }
 
-// socket reads from a reader, and loses what is written.
+// socket reads from a reader and drops written data.
 type socket struct{ io.Reader }
 
 func (socket) Write(p []byte) (int, error) { return len(p), nil }

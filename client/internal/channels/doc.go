@@ -9,14 +9,14 @@
 //
 // # Flow control
 //
-// The protocol has none: all channels share one TCP connection. So each incoming channel has a buffer. A full buffer
-// blocks all channels until it is read. After StallTimeout, its channel ends with [ErrStalled] and its data is dropped,
-// so that the others continue.
+// The protocol has no flow control: all channels share one TCP connection. Therefore each incoming channel has a
+// buffer. A full buffer blocks all channels until it is read. After StallTimeout, its channel ends with [ErrStalled]
+// and its data is dropped, so that the others continue.
 //
 // One goroutine writes to the WebSocket. It sends one message while [Conn.Write] fills the next one, and blocks while
 // the peer reads nothing. Reading never waits for it: the last ping of the peer gets a pong once the peer reads.
 //
 // # Concurrency
 //
-// A [Conn] may be used by several goroutines. Its own goroutines have ended when Close returns.
+// A [Conn] is safe for concurrent use. Its goroutines have ended when Close returns.
 package channels

@@ -5,7 +5,7 @@ package channels_test
 
 import (
 	"bufio"
-	"crypto/sha1" //nolint:gosec // the protocol's
+	"crypto/sha1" //nolint:gosec // the WebSocket handshake requires it
 	"encoding/base64"
 	"io"
 	"net"
@@ -25,13 +25,13 @@ const (
 	pongKind   = 10
 )
 
-// peer is the server's end of a WebSocket, which can do what no server should.
+// peer is the server side of a WebSocket. It can send invalid data.
 type peer struct {
 	t       testing.TB
 	conn    net.Conn
 	in      *bufio.Reader
-	writing chan struct{} // holds a token unless somebody writes; a mutex would not do in a bubble
-	muted   atomic.Bool   // what it says is lost
+	writing chan struct{} // holds a token while nothing writes; a mutex does not work in a bubble
+	muted   atomic.Bool   // sent data is dropped
 }
 
 // connect returns a connection and its peer.
@@ -43,7 +43,7 @@ func connect(t testing.TB, protocol string, incoming ...channels.Channel) (*chan
 	return open(t, near, protocol, incoming...), p
 }
 
-// open returns a connection over a socket whose other end accepts the handshake.
+// open returns a connection over a socket whose peer accepts the handshake.
 func open(t testing.TB, socket io.ReadWriteCloser, protocol string, incoming ...channels.Channel) *channels.Conn {
 	t.Helper()
 	c, err := channels.Dial([]string{protocol}, incoming, func(h http.Header) (io.ReadWriteCloser, http.Header, error) {
@@ -55,7 +55,7 @@ func open(t testing.TB, socket io.ReadWriteCloser, protocol string, incoming ...
 	return c
 }
 
-// accepted returns the headers by which a server accepts a handshake.
+// accepted returns the headers with which a server accepts a handshake.
 func accepted(h http.Header, protocol string) http.Header {
 	canonical := http.Header{}
 	for name, values := range h {
@@ -85,10 +85,10 @@ func frame(kind byte, payload string) []byte {
 	return append(f, payload...)
 }
 
-// goodbye is the payload of a frame that closes a connection in good order.
+// goodbye is the payload of a frame that closes a connection normally.
 const goodbye = "\x03\xe8"
 
-// send sends a frame. It waits until the connection reads it.
+// send sends a frame and waits until the connection has read it.
 func (p *peer) send(kind byte, payload string) {
 	p.t.Helper()
 	if err := p.write(frame(kind, payload)); err != nil {
@@ -106,7 +106,7 @@ func (p *peer) write(data []byte) error {
 	return err
 }
 
-// receive returns the next frame; kind 0 when there is none any more.
+// receive returns the next frame, or kind 0 at the end of the connection.
 func (p *peer) receive() (kind byte, payload string) {
 	head := make([]byte, 14)
 	if _, err := io.ReadFull(p.in, head[:2]); err != nil {
@@ -139,8 +139,8 @@ func (p *peer) receive() (kind byte, payload string) {
 	return head[0] & 0xf, string(data)
 }
 
-// answer answers pings, and notes all else, until the connection ends. It is for a goroutine.
-func (p *peer) answer(note func(kind byte, payload string)) {
+// respond responds to pings and passes other frames to note until the connection ends. It runs in its own goroutine.
+func (p *peer) respond(note func(kind byte, payload string)) {
 	for {
 		switch kind, payload := p.receive(); kind {
 		case 0:

@@ -28,7 +28,7 @@ func (c *Conn) Write(id byte, p []byte) (int, error) {
 	return n, nil
 }
 
-// End tells the peer that one of our channels has ended.
+// End notifies the peer that an outgoing channel has ended.
 func (c *Conn) End(id byte) error {
 	if !c.HalfCloses() {
 		return ErrNoHalfClose
@@ -40,8 +40,8 @@ func (c *Conn) End(id byte) error {
 // SetWriteDeadline sets the time at which Write fails with [os.ErrDeadlineExceeded]; zero means no limit.
 func (c *Conn) SetWriteDeadline(t time.Time) { c.limit.set(t, &c.changed) }
 
-// queue adds data to the next message and returns how much fits in. It waits until there is room. Only inputs are
-// merged: the other messages are complete by themselves.
+// queue waits for room in the next message, adds data to it, and returns the number of added bytes. Only inputs are
+// merged, since other messages must stay separate.
 func (c *Conn) queue(id byte, p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *Conn) send() {
 		}
 		switch {
 		case ended:
-			// The peer may have gone, or the connection may be closed.
+			// This fails if the connection is closed.
 			_ = c.ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
 			return
 		case err != nil:
@@ -114,7 +114,7 @@ func (c *Conn) send() {
 	}
 }
 
-// pinged requests a pong. If the peer sends pings faster than it reads, only the last one is answered, as the protocol
+// pinged requests a pong. If the peer sends pings faster than it reads, only the last one gets a pong, as the protocol
 // allows.
 func (c *Conn) pinged(payload string) error {
 	c.mu.Lock()
@@ -124,7 +124,7 @@ func (c *Conn) pinged(payload string) error {
 	return nil
 }
 
-// ponged notes how much the peer has taken, which is the payload of the ping.
+// ponged records the amount of data that the peer has received. The payload of the ping is that amount.
 func (c *Conn) ponged(payload string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,12 +139,12 @@ func (c *Conn) ponged(payload string) error {
 // arrives afterwards, makes the server's kernel drop everything that is still in transit to the client.
 //
 // A server reads messages and pings in one loop, so it does not respond while it waits for a program to read its input,
-// which may take an hour. So silence means death only if the peer has taken nearly all data that was sent before the
-// ping, as an earlier response has shown. Otherwise, TCP detects a dead peer.
+// which may take an hour. Therefore a silent peer is considered dead only if an earlier response has shown that it has
+// received nearly all data that was sent before the ping. Otherwise, TCP detects a dead peer.
 func (c *Conn) watch() {
 	check := time.NewTicker(checkInterval)
 	defer check.Stop()
-	for asked := c.start; ; {
+	for pinged := c.start; ; {
 		select {
 		case <-check.C:
 		case <-c.done:
@@ -153,18 +153,18 @@ func (c *Conn) watch() {
 		silent := time.Since(c.lastHeard())
 		c.mu.Lock()
 		waiting, untaken := c.awaiting, c.sent-c.taken
-		if !waiting && time.Since(asked) >= pingInterval && (untaken > 0 || silent >= pingInterval) {
-			asked, c.ping, c.awaiting = time.Now(), true, true
+		if !waiting && time.Since(pinged) >= pingInterval && (untaken > 0 || silent >= pingInterval) {
+			pinged, c.ping, c.awaiting = time.Now(), true, true
 			c.changed.Broadcast()
 		}
 		c.mu.Unlock()
-		if waiting && untaken <= unread && time.Since(asked) >= pingTimeout && silent >= silence {
+		if waiting && untaken <= unread && time.Since(pinged) >= pingTimeout && silent >= silence {
 			c.fail(&broken.Error{Err: fmt.Errorf("the server has been silent for %v", silent.Round(time.Second))})
 		}
 	}
 }
 
-// lastHeard returns when the peer last sent data, or now if the peer can't, because a full buffer blocks it.
+// lastHeard returns the time at which the peer last sent data, or the current time while a full buffer blocks the peer.
 func (c *Conn) lastHeard() time.Time {
 	if c.delivering.Load() {
 		return time.Now()

@@ -97,7 +97,7 @@ func (s *socket) Read(p []byte) (int, error) {
 // breaks a WebSocket anyway.
 func (s *socket) Write(p []byte) (int, error) {
 	if !s.upgraded {
-		return len(p), nil // the request, which was sent
+		return len(p), nil // the upgrade function has sent the request
 	}
 	if !s.limit.IsZero() {
 		defer time.AfterFunc(time.Until(s.limit), func() { _ = s.conn.Close() }).Stop()
