@@ -35,7 +35,8 @@ type (
 	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector. See [cache.Selection].
 	Selection = cache.Selection
 	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
-	// Health, Subscribe, Observe, Concerns, WaitFor, Resource, Server. See [cache.View].
+	// Health, Subscribe, Packed, Observe, Concerns, WaitFor, Resource, Server. See
+	// [cache.View].
 	View[K any] = cache.View[K]
 	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), Packed, Ready,
 	// ResourceVersion, Subscribe, Observe, WaitFor, Resource. See [reflector.Store].

@@ -17,6 +17,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/reflector"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
@@ -127,6 +128,10 @@ func (v *View[K]) WaitFor(ctx context.Context, obj core.Object) error {
 	}
 	return v.Store().WaitFor(ctx, obj.GetResourceVersion())
 }
+
+// Packed returns an object of the store in its packed form, and reports whether the store holds it; see
+// [reflector.Store.Packed].
+func (v *View[K]) Packed(ref core.ObjectRef) (wire.Packed, bool) { return v.Store().Packed(ref) }
 
 // Observe notifies o of the progress of the store until stop is called; see [reflector.Store.Observe].
 func (v *View[K]) Observe(o reflector.Observer) (stop func()) { return v.Store().Observe(o) }

@@ -98,7 +98,7 @@ func New[K any](p Primary[K], o *Options) *Controller[K] {
 	opts := o.withDefaults()
 	name := cmp.Or(opts.Name, strings.ToLower(p.view.Resource().Kind))
 	opts.Logger = opts.Logger.With("controller", name)
-	return &Controller[K]{view: p.view, sources: []*source{{feed: viewFeed[K]{p.view}, refs: itself}}, opts: opts}
+	return &Controller[K]{view: p.view, sources: []*source{{feed: p.view, refs: itself}}, opts: opts}
 }
 
 // Owns reconciles an object when an object changes whose controlling owner it is, see core.ControllerRef.

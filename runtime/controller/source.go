@@ -49,13 +49,7 @@ func SourceView[K any](v *cache.View[K]) Secondary[K] { return Secondary[K]{v} }
 // Owned is a [Secondary] of any kind.
 type Owned interface{ feed() feed }
 
-func (s Secondary[K]) feed() feed { return viewFeed[K]{s.view} }
-
-// viewFeed is a view as a feed.
-type viewFeed[K any] struct{ *cache.View[K] }
-
-// Packed returns an object of the store in its packed form, and reports whether the store holds it.
-func (v viewFeed[K]) Packed(ref core.ObjectRef) (wire.Packed, bool) { return v.Store().Packed(ref) }
+func (s Secondary[K]) feed() feed { return s.view }
 
 // Trigger is a [Secondary] with a function that maps its objects to the objects that they concern.
 type Trigger struct{ source *source }

@@ -72,6 +72,7 @@ func allowed() map[string]map[string]string {
 		"./core/internal/cmd/...": {"all": "a generator, which no user links"},
 		"./core/internal/protobuf": {
 			"math/bits": "sizes of integers",
+			"sort":      "sorts large structs with less code than slices",
 			"sync":      "caches the plans of types, and reuses buffers",
 			"unsafe":    "sets fields without the cost of reflection",
 			"google.golang.org/protobuf/encoding/protowire": "tags and lengths of protobuf",

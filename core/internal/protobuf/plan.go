@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -226,7 +227,7 @@ func (p *plan) add(f field, num uint64, name string) {
 
 // index completes a plan after all fields have been added.
 func (p *plan) index() error {
-	slices.SortFunc(p.fields, func(a, b field) int { return int(a.tag) - int(b.tag) })
+	sort.Slice(p.fields, func(i, j int) bool { return p.fields[i].tag < p.fields[j].tag }) // less code than slices.SortFunc
 	for i := range p.fields {
 		f := &p.fields[i]
 		num := int(f.tag >> 3)
