@@ -80,26 +80,22 @@ func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
 type feed interface {
 	identity
 	changes
-	progress
-	observed
+	store
 }
 
 type identity interface {
 	Server() string
 	Resource() core.Resource
+	Health() error
 }
 
 type changes interface {
 	Run(ctx context.Context) error
+	Ready(ctx context.Context) error
 	Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error]
 }
 
-type progress interface {
-	Ready(ctx context.Context) error
-	Health() error
-}
-
-type observed interface {
+type store interface {
 	Observe(o reflector.Observer) (stop func())
 	Packed(ref core.ObjectRef) (wire.Packed, bool)
 	Concerns(obj core.Object) bool
