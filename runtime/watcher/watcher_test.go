@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,16 +118,16 @@ func TestServerThatEndsEachWatchGetsOnePerSecond(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newServer(t, "a")
-				watches := 0
-				server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { watches++; return nil }})
+				var watches atomic.Int64
+				server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { watches.Add(1); return nil }})
 				record(t, server, watcher.Options{})
 				for range 1000 { // each watch delivers one object
 					server.Put(configMap("a"))
 					server.Cut(end)
 					time.Sleep(10 * time.Millisecond)
 				}
-				if watches < 5 || watches > 12 {
-					t.Errorf("%d watches in 10 seconds, want about one per second", watches)
+				if n := watches.Load(); n < 5 || n > 12 {
+					t.Errorf("%d watches in 10 seconds, want about one per second", n)
 				}
 			})
 		})
@@ -143,18 +144,18 @@ func TestFailedPageIsRequestedAgain(t *testing.T) {
 		}
 		server := newServer(t, names...)
 		busy := &core.StatusError{Status: metav1.Status{Code: 429, Reason: metav1.StatusReasonTooManyRequests}}
-		requests, pages := 0, 0
+		var requests, pages atomic.Int64
 		server.Behave(fakesource.Behaviour{OnList: func(*request.ListOptions) error {
-			if requests++; requests%5 == 0 {
+			if requests.Add(1)%5 == 0 {
 				return busy
 			}
-			pages++
+			pages.Add(1)
 			return nil
 		}})
 		r := record(t, server, watcher.Options{Paged: true, PageSize: 2})
 		time.Sleep(time.Minute)
-		if pages != 10 || requests != 12 {
-			t.Errorf("%d pages in %d requests, want 10 in 12", pages, requests)
+		if pages.Load() != 10 || requests.Load() != 12 {
+			t.Errorf("%d pages in %d requests, want 10 in 12", pages.Load(), requests.Load())
 		}
 		r.wantErrors(busy, busy)
 	})
