@@ -20,18 +20,19 @@
 //
 // # How it recovers
 //
-// The watcher lists the objects with a streaming list, or with a paged list if the server does not support streaming
-// lists, which it detects once. Then it watches them. All lists request the newest state, so the watcher never goes
-// back in time.
+// The watcher lists the objects with a streaming list, or with a paged list if the server rejects streaming lists, which
+// it remembers. Then it watches them. All lists request the newest state, so the watcher never goes back in time.
 //
-//   - A watch that ends normally, or whose connection breaks after it has worked, resumes immediately from the last
-//     version that the consumer has received.
+//   - A watch that ends normally, or whose connection breaks after it has delivered a new version, resumes from the last
+//     version that the consumer has received: immediately, or one second after the watch was opened.
 //   - When the server no longer has that version (410), or rejects the request or the watch as invalid, the watcher
 //     lists the objects again.
-//   - After other failures (429, 401, 403, 404, no connection, …) it repeats the request. After ten consecutive ones
-//     it lists the objects again.
-//   - A watch that ends within a second and without a new version is a failure.
-//   - When a continue token has expired, the watcher lists the objects again, without pages.
+//   - After other failures (429, 401, 403, 404, no connection, …) it repeats the request. After ten consecutive ones,
+//     or three whose cause is unknown (such as 500), it lists the objects again.
+//   - A watch that ends within a second, or whose connection breaks, without a new version is a failure.
+//   - A page that fails is requested again. When its continue token has expired, the watcher lists the objects again,
+//     without pages. After ten consecutive failures, the list starts again.
+//   - When a streaming list ends early, or is silent for 20 seconds, the next list is paged.
 //
 // # Retries and timeouts
 //
