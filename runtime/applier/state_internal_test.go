@@ -157,6 +157,30 @@ func TestEachStepInEachSituation(t *testing.T) {
 			},
 		},
 		{
+			"held",
+			func(s *state[string]) { s.add(k, 0, 0); s.take(0); s.wrote(k, Write{Version: 5}); s.done(k, 0) },
+			[]string{
+				"held again -5", "held again 5", "held 0, wake 5 at 3s", "held 0, wake -5 at 21s",
+				"held 0, retry 0 at 5s", "held 0, retry 0 at 31s",
+				"held 0", "held 0", "held 0", "-", "-",
+			},
+		},
+		{
+			"held and added",
+			func(s *state[string]) {
+				s.add(k, 0, 0)
+				s.take(0)
+				s.wrote(k, Write{UID: "u"})
+				s.add(k, 0, 0)
+				s.done(k, 0)
+			},
+			[]string{
+				"held again 0", "held again 5", "held again 0, wake 5 at 3s", "held again 0, wake -5 at 21s",
+				"held again 0, retry 0 at 5s", "held again 0, retry 0 at 31s",
+				"held again 0", "held again 0", "held again 0", "waiting 0", "-",
+			},
+		},
+		{
 			"closed", func(s *state[string]) { s.close() },
 			[]string{"-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-"},
 		},
