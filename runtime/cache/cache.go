@@ -6,8 +6,12 @@ package cache
 import (
 	"log/slog"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/client"
@@ -57,6 +61,24 @@ type Selection struct {
 	FieldSelector string
 }
 
+// canonical returns the selection with its selectors in a fixed order, so that equal selections share a watch. An
+// invalid selector stays unchanged, see [Selection.parse].
+func (s *Selection) canonical() *Selection {
+	c := *s
+	if selector, err := labels.Parse(s.LabelSelector); err == nil {
+		c.LabelSelector = selector.String()
+	}
+	if selector, err := fields.ParseSelector(s.FieldSelector); err == nil {
+		var terms []string
+		for _, r := range selector.Requirements() {
+			terms = append(terms, r.Field+string(r.Operator)+fields.EscapeValue(r.Value))
+		}
+		slices.Sort(terms)
+		c.FieldSelector = strings.Join(slices.Compact(terms), ",")
+	}
+	return &c
+}
+
 // Of returns the view of a kind. A nil selection selects all objects.
 func Of[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] {
 	res, err := core.ResourceOf[K, P]()
@@ -73,6 +95,7 @@ func view[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, setup error, 
 	if s == nil {
 		s = &Selection{}
 	}
+	s = s.canonical()
 	k := key{
 		goType:     reflect.TypeFor[K](),
 		kind:       res.GroupVersionKind(),

@@ -52,6 +52,15 @@ func TestEqualSelectionsShareAView(t *testing.T) {
 			t.Errorf("%s is another view", name)
 		}
 	}
+	selected := cache.Of[corev1.ConfigMap](c, &cache.Selection{
+		LabelSelector: "app in (a,b),tier!=x", FieldSelector: `metadata.name!=a\,b,metadata.namespace=prod`,
+	})
+	again := cache.Of[corev1.ConfigMap](c, &cache.Selection{
+		LabelSelector: " tier != x, app in (b, a)", FieldSelector: `metadata.namespace==prod,metadata.name!=a\,b`,
+	})
+	if selected != again {
+		t.Error("selections whose terms have another order are different views")
+	}
 	other := configMaps
 	other.Version = "v2"
 	for name, v := range map[string]*cache.View[corev1.ConfigMap]{

@@ -90,8 +90,8 @@ func (s *Store[K]) Packed(ref core.ObjectRef) (wire.Packed, bool) {
 }
 
 // All iterates over a snapshot of the objects, which is taken when the loop begins. The order is not specified. Each
-// object is decoded when it is yielded. Selecting a namespace does not read other namespaces. If an object can't be
-// decoded, the sequence ends with an error that names the object.
+// object is decoded when it is yielded. Selecting a namespace does not read other namespaces. For an object that can't
+// be decoded, the sequence yields an error that names the object, and continues.
 //
 // Errors: [ErrNotReady].
 func (s *Store[K]) All(o *SelectOptions) iter.Seq2[*K, error] {
@@ -117,11 +117,7 @@ func (s *Store[K]) All(o *SelectOptions) iter.Seq2[*K, error] {
 		}
 		for _, object := range objects {
 			obj, err := s.match(object, selector)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if obj != nil && !yield(obj, nil) {
+			if (obj != nil || err != nil) && !yield(obj, err) {
 				return
 			}
 		}

@@ -188,21 +188,32 @@ func TestMissingObjectIsNotReadyBeforeTheFirstList(t *testing.T) {
 
 func TestObjectThatCannotBeDecodedIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer(t, wire.JSON, "prod/a")
+		server := newServer(t, wire.JSON, "prod/a", "prod/b")
 		bad := `{"metadata":{"namespace":"prod","name":"a","uid":"1","resourceVersion":"2"},"data":[]}`
 		server.Behave(fakesource.Behaviour{
 			Streaming: fakesource.Rejected,
-			OnItem:    func(wire.Packed) (wire.Packed, error) { return wire.NewPacked(wire.JSON, []byte(bad)), nil },
+			OnItem: func(p wire.Packed) (wire.Packed, error) {
+				if head, err := p.Head(); err != nil || head.Ref.Name != "a" {
+					return p, err
+				}
+				return wire.NewPacked(wire.JSON, []byte(bad)), nil
+			},
 		})
 		store := run(t, server)
 		_, err := store.Get(ref("prod/a"))
 		if err == nil || !strings.HasPrefix(err.Error(), "configmaps prod/a: decode json: ") {
 			t.Errorf("Get: %v", err)
 		}
-		for _, err := range store.All(nil) {
-			if err == nil || !strings.HasPrefix(err.Error(), "configmaps prod/a: decode json: ") {
-				t.Errorf("All: %v", err)
+		var failed, read []string
+		for obj, err := range store.All(nil) {
+			if err != nil {
+				failed = append(failed, err.Error())
+			} else {
+				read = append(read, obj.Name)
 			}
+		}
+		if len(failed) != 1 || !strings.HasPrefix(failed[0], "configmaps prod/a: decode json: ") || !slices.Equal(read, []string{"b"}) {
+			t.Errorf("All yields %q and the errors %q, want b and an error for a", read, failed)
 		}
 	})
 }
