@@ -35,15 +35,8 @@ func (a *API[K]) DeleteCollection(ctx context.Context, o *request.DeleteOptions,
 	ctx, cancel := limited(ctx, l)
 	defer cancel()
 	ignore := func(*http.Response) {}
-	return a.drop(
-		ctx,
-		"deletecollection",
-		a.target,
-		ignore,
-		encoded(a.target, func(t request.Target) (*request.Request, error) {
-			return request.DeleteCollection(t, o, l)
-		}),
-	)
+	b := encoded(a.target, func(t request.Target) (*request.Request, error) { return request.DeleteCollection(t, o, l) })
+	return a.drop(ctx, "deletecollection", a.target, ignore, b)
 }
 
 // drop sends a request and discards what observe does not read of the response.

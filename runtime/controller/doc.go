@@ -17,9 +17,9 @@
 //   - A reconcile receives a copy of the newest state that the cache has when the run begins.
 //   - Two runs of one object never overlap. Changes during a run start exactly one more run.
 //   - Every object is reconciled once after the start, with a lower priority than changes in the meantime.
-//   - A run sees the writes that the previous run made with its context, to the object and to objects of the sources'
-//     kinds: the object is held back until the cache has observed them, for at most [Options.HoldTimeout]. It is not
-//     held back for deletions.
+//   - A run sees the writes and deletes that the previous run made with its context, of the object and of objects of
+//     the sources' kinds: the object is held back until the cache has observed them, for at most [Options.HoldTimeout].
+//     A DeleteCollection, and the delete of an object that the cache has not received yet, are not waited for.
 //   - A failed run is retried with a delay that grows from 5 ms to 1000 s and is reset by a success, or after the
 //     server's Retry-After if that is longer. A [Terminal] error is not retried. A run that requests another one
 //     without a delay waits in the same way, see [RequeueAfter].
