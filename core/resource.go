@@ -49,6 +49,20 @@ func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
 }
 
+// CheckRef returns why a reference is invalid for the kind, or nil.
+func (r Resource) CheckRef(ref ObjectRef) error {
+	switch {
+	case ref.Name == "":
+		return errors.New("the name is empty: set ObjectRef.Name")
+	case ref.Namespace == "" && r.Namespaced:
+		return fmt.Errorf("the namespace is empty: set ObjectRef.Namespace, because %s live in namespaces", r)
+	case ref.Namespace != "" && !r.Namespaced:
+		return fmt.Errorf("the namespace is %q: leave ObjectRef.Namespace empty, because %s are cluster-scoped",
+			ref.Namespace, r)
+	}
+	return nil
+}
+
 // String returns "plural.group", or "plural" for the core group, as kubectl prints it. Without a plural it returns the
 // kind.
 func (r Resource) String() string {
@@ -113,7 +127,7 @@ func (e *UnknownKindError) Error() string {
 //
 // Errors: [*UnknownKindError].
 func ResourceOf[K any, P ObjectPtr[K]]() (Resource, error) {
-	return resourceOf(P(new(K)), reflect.TypeFor[K]())
+	return ResourceOfObject(P(new(K)))
 }
 
 // ResourceOfObject returns the resource of an object's Go type, as [ResourceOf] does for a type parameter. It ignores
@@ -134,7 +148,7 @@ func ResourceOfObject(obj Object) (Resource, error) {
 // metaPackages have the types for objects of any kind: PartialObjectMetadata and Unstructured.
 const metaPackages = "k8s.io/apimachinery/pkg/apis/meta/"
 
-// resourceOf is ResourceOf for an object of the kind, so that the compiler makes one copy for all kinds.
+// resourceOf is ResourceOfObject for a pointer to t.
 func resourceOf(obj any, t reflect.Type) (Resource, error) {
 	if d, ok := obj.(Describer); ok {
 		r := d.KubeResource()

@@ -76,6 +76,9 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 				"is not for deletions; list the shard, and delete its objects one by one",
 			)
 		}
+		if l.OmitManagedFields {
+			return nil, invalid("ListOptions.OmitManagedFields", "is not for deletions; remove it")
+		}
 		if err := l.check(ViewObject); err != nil {
 			return nil, err
 		}

@@ -116,6 +116,22 @@ func reads() []golden {
 				Timeout: 90 * time.Second, LabelSelector: "a=b", FieldSelector: "metadata.name=x", NoBookmarks: true,
 			})
 		}},
+		{"watch a shard", func() (*request.Request, error) {
+			return request.Watch(pods(), &request.WatchOptions{
+				Timeout: time.Minute, ShardSelector: "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')",
+			})
+		}},
+		{"list without managed fields", func() (*request.Request, error) {
+			return request.List(pods(), &request.ListOptions{OmitManagedFields: true})
+		}},
+		{"watch without managed fields", func() (*request.Request, error) {
+			return request.Watch(protobuf(pods()), &request.WatchOptions{Timeout: time.Minute, OmitManagedFields: true})
+		}},
+		{"watch metadata without managed fields", func() (*request.Request, error) {
+			t := pods()
+			t.View = request.ViewMetadata
+			return request.Watch(t, &request.WatchOptions{Timeout: time.Minute, OmitManagedFields: true})
+		}},
 		{"watch with initial events", func() (*request.Request, error) {
 			return request.Watch(pods(), &request.WatchOptions{Timeout: time.Minute, SendInitialEvents: true})
 		}},

@@ -50,6 +50,10 @@ type ListOptions struct {
 	// send all objects; lists and watches of the client return an error for the first object that is not in the shard.
 	ShardSelector string
 
+	// OmitManagedFields asks the server to omit metadata.managedFields, which can be half of an object. Kubernetes 1.38
+	// has it behind the feature gate ManagedFieldsOptOut. Other servers ignore it and send them.
+	OmitManagedFields bool
+
 	// IncludeObject is which part of an object its row of a [ViewTable] has. Default: IncludeMetadata.
 	IncludeObject IncludeObject
 }
@@ -108,6 +112,9 @@ type WatchOptions struct {
 	// ShardSelector selects a subset of the objects, see [ListOptions.ShardSelector].
 	ShardSelector string
 
+	// OmitManagedFields asks the server to omit metadata.managedFields, see [ListOptions.OmitManagedFields].
+	OmitManagedFields bool
+
 	// SendInitialEvents asks for the existing objects first, then a bookmark that marks their end, from a state
 	// at least as new as ResourceVersion: https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists.
 	SendInitialEvents bool
@@ -139,14 +146,17 @@ func List(t Target, o *ListOptions) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := url.Values{}
+	q, accept := url.Values{}, t.acceptList()
 	if o != nil {
 		if err := o.check(t.View); err != nil {
 			return nil, err
 		}
 		o.encode(q)
+		if o.OmitManagedFields {
+			accept = omitManagedFields(accept)
+		}
 	}
-	return &Request{Verb: "list", Method: "GET", Path: path, Query: q, Accept: t.acceptList(), Target: t}, nil
+	return &Request{Verb: "list", Method: "GET", Path: path, Query: q, Accept: accept, Target: t}, nil
 }
 
 func (o *ListOptions) check(view View) error {
@@ -272,7 +282,11 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 		q.Set("sendInitialEvents", "true")
 		q.Set("resourceVersionMatch", string(NotOlderThan))
 	}
-	return &Request{Verb: "watch", Method: "GET", Path: path, Query: q, Accept: t.acceptStream(), Target: t}, nil
+	accept := t.acceptStream()
+	if o.OmitManagedFields {
+		accept = omitManagedFields(accept)
+	}
+	return &Request{Verb: "watch", Method: "GET", Path: path, Query: q, Accept: accept, Target: t}, nil
 }
 
 func set(q url.Values, key, value string) {

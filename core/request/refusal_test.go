@@ -144,6 +144,10 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{ShardSelector: shard.String()})
 			return err
 		}(), "ListOptions.ShardSelector", "one by one"},
+		{"a delete without managed fields", func() error {
+			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{OmitManagedFields: true})
+			return err
+		}(), "ListOptions.OmitManagedFields", "not for deletions"},
 		{"a delete of a collection for one UID", func() error {
 			_, err := request.DeleteCollection(pods(), &request.DeleteOptions{UID: "u"}, nil)
 			return err

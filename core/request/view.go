@@ -3,7 +3,11 @@
 
 package request
 
-import "github.com/kube-go/sdk/core/wire"
+import (
+	"strings"
+
+	"github.com/kube-go/sdk/core/wire"
+)
 
 // View is the part of objects that a request asks for, see
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources.
@@ -64,4 +68,12 @@ func (t Target) acceptStream() string {
 	}
 	return t.Encoding.MediaType() + stream + "," + wire.MediaTypeJSON + stream + "," +
 		wire.MediaTypeJSON + t.View.parameters(false)
+}
+
+// omitManagedFields lists the media types of an Accept header first with the parameter that omits the managed fields,
+// see https://kep.k8s.io/5958. API servers ignore parameters that they do not know. The media types without it are for
+// other servers, which may refuse it.
+func omitManagedFields(accept string) string {
+	const drop = ";drop=metadata.managedFields"
+	return strings.ReplaceAll(accept, ",", drop+",") + drop + "," + accept
 }

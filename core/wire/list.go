@@ -14,6 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
 // ReadList reads the body of a list response and calls each with every item as it arrives. The item's bytes are valid
@@ -224,7 +226,7 @@ func (l *protobufList) list(size uint64) error {
 			if err != nil {
 				return err
 			}
-			return l.meta.Unmarshal(value)
+			return protobuf.Unmarshal(value, &l.meta)
 		case listItems:
 			value, err := l.take(size)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
 // Marshal encodes an object as a request body. The kind and apiVersion come from res; Marshal sets the TypeMeta of obj
@@ -60,7 +61,7 @@ func UnmarshalStatus(body []byte, contentType string) *metav1.Status {
 	status := new(metav1.Status)
 	if encoding == Protobuf {
 		tm, msg, err := parseEnvelope(body)
-		if err != nil || tm.kind != "Status" || status.Unmarshal(msg) != nil {
+		if err != nil || tm.kind != "Status" || protobuf.Unmarshal(msg, status) != nil {
 			return nil
 		}
 		return status

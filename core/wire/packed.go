@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -87,17 +88,32 @@ func (p Packed) decodeAny(v any) error {
 	return UnmarshalJSON(p.data, v)
 }
 
-// Compact returns a copy of the object that owns its bytes, without managedFields.
+// Compact returns a copy of the object that owns its bytes; see [Packed.AppendCompact].
 func (p Packed) Compact() (Packed, error) {
-	compact := compactJSON
-	if p.encoding == Protobuf {
-		compact = compactProtobuf
-	}
-	data, err := compact(p.data)
+	data, err := p.AppendCompact(make([]byte, 0, len(p.data)), nil)
 	if err != nil {
-		return Packed{}, fmt.Errorf("compact %s object: %w", p.encoding, err)
+		return Packed{}, err
 	}
-	return Packed{p.encoding, data}, nil
+	return Packed{p.encoding, bytes.Clone(data)}, nil
+}
+
+// AppendCompact appends the object to dst in its encoding, without managedFields and fields that keep does not have,
+// and returns the result. The metadata is always kept. JSON objects also lose their kind and apiVersion, which servers
+// omit from the items of lists. A protobuf object keeps all fields if keep is that of a kind, or only its metadata if
+// keep has no others. It loses values that decode like missing fields, such as empty strings.
+func (p Packed) AppendCompact(dst []byte, keep *Projection) (data []byte, err error) {
+	switch {
+	case p.encoding == JSON:
+		data, err = appendCompactJSON(dst, p.data, keep.members())
+	case keep != nil && keep.message != nil:
+		data, err = keep.message.Append(dst, p.data), nil
+	default:
+		data, err = appendCompactProtobuf(dst, p.data)
+	}
+	if err != nil {
+		return dst, fmt.Errorf("compact %s object: %w", p.encoding, err)
+	}
+	return data, nil
 }
 
 // isObject reports whether the bytes can be an object, judging by how they begin.

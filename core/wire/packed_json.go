@@ -36,20 +36,16 @@ func eachMember(data []byte, visit func(m member) error) error {
 		return errMalformed
 	}
 	for i = skipSpace(data, i+1); i < len(data) && data[i] != '}'; {
-		start := i
-		nameEnd := skipString(data, i)
-		i = skipSpace(data, nameEnd)
-		if nameEnd == start || i == len(data) || data[i] != ':' {
+		name, value, err := memberAt(data, i)
+		if err != nil {
+			return err
+		}
+		end := skipValue(data, value)
+		if end == value {
 			return errMalformed
 		}
-		valueStart := skipSpace(data, i+1)
-		if i = skipValue(data, valueStart); i == valueStart {
-			return errMalformed
-		}
-		m := member{name: data[start+1 : nameEnd-1], value: data[valueStart:i], start: start, end: i}
-		if bytes.IndexByte(m.name, '\\') >= 0 {
-			m.name = []byte(unquote(data[start:nameEnd]))
-		}
+		m := member{name: unescaped(name), value: data[value:end], start: i, end: end}
+		i = end
 		if err := visit(m); err != nil {
 			return err
 		}
@@ -113,12 +109,15 @@ func skipString(data []byte, i int) int {
 		return i
 	}
 	for j := i + 1; j < len(data); j++ {
-		switch data[j] {
-		case '"':
-			return j + 1
-		case '\\':
-			j++
+		n := bytes.IndexByte(data[j:], '"')
+		if n < 0 {
+			return i
 		}
+		escape := bytes.IndexByte(data[j:j+n], '\\')
+		if escape < 0 {
+			return j + n + 1
+		}
+		j += escape + 1 // the escaped byte, which may be the quote
 	}
 	return i
 }
@@ -167,34 +166,97 @@ func text(value []byte) string {
 	return unquote(value)
 }
 
-// compactJSON copies an object without metadata.managedFields.
-func compactJSON(data []byte) ([]byte, error) {
-	from, to, err := findManagedFields(data)
-	if err != nil {
-		return nil, err
+// appendCompactJSON appends an object without metadata.managedFields, and only with the fields of keep. It omits the
+// kind and the apiVersion if they precede the metadata, as servers write them.
+func appendCompactJSON(dst, data []byte, keep *Projection) ([]byte, error) {
+	i := skipSpace(data, 0)
+	if i == len(data) || bytes.HasPrefix(data[i:], []byte("null")) {
+		return append(dst, "null"...), nil
 	}
-	out := make([]byte, 0, len(data)-(to-from))
-	return append(append(out, data[:from]...), data[to:]...), nil
+	if data[i] != '{' {
+		return dst, errMalformed
+	}
+	dst = append(dst, '{')
+	for i = skipSpace(data, i+1); i < len(data) && data[i] != '}'; {
+		name, value, err := memberAt(data, i)
+		if err != nil {
+			return dst, err
+		}
+		var end int
+		switch string(unescaped(name)) {
+		case "metadata":
+			dst = append(append(comma(dst), name...), ':')
+			dst, end, err = appendMetadata(dst, data, value)
+		case "kind", "apiVersion":
+			end = skipValue(data, value)
+		default:
+			dst, end, err = keep.appendMember(dst, data, name, value)
+		}
+		if err == nil && end == value {
+			err = errMalformed
+		}
+		if err != nil {
+			return dst, err
+		}
+		if i = skipSpace(data, end); i < len(data) && data[i] == ',' {
+			i = skipSpace(data, i+1)
+		}
+		if keep == nil && string(name) == `"metadata"` {
+			return appendRest(dst, data[i:])
+		}
+	}
+	if i >= len(data) {
+		return dst, errMalformed
+	}
+	return append(dst, '}'), nil
 }
 
-// findManagedFields returns the position of metadata.managedFields, including the comma to remove with it.
-func findManagedFields(data []byte) (from, to int, err error) {
-	meta, err := findMember(data, "metadata")
-	if err != nil || meta.value == nil {
-		return 0, 0, err
+// appendRest appends the rest of an object, without reading it.
+func appendRest(dst, rest []byte) ([]byte, error) {
+	rest = bytes.TrimRight(rest, " \n\t\r")
+	if len(rest) == 0 || rest[len(rest)-1] != '}' {
+		return dst, errMalformed
 	}
-	fields, err := findMember(meta.value, "managedFields")
+	if len(rest) > 1 {
+		dst = comma(dst)
+	}
+	return append(dst, rest...), nil
+}
+
+// appendMetadata appends the metadata that starts at i without managedFields, and returns the index after it.
+func appendMetadata(dst, data []byte, i int) ([]byte, int, error) {
+	end := skipValue(data, i)
+	if end == i {
+		return dst, i, errMalformed
+	}
+	meta := data[i:end]
+	fields, err := findMember(meta, "managedFields")
 	if err != nil || fields.value == nil {
-		return 0, 0, err
+		return append(dst, meta...), end, err
 	}
-	offset := meta.end - len(meta.value)
-	from, to = offset+fields.start, offset+fields.end
-	if after := skipSpace(data, to); data[after] == ',' {
-		return from, skipSpace(data, after+1), nil
+	from, to := fields.start, skipSpace(meta, fields.end)
+	if meta[to] == ',' {
+		to = skipSpace(meta, to+1)
+	} else if from = len(bytes.TrimRight(meta[:from], " \n\t\r")); meta[from-1] == ',' {
+		from--
 	}
-	before := len(bytes.TrimRight(data[:from], " \n\t\r"))
-	if data[before-1] == ',' {
-		from = before - 1
+	return append(append(dst, meta[:from]...), meta[to:]...), end, nil
+}
+
+// memberAt returns the quoted name of the member that starts at i, and the index of its value.
+func memberAt(data []byte, i int) (name []byte, value int, err error) {
+	end := skipString(data, i)
+	colon := skipSpace(data, end)
+	if end == i || colon == len(data) || data[colon] != ':' {
+		return nil, i, errMalformed
 	}
-	return from, to, nil
+	return data[i:end], skipSpace(data, colon+1), nil
+}
+
+// unescaped returns the value of a quoted name.
+func unescaped(name []byte) []byte {
+	if bytes.IndexByte(name, '\\') >= 0 {
+		return []byte(unquote(name))
+	}
+	return name[1 : len(name)-1]
 }

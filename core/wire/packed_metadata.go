@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/internal/protobuf"
 )
 
 // Head is the metadata that a cache needs of every object.
@@ -156,6 +157,52 @@ func protobufStrings(meta []byte, num protowire.Number) (map[string]string, erro
 	return m, err
 }
 
+// Owners decodes the UIDs of the object's owner references, without decoding the rest.
+func (p Packed) Owners() (owners []types.UID, err error) {
+	meta, err := p.rawMetadata()
+	if err == nil {
+		if p.encoding == Protobuf {
+			owners, err = protobufOwners(meta)
+		} else {
+			owners, err = memberOwners(meta)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode metadata.ownerReferences: %w", err)
+	}
+	return owners, nil
+}
+
+func protobufOwners(meta []byte) (owners []types.UID, err error) {
+	err = eachField(meta, func(n protowire.Number, reference []byte) error {
+		if n != metaOwnerReferences {
+			return nil
+		}
+		return eachField(reference, func(n protowire.Number, value []byte) error {
+			if n == ownerUID {
+				owners = append(owners, types.UID(value))
+			}
+			return nil
+		})
+	})
+	return owners, err
+}
+
+func memberOwners(meta []byte) (owners []types.UID, err error) {
+	references, err := findMember(meta, "ownerReferences")
+	if err != nil {
+		return nil, err
+	}
+	err = eachElement(references.value, func(start, end int) error {
+		uid, err := findMember(references.value[start:end], "uid")
+		if err == nil && uid.value != nil {
+			owners = append(owners, types.UID(text(uid.value)))
+		}
+		return err
+	})
+	return owners, err
+}
+
 // Metadata decodes the object's metadata without its managedFields.
 func (p Packed) Metadata() (*metav1.ObjectMeta, error) {
 	meta, err := p.rawMetadata()
@@ -163,19 +210,41 @@ func (p Packed) Metadata() (*metav1.ObjectMeta, error) {
 	switch {
 	case err != nil || len(meta) == 0:
 	case p.encoding == Protobuf:
-		if meta, err = appendWithout(nil, meta, metaManagedFields); err == nil {
-			err = m.Unmarshal(meta)
-		}
+		err = decodeMetadata(meta, m)
 	default:
+		type Fields metav1.ObjectMeta // without its methods, which a struct that embeds it would have
 		err = Packed{JSON, meta}.decodeAny(&struct {
-			*metav1.ObjectMeta
+			*Fields
 			ManagedFields ignored `json:"managedFields"` // in place of ObjectMeta's
-		}{ObjectMeta: m})
+		}{Fields: (*Fields)(m)})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode metadata: %w", err)
 	}
 	return m, nil
+}
+
+// decodeMetadata decodes the fields before, between and after managedFields.
+func decodeMetadata(meta []byte, m *metav1.ObjectMeta) error {
+	from, to := 0, 0 // the fields that have been read but not decoded
+	decode := func() error {
+		if from == to {
+			return nil
+		}
+		return protobuf.Unmarshal(meta[from:to], m)
+	}
+	err := eachRawField(meta, func(num protowire.Number, field, _ []byte) (err error) {
+		if num == metaManagedFields {
+			err = decode()
+			from = to + len(field)
+		}
+		to += len(field)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return decode()
 }
 
 // ignored is a JSON value that is not decoded.

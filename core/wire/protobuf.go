@@ -48,7 +48,10 @@ const (
 	metaResourceVersion = 6
 	metaLabels          = 11
 	metaAnnotations     = 12
+	metaOwnerReferences = 13
 	metaManagedFields   = 17
+
+	ownerUID = 4
 
 	entryKey   = 1
 	entryValue = 2
@@ -159,8 +162,8 @@ func appendWithout(dst, data []byte, drop protowire.Number) ([]byte, error) {
 	return dst, err
 }
 
-// compactProtobuf copies an object without metadata.managedFields.
-func compactProtobuf(data []byte) ([]byte, error) {
+// appendCompactProtobuf appends an object without metadata.managedFields.
+func appendCompactProtobuf(dst, data []byte) ([]byte, error) {
 	var meta []byte
 	from, to := 0, 0 // where the metadata stands, as a field
 	err := eachRawField(data, func(num protowire.Number, field, value []byte) error {
@@ -172,8 +175,9 @@ func compactProtobuf(data []byte) ([]byte, error) {
 		from = to
 		return nil
 	})
+	before, after := data[:from], data[to:]
 	if meta == nil {
-		return bytes.Clone(data), err
+		return append(append(dst, before...), after...), err
 	}
 	size := 0 // of the metadata without managedFields
 	err = eachRawField(meta, func(num protowire.Number, field, _ []byte) error {
@@ -183,15 +187,13 @@ func compactProtobuf(data []byte) ([]byte, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
-	tag := protowire.SizeTag(objectMetadata)
-	out := make([]byte, 0, len(data)-(to-from)+tag+protowire.SizeBytes(size))
-	out = append(out, data[:from]...)
-	out = protowire.AppendTag(out, objectMetadata, protowire.BytesType)
-	out = protowire.AppendVarint(out, uint64(size))
-	if out, err = appendWithout(out, meta, metaManagedFields); err != nil {
-		return nil, err
+	dst = append(dst, before...)
+	dst = protowire.AppendTag(dst, objectMetadata, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(size))
+	if dst, err = appendWithout(dst, meta, metaManagedFields); err != nil {
+		return dst, err
 	}
-	return append(out, data[to:]...), nil
+	return append(dst, after...), nil
 }

@@ -43,6 +43,7 @@ type jsonField struct {
 	index  []int
 	tagged bool
 	omits  bool // if it is empty: the tag has omitempty or omitzero
+	rest   bool // it holds the members that no other field has
 }
 
 // fieldsOf returns the fields of a struct by JSON name, by the rules of encoding/json: of several fields with one name,
@@ -98,6 +99,7 @@ func collectFields(s jsonField, fields map[string][]jsonField) (embedded []jsonF
 			embedded = append(embedded, field)
 		case f.IsExported():
 			name = cmp.Or(name, f.Name)
+			field.rest = strings.Contains(options, "inline") || strings.Contains(options, "unknown")
 			fields[name] = append(fields[name], field)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +27,9 @@ type plan struct {
 	byNumber []*field // nil: there is no field with this number
 
 	quantities bool // in the message or a nested message; valid for the outermost plan only
+
+	once sync.Once // guards root
+	root *Filter   // see [FilterOf]
 }
 
 // A field is one field of a message.
@@ -227,15 +229,24 @@ func (p *plan) add(f field, num uint64, name string) {
 
 // index completes a plan after all fields have been added.
 func (p *plan) index() error {
-	sort.Slice(p.fields, func(i, j int) bool { return p.fields[i].tag < p.fields[j].tag }) // less code than slices.SortFunc
-	for i := range p.fields {
-		f := &p.fields[i]
+	fields := p.fields
+	for i := range fields {
+		f := &fields[i]
 		num := int(f.tag >> 3)
-		if num < len(p.byNumber) {
-			return fmt.Errorf("%s and %s have the same protobuf field number", p.byNumber[num].name, f.name)
+		if missing := num + 1 - len(p.byNumber); missing > 0 {
+			p.byNumber = append(p.byNumber, make([]*field, missing)...)
 		}
-		p.byNumber = append(p.byNumber, make([]*field, num+1-len(p.byNumber))...)
+		if other := p.byNumber[num]; other != nil {
+			return fmt.Errorf("%s and %s have the same protobuf field number", other.name, f.name)
+		}
 		p.byNumber[num] = f
+	}
+	p.fields = make([]field, 0, len(fields))
+	for num, f := range p.byNumber {
+		if f != nil {
+			p.fields = append(p.fields, *f)
+			p.byNumber[num] = &p.fields[len(p.fields)-1]
+		}
 	}
 	return nil
 }

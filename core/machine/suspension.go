@@ -1,0 +1,106 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Suspension is why a machine does nothing for an object, and until when. It is the JSON value of the annotation
+// "NAME.suspend" of the object, where NAME is the name of the machine:
+//
+//	example.com/database.suspend: '{"reason": "migration", "by": "jane", "whenDeleted": "Wait"}'
+type Suspension struct {
+	// Reason is why the object is suspended. Required.
+	Reason string `json:"reason"`
+
+	// By is the name of the person or program that suspends the object. Required.
+	By string `json:"by"`
+
+	// Until is when the suspension ends. Default: when the annotation is removed.
+	Until *metav1.Time `json:"until,omitempty"`
+
+	// WhenDeleted is what happens if the suspended object is deleted. Required, since neither policy is always safe.
+	WhenDeleted DeletionPolicy `json:"whenDeleted"`
+}
+
+// DeletionPolicy is what happens if a suspended object is deleted.
+type DeletionPolicy string
+
+const (
+	// Wait keeps the deleted object until the suspension ends.
+	Wait DeletionPolicy = "Wait"
+	// Proceed deletes the object as if it were not suspended.
+	Proceed DeletionPolicy = "Proceed"
+)
+
+// Suspend suspends an object for the machine with the name. Write the object to the server afterwards.
+func Suspend(obj metav1.Object, name string, s Suspension) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	value, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = make(map[string]string)
+	}
+	annotations[annotation(name)] = string(value)
+	obj.SetAnnotations(annotations)
+	return nil
+}
+
+// Resume ends the suspension of an object for the machine with the name. Write the object to the server afterwards.
+func Resume(obj metav1.Object, name string) {
+	annotations := obj.GetAnnotations()
+	delete(annotations, annotation(name))
+	obj.SetAnnotations(annotations)
+}
+
+// SuspensionOf returns the suspension of an object for the machine with the name, or nil for an object without one. The
+// suspension may be over.
+//
+// Errors: a value that is not exactly the JSON of a Suspension.
+func SuspensionOf(obj metav1.Object, name string) (*Suspension, error) {
+	value, ok := obj.GetAnnotations()[annotation(name)]
+	if !ok {
+		return nil, nil
+	}
+	var s Suspension
+	dec := json.NewDecoder(bytes.NewReader([]byte(value)))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&s)
+	if _, more := dec.Token(); err == nil && !errors.Is(more, io.EOF) {
+		err = errors.New("there is more after the value")
+	}
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", annotation(name), err)
+	}
+	return &s, nil
+}
+
+func annotation(name string) string { return name + ".suspend" }
+
+func (s *Suspension) check() error {
+	switch {
+	case s.Reason == "":
+		return errors.New("reason is missing")
+	case s.By == "":
+		return errors.New("by is missing")
+	case s.WhenDeleted != Wait && s.WhenDeleted != Proceed:
+		return fmt.Errorf("whenDeleted is %q, want Wait or Proceed", s.WhenDeleted)
+	}
+	return nil
+}
