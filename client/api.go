@@ -27,34 +27,43 @@ import (
 // K is a struct such as corev1.Pod. The caller owns the objects that the verbs return. If the API is invalid, for
 // example because the resource of K is unknown, each verb returns the error.
 type API[K any] struct {
+	endpoint
+}
+
+// endpoint is an API without the type of its objects. Its code is compiled once, whereas each function with a type
+// parameter is compiled for each kind that a program uses. So the methods of API only convert the objects.
+type endpoint struct {
 	client   *Client
 	target   request.Target
-	oneSpace bool  // made by Namespaced or In: the namespace must not be empty
-	setup    error // why nothing can work
+	goType   reflect.Type // K
+	oneSpace bool         // made by Namespaced or In: the namespace must not be empty
+	setup    error        // why nothing can work
 
 	onItemError func(*wire.ItemError) // nil: such an error ends the list or the watch
 }
 
 // Namespaced returns the API of a namespaced kind in one namespace.
 func Namespaced[K any, P core.ObjectPtr[K]](c *Client, namespace string) *API[K] {
-	res, err := core.ResourceOf[K, P]()
-	a := newAPI[K](c, res, err)
-	return a.In(namespace)
+	return ClusterWide[K, P](c).In(namespace)
 }
 
 // ClusterWide returns the API of a kind in the whole cluster: of a cluster-scoped kind, or of a namespaced kind in all
 // namespaces. For a namespaced kind, the verbs that take an object use its namespace, and those that take only a name
 // need [API.In].
 func ClusterWide[K any, P core.ObjectPtr[K]](c *Client) *API[K] {
-	res, err := core.ResourceOf[K, P]()
-	return newAPI[K](c, res, err)
+	a := new(API[K])
+	res, err := core.ResourceOfObject(P(new(K)))
+	a.init(c, reflect.TypeFor[K](), &res, err)
+	return a
 }
 
 // Of returns the API of a resource in the whole cluster, as [ClusterWide] does; [API.In] narrows it to one namespace.
 // It is for types whose resource is not known, and for types that can hold objects of any kind. For
 // metav1.PartialObjectMetadata it asks the server for metadata only, see [API.Metadata].
 func Of[K any, P core.ObjectPtr[K]](c *Client, res core.Resource) *API[K] {
-	return newAPI[K](c, res, res.Validate())
+	a := new(API[K])
+	a.init(c, reflect.TypeFor[K](), &res, res.Validate())
+	return a
 }
 
 // Dynamic returns the API of a resource that is known only at run time, in the whole cluster; [API.In] narrows it to
@@ -63,18 +72,26 @@ func Dynamic(c *Client, res core.Resource) *API[unstructured.Unstructured] {
 	return Of[unstructured.Unstructured](c, res)
 }
 
-func newAPI[K any](c *Client, res core.Resource, setup error) *API[K] {
-	t := request.Target{Resource: res, Encoding: encodingOf[K](), FieldManager: c.manager}
-	if isMetadata(reflect.TypeFor[K]()) {
-		t = metadataOf(t)
+// init makes a new endpoint ready for use.
+func (e *endpoint) init(c *Client, goType reflect.Type, res *core.Resource, setup error) {
+	e.client, e.goType, e.setup = c, goType, setup
+	e.target = request.Target{Resource: *res, Encoding: EncodingOf(goType), FieldManager: c.manager}
+	if isMetadata(goType) {
+		e.target = metadataOf(e.target)
 	}
-	return &API[K]{client: c, target: t, setup: setup}
 }
 
-// encodingOf returns protobuf for the kinds of k8s.io/api. A type of another package may embed one of them and inherit
-// its protobuf methods, which would lose the fields that the type adds.
-func encodingOf[K any]() wire.Encoding {
-	if strings.HasPrefix(reflect.TypeFor[K]().PkgPath(), "k8s.io/api/") && wire.SupportsProtobuf(new(K)) {
+// EncodingOf returns the encoding that an API of a Go type uses by default: protobuf for the kinds of k8s.io/api, and
+// for a type that describes itself as one of their kinds and has their protobuf tags on all its fields. Custom
+// resources have no protobuf encoding.
+func EncodingOf(goType reflect.Type) wire.Encoding {
+	obj := reflect.New(goType).Interface()
+	builtin := strings.HasPrefix(goType.PkgPath(), "k8s.io/api/")
+	if d, ok := obj.(core.Describer); ok {
+		group := d.KubeResource().Group
+		builtin = !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+	}
+	if builtin && wire.SupportsProtobuf(obj) {
 		return wire.Protobuf
 	}
 	return wire.JSON
@@ -116,27 +133,27 @@ func (a *API[K]) PreferEncoding(e wire.Encoding) *API[K] {
 }
 
 // ready returns the error that the constructors could not return.
-func (a *API[K]) ready() error {
-	if a.setup != nil {
-		return a.setup
+func (e *endpoint) ready() error {
+	if e.setup != nil {
+		return e.setup
 	}
-	if a.oneSpace && a.target.Namespace == "" && a.target.Resource.Namespaced {
+	if e.oneSpace && e.target.Namespace == "" && e.target.Resource.Namespaced {
 		return &request.InvalidError{Field: "namespace", Detail: "is empty; name one, or use ClusterWide"}
 	}
 	return nil
 }
 
 // named returns the target of one object.
-func (a *API[K]) named(name string) request.Target {
-	t := a.target
+func (e *endpoint) named(name string) request.Target {
+	t := e.target
 	t.Name = name
 	return t
 }
 
 // forObject returns the target of an object. A cluster-wide API uses the namespace of the object.
-func (a *API[K]) forObject(obj core.Object) request.Target {
-	t := a.named(obj.GetName())
-	if t.Namespace == "" && !a.oneSpace {
+func (e *endpoint) forObject(obj core.Object) request.Target {
+	t := e.named(obj.GetName())
+	if t.Namespace == "" && !e.oneSpace {
 		t.Namespace = obj.GetNamespace()
 	}
 	return t
@@ -147,25 +164,41 @@ func asObject[K any](obj *K) core.Object {
 	return any(obj).(core.Object)
 }
 
+// blank returns a new object of the Go type.
+func (e *endpoint) blank() core.Object {
+	return reflect.New(e.goType).Interface().(core.Object)
+}
+
+// typed returns the result of a verb of an endpoint: a *K, or nil.
+func typed[K any](obj core.Object, err error) (*K, error) {
+	result, _ := any(obj).(*K)
+	return result, err
+}
+
 // copyOf returns a shallow copy to encode, so that the TypeMeta of the caller's object, which encoding sets, is not
-// changed.
-func copyOf[K any](obj *K) (core.Object, error) {
+// changed. It returns nil for nil.
+func copyOf[K any](obj *K) core.Object {
 	if obj == nil {
-		return nil, &request.InvalidError{Field: "object", Detail: "is nil"}
-	}
-	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		m := make(map[string]any, len(u.Object)+2)
-		maps.Copy(m, u.Object)
-		return &unstructured.Unstructured{Object: m}, nil
+		return nil
 	}
 	c := *obj
-	return asObject(&c), nil
+	return withOwnType(&c)
+}
+
+// withOwnType makes changes of the TypeMeta of a copy invisible in the original.
+func withOwnType(obj any) core.Object {
+	// This does not build an Unstructured: converting that type to an interface links its methods and the converters
+	// behind them, even in programs that have no unstructured objects.
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.Object = maps.Clone(u.Object)
+	}
+	return obj.(core.Object)
 }
 
 // complete checks the kind of an object that the server sent, and sets the TypeMeta that servers omit in list items and
 // protobuf messages. Metadata gets the kind of its object.
-func (a *API[K]) complete(obj *K, t request.Target) error {
-	kind := asObject(obj).GetObjectKind()
+func complete(obj core.Object, t request.Target) error {
+	kind := obj.GetObjectKind()
 	got := kind.GroupVersionKind()
 	if err := wire.CheckKind(got, sentKind(t)); err != nil {
 		return err
@@ -201,50 +234,50 @@ func partialMetadata() schema.GroupVersionKind {
 type build func(wire.Encoding) (*request.Request, error)
 
 // one sends a request and returns the object in the response.
-func (a *API[K]) one(ctx context.Context, verb string, t request.Target, b build) (*K, error) {
-	stored := false
-	obj, err := a.exchange(ctx, verb, t, func(e wire.Encoding) (*request.Request, error) {
-		r, err := b(e)
-		stored = err == nil && verb != "get" && !r.Query.Has("dryRun")
-		return r, err
+func (e *endpoint) one(ctx context.Context, verb string, t request.Target, b build) (core.Object, error) {
+	var sent *request.Request
+	obj, code, err := e.exchange(ctx, verb, t, func(encoding wire.Encoding) (r *request.Request, err error) {
+		sent, err = b(encoding)
+		return sent, err
 	})
 	if err != nil {
 		return nil, WrapError(verb, t, err)
 	}
-	if stored && obj != nil {
-		a.client.tellObserver(ctx, t.Resource, asObject(obj))
+	if obj != nil && verb != "get" && !sent.Query.Has("dryRun") {
+		e.client.tellObserver(ctx, sent, obj, code == http.StatusCreated)
 	}
 	return obj, nil
 }
 
-func (a *API[K]) exchange(ctx context.Context, verb string, t request.Target, b build) (*K, error) {
-	if err := a.ready(); err != nil {
-		return nil, err
+// exchange sends a request and returns the object in the response, and the response's status code.
+func (e *endpoint) exchange(ctx context.Context, verb string, t request.Target, b build) (core.Object, int, error) {
+	if err := e.ready(); err != nil {
+		return nil, 0, err
 	}
 	if t.View == request.ViewMetadata && (verb == "create" || verb == "update") {
-		return nil, &request.InvalidError{
+		return nil, 0, &request.InvalidError{
 			Field:  "object",
 			Detail: "would be stored without all but its metadata; use Patch or Apply",
 		}
 	}
-	resp, err := a.client.send(ctx, t, b)
+	resp, err := e.client.send(ctx, t, b)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	body, err := wire.ReadBody(resp.Body, a.client.limits)
+	body, err := wire.ReadBody(resp.Body, e.client.limits)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	contentType := resp.Header.Get("Content-Type")
 	if verb == "create" && t.Subresource != "" && wire.UnmarshalStatus(body, contentType) != nil {
-		return nil, nil // the response is only a Status
+		return nil, resp.StatusCode, nil // the response is only a Status
 	}
-	obj := new(K)
-	if err := wire.Unmarshal(body, contentType, asObject(obj)); err != nil {
-		return nil, err
+	obj := e.blank()
+	if err := wire.Unmarshal(body, contentType, obj); err != nil {
+		return nil, 0, err
 	}
-	return obj, a.complete(obj, t)
+	return obj, resp.StatusCode, complete(obj, t)
 }
 
 // send sends a request in the encoding of its target. If the server refuses the encoding of the body, send repeats the

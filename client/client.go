@@ -101,7 +101,7 @@ type Client struct {
 	upgrade http.RoundTripper // the same with HTTP/1.1, which streams require
 	limits  *wire.Limits
 
-	refusals sync.Map // rejected encodings of bodies, as keys of type refusal
+	refusals sync.Map // what servers refuse, as keys of type refusal or needsManagedFields
 }
 
 // New returns a client. It reads the configuration and the files that it names, but sends no request.

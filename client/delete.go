@@ -16,13 +16,17 @@ import (
 //
 // Errors: [core.ErrNotFound]; [core.ErrConflict] when a precondition does not hold.
 func (a *API[K]) Delete(ctx context.Context, name string, o *request.DeleteOptions) error {
-	t := a.named(name)
+	return a.delete(ctx, name, o)
+}
+
+func (e *endpoint) delete(ctx context.Context, name string, o *request.DeleteOptions) error {
+	t := e.named(name)
 	observe := func(resp *http.Response) {
 		if o == nil || !o.DryRun {
-			a.observeDelete(ctx, t, resp)
+			e.observeDelete(ctx, t, resp)
 		}
 	}
-	return a.drop(ctx, "delete", t, observe, encoded(t, func(t request.Target) (*request.Request, error) {
+	return e.drop(ctx, "delete", t, observe, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.Delete(t, o)
 	}))
 }
@@ -32,21 +36,25 @@ func (a *API[K]) Delete(ctx context.Context, name string, o *request.DeleteOptio
 //
 // Errors: [core.ErrTimeout] after ListOptions.Timeout.
 func (a *API[K]) DeleteCollection(ctx context.Context, o *request.DeleteOptions, l *request.ListOptions) error {
+	return a.deleteCollection(ctx, o, l)
+}
+
+func (e *endpoint) deleteCollection(ctx context.Context, o *request.DeleteOptions, l *request.ListOptions) error {
 	ctx, cancel := limited(ctx, l)
 	defer cancel()
 	ignore := func(*http.Response) {}
-	b := encoded(a.target, func(t request.Target) (*request.Request, error) { return request.DeleteCollection(t, o, l) })
-	return a.drop(ctx, "deletecollection", a.target, ignore, b)
+	b := encoded(e.target, func(t request.Target) (*request.Request, error) { return request.DeleteCollection(t, o, l) })
+	return e.drop(ctx, "deletecollection", e.target, ignore, b)
 }
 
 // drop sends a request and discards what observe does not read of the response.
-func (a *API[K]) drop(
+func (e *endpoint) drop(
 	ctx context.Context, verb string, t request.Target, observe func(*http.Response), b build,
 ) error {
-	if err := a.ready(); err != nil {
+	if err := e.ready(); err != nil {
 		return WrapError(verb, t, err)
 	}
-	resp, err := a.client.send(ctx, t, b)
+	resp, err := e.client.send(ctx, t, b)
 	if err != nil {
 		return WrapError(verb, t, err)
 	}

@@ -5,12 +5,14 @@ package client_test
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/internal/testserver"
@@ -78,6 +80,45 @@ func TestPreferEncodingFallsBackToJSON(t *testing.T) {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// lean has some fields of a kind, with protobuf tags.
+type lean struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
+
+	Data map[string]string `json:"data" protobuf:"bytes,2,rep,name=data"`
+}
+
+type (
+	embeddingLean struct{ lean } // without a tag
+	leanBuiltin   lean
+	leanCustom    lean
+	leanUnknown   lean
+)
+
+func (*embeddingLean) KubeResource() core.Resource { return configMaps }
+func (*leanBuiltin) KubeResource() core.Resource   { return configMaps }
+func (*leanCustom) KubeResource() core.Resource {
+	return core.Resource{Group: "example.com", Version: "v1", Kind: "Lean", Plural: "leans"}
+}
+
+func TestTypesOfBuiltinKindsWithProtobufTagsUseProtobuf(t *testing.T) {
+	for _, tt := range []struct {
+		of   reflect.Type
+		want wire.Encoding
+	}{
+		{reflect.TypeFor[corev1.ConfigMap](), wire.Protobuf},
+		{reflect.TypeFor[leanBuiltin](), wire.Protobuf},
+		{reflect.TypeFor[embeddingLean](), wire.JSON},
+		{reflect.TypeFor[leanCustom](), wire.JSON},
+		{reflect.TypeFor[leanUnknown](), wire.JSON},
+		{reflect.TypeFor[unstructured.Unstructured](), wire.JSON},
+	} {
+		if got := client.EncodingOf(tt.of); got != tt.want {
+			t.Errorf("EncodingOf(%v) = %v, want %v", tt.of, got, tt.want)
+		}
 	}
 }
 

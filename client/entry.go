@@ -41,7 +41,7 @@ func (a *API[K]) Entry(ctx context.Context, name string, o *request.GetOptions) 
 	switch {
 	case isAbsent(err):
 		e.missing = err
-		e.from, err = toJSON(a.blank(name))
+		e.from, err = toJSON(a.addressed(name))
 	case err != nil:
 		return nil, err
 	default:
@@ -67,7 +67,7 @@ func (e *Entry[K]) Object() *K { return e.obj }
 // Commit then creates. It panics if obj is nil and no object exists.
 func (e *Entry[K]) OrInsert(obj *K) *K {
 	if e.obj == nil {
-		e.api.address(obj, e.target.Name)
+		e.api.address(asObject(obj), e.target.Name)
 		e.obj = obj
 	}
 	return e.obj
@@ -145,20 +145,19 @@ func (e *Entry[K]) check(diff map[string]any) error {
 	return nil
 }
 
-// blank returns an object that has only its identity.
-func (a *API[K]) blank(name string) *K {
+// addressed returns an object that has only its identity.
+func (a *API[K]) addressed(name string) *K {
 	obj := new(K)
-	a.address(obj, name)
+	a.address(asObject(obj), name)
 	return obj
 }
 
 // address sets the kind, name and namespace of an object.
-func (a *API[K]) address(obj *K, name string) {
-	o := asObject(obj)
-	o.GetObjectKind().SetGroupVersionKind(a.target.Resource.GroupVersionKind())
-	o.SetName(name)
-	if a.target.Namespace != "" {
-		o.SetNamespace(a.target.Namespace)
+func (e *endpoint) address(obj core.Object, name string) {
+	obj.GetObjectKind().SetGroupVersionKind(e.target.Resource.GroupVersionKind())
+	obj.SetName(name)
+	if e.target.Namespace != "" {
+		obj.SetNamespace(e.target.Namespace)
 	}
 }
 

@@ -299,7 +299,12 @@ func ExampleFeed_List() {
 
 func ExampleFeed_Watch() {
 	feed := client.Namespaced[corev1.Pod](connect(), "prod").Feed()
-	for ev, err := range feed.Watch(context.Background(), nil) {
+	events, err := feed.Watch(context.Background(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for ev, err := range events {
 		if err != nil {
 			fmt.Println(err)
 			return

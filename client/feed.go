@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
@@ -22,6 +24,12 @@ type Feed struct {
 	client *Client
 	target request.Target
 	setup  error
+}
+
+// NewFeed returns the objects of a resource in JSON, in one namespace, or in the whole cluster if it is empty.
+func NewFeed(c *Client, res core.Resource, namespace string) *Feed {
+	t := request.Target{Resource: res, Namespace: namespace, FieldManager: c.manager}
+	return &Feed{client: c, target: t, setup: res.Validate()}
 }
 
 // Feed returns the objects of the API in packed form.
@@ -57,17 +65,18 @@ func (f *Feed) list(
 	o *request.ListOptions,
 	each func(wire.Packed) error,
 ) (metav1.ListMeta, error) {
-	if f.setup != nil {
-		return metav1.ListMeta{}, f.setup
-	}
 	if o != nil && o.ShardSelector != "" {
 		each = within(o.ShardSelector, each)
 	}
 	ctx, cancel := limited(ctx, o)
 	defer cancel()
-	resp, err := f.client.send(ctx, f.target, encoded(f.target, func(t request.Target) (*request.Request, error) {
-		return request.List(t, o)
-	}))
+	var opts request.ListOptions
+	if o != nil {
+		opts = *o
+	}
+	resp, err := f.send(ctx, &opts.OmitManagedFields, func(t request.Target) (*request.Request, error) {
+		return request.List(t, &opts)
+	})
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -105,40 +114,79 @@ func within(selector string, each func(wire.Packed) error) func(wire.Packed) err
 	}
 }
 
-// Watch sends one watch request and yields its events as they arrive. The bytes of an event are valid until the next
-// one is requested. The sequence ends without an error when the server ends the watch.
-func (f *Feed) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
+// Watch sends one watch request and returns when the server has accepted it, usually long before the first event. The
+// sequence yields the events as they arrive. The bytes of an event are valid until the next one is requested. The
+// sequence ends without an error when the server ends the watch. It can be ranged over once; if it is not, the
+// response is closed when ctx ends.
+func (f *Feed) Watch(ctx context.Context, o *request.WatchOptions) (iter.Seq2[wire.Event, error], error) {
 	return f.events(middleware.WithAttempts(ctx, 1), o)
 }
 
 // events is Watch with the retries of the client.
-func (f *Feed) events(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
+func (f *Feed) events(ctx context.Context, o *request.WatchOptions) (iter.Seq2[wire.Event, error], error) {
 	var opts request.WatchOptions
 	if o != nil {
 		opts = *o
 	}
+	resp, err := f.send(ctx, &opts.OmitManagedFields, func(t request.Target) (*request.Request, error) {
+		return request.Watch(t, &opts)
+	})
+	if err != nil {
+		return nil, WrapError("watch", f.target, err)
+	}
+	unread := context.AfterFunc(ctx, func() { _ = resp.Body.Close() })
 	return func(yield func(wire.Event, error) bool) {
-		if err := f.watch(ctx, &opts, yield); err != nil {
+		if !unread() {
+			yield(wire.Event{}, WrapError("watch", f.target, context.Cause(ctx)))
+			return
+		}
+		if err := f.read(ctx, resp, opts.ShardSelector, yield); err != nil {
 			yield(wire.Event{}, WrapError("watch", f.target, err))
 		}
-	}
+	}, nil
 }
 
-// watch returns the error that ends the sequence, or nil if the server or the consumer ends it.
-func (f *Feed) watch(ctx context.Context, o *request.WatchOptions, yield func(wire.Event, error) bool) error {
+// needsManagedFields is the key in Client.refusals of a resource whose server refuses requests that omit the managed
+// fields.
+type needsManagedFields struct{ resource schema.GroupVersionResource }
+
+// send sends a request, which asks the server to omit the managed fields if *omit is true. If the server refuses that,
+// send repeats the request without it, and also sends all later requests for the resource without it.
+func (f *Feed) send(
+	ctx context.Context,
+	omit *bool,
+	builder func(request.Target) (*request.Request, error),
+) (*http.Response, error) {
 	if f.setup != nil {
-		return f.setup
+		return nil, f.setup
 	}
-	resp, err := f.client.send(ctx, f.target, encoded(f.target, func(t request.Target) (*request.Request, error) {
-		return request.Watch(t, o)
-	}))
-	if err != nil {
-		return err
+	b, refused := encoded(f.target, builder), needsManagedFields{f.target.Resource.GroupVersionResource()}
+	if _, ok := f.client.refusals.Load(refused); ok {
+		*omit = false
 	}
+	resp, err := f.client.send(ctx, f.target, b)
+	if !*omit || !errors.Is(err, core.ErrNotAcceptable) {
+		return resp, err
+	}
+	*omit = false
+	if resp, err = f.client.send(ctx, f.target, b); err == nil {
+		f.client.refusals.Store(refused, struct{}{})
+	}
+	return resp, err
+}
+
+// read yields the events of a response. It returns the error that ends the sequence, or nil if the server or the
+// consumer ends it.
+func (f *Feed) read(
+	ctx context.Context,
+	resp *http.Response,
+	shard string,
+	yield func(wire.Event, error) bool,
+) error {
 	defer resp.Body.Close()
 	check := func(wire.Packed) error { return nil }
-	if o.ShardSelector != "" {
-		check = within(o.ShardSelector, check)
+	if shard != "" {
+		check = within(shard, check)
 	}
 	for ev, err := range wire.Events(resp.Body, resp.Header.Get("Content-Type"), f.reading()) {
 		switch {

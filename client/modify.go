@@ -106,7 +106,7 @@ func (a *API[K]) modifyOnce(
 	case !there && !create:
 		return nil, false, entry.missing
 	case !there:
-		entry.OrInsert(a.blank(name))
+		entry.OrInsert(a.addressed(name))
 	}
 	if err := change(entry.Object()); err != nil {
 		return nil, false, WrapError("modify", entry.target, err)

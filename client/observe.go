@@ -23,6 +23,10 @@ type Write struct {
 	// namespace, the name and the UID.
 	Object core.Object
 
+	// Base is the resource version that the object had until this write, if the request required it, so that no other
+	// write lies between the two. It is "0" if the write created the object. Otherwise it is empty.
+	Base string
+
 	// Deleted is true if a delete has removed the object. A delete that only begins the deletion, because the object
 	// has finalizers or a grace period, is a write of the object with its deletion timestamp.
 	Deleted bool
@@ -46,34 +50,53 @@ func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context
 	return context.WithValue(ctx, observerKey{}, told)
 }
 
-// tellObserver calls the observer of ctx, if any.
-func (c *Client) tellObserver(ctx context.Context, res core.Resource, obj core.Object) {
+// tellObserver calls the observer of ctx, if any, with the object in the response to a write.
+func (c *Client) tellObserver(ctx context.Context, r *request.Request, obj core.Object, created bool) {
 	if observe, ok := ctx.Value(observerKey{}).(func(Write)); ok && obj.GetResourceVersion() != "" {
-		observe(Write{Server: c.Server(), Resource: res, Object: obj})
+		observe(Write{Server: c.Server(), Resource: r.Target.Resource, Object: obj, Base: baseOf(r, created)})
 	}
+}
+
+// baseOf returns the resource version that an object had until a write, see [Write].
+func baseOf(r *request.Request, created bool) string {
+	switch {
+	case created && r.Target.Subresource == "":
+		return "0"
+	case !r.Conditional || r.Verb == "delete":
+		return ""
+	}
+	contentType := r.ContentType
+	if contentType != wire.MediaTypeProtobuf { // it is the type of a patch, or of apply
+		contentType = wire.MediaTypeJSON
+	}
+	var head metav1.PartialObjectMetadata
+	if err := wire.Unmarshal(r.Body, contentType, &head); err != nil { // it is a JSON patch
+		return ""
+	}
+	return head.ResourceVersion
 }
 
 // observeDelete calls the observer of ctx with the response to a delete. The response is the object if its deletion has
 // only begun, and otherwise a Status with its UID. A response that is neither has nothing to observe.
-func (a *API[K]) observeDelete(ctx context.Context, t request.Target, resp *http.Response) {
+func (e *endpoint) observeDelete(ctx context.Context, t request.Target, resp *http.Response) {
 	observe, ok := ctx.Value(observerKey{}).(func(Write))
 	if !ok {
 		return
 	}
-	body, err := wire.ReadBody(resp.Body, a.client.limits)
+	body, err := wire.ReadBody(resp.Body, e.client.limits)
 	if err != nil {
 		return
 	}
 	contentType := resp.Header.Get("Content-Type")
 	if status := wire.UnmarshalStatus(body, contentType); status != nil {
 		if status.Details != nil && status.Details.UID != "" {
-			observe(Write{Server: a.client.Server(), Resource: t.Resource, Deleted: true, Object: &metav1.PartialObjectMetadata{
+			observe(Write{Server: e.client.Server(), Resource: t.Resource, Deleted: true, Object: &metav1.PartialObjectMetadata{
 				ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name, UID: status.Details.UID},
 			}})
 		}
 		return
 	}
-	if obj := asObject(new(K)); wire.Unmarshal(body, contentType, obj) == nil {
-		a.client.tellObserver(ctx, t.Resource, obj)
+	if obj := e.blank(); wire.Unmarshal(body, contentType, obj) == nil {
+		e.client.tellObserver(ctx, &request.Request{Verb: "delete", Target: t}, obj, false)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/internal/testserver"
@@ -99,6 +101,84 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 			}
 			if len(told) != 2*len(want) || count != len(want) {
 				t.Errorf("%d calls of the outer observer and %d of the inner one, want %d each", len(told)-len(want), count, len(want))
+			}
+		})
+	}
+}
+
+// TestWriteObserverReceivesTheVersionThatAWriteReplaced checks that the version is empty unless the server must have
+// made the write in one step from it.
+func TestWriteObserverReceivesTheVersionThatAWriteReplaced(t *testing.T) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
+		code := 200
+		if r.Method == http.MethodPost || strings.HasSuffix(r.URL.Path, "new") {
+			code = 201
+		}
+		testserver.Reply(w, code, jsonType, configMapJSON(t, "web", "green"))
+	})
+	lean := client.Namespaced[leanConfigMap](s.Client(t), "prod")
+	maps := client.Namespaced[corev1.ConfigMap](s.Client(t), "prod") // in protobuf
+	object := func(name, version string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+	}
+	apply := &request.ApplyOptions{FieldManager: "me"}
+	merge := func(body string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := lean.Patch(ctx, "web", request.MergePatch([]byte(body)), nil)
+			return err
+		}
+	}
+	for _, tc := range []struct {
+		name, base string
+		do         func(context.Context) error
+	}{
+		{"create", "0", func(ctx context.Context) error { _, err := maps.Create(ctx, object("web", ""), nil); return err }},
+		{"create of a subresource", "", func(ctx context.Context) error {
+			pods := client.Namespaced[corev1.Pod](s.Client(t), "prod")
+			evictions := client.SubresourceOf[corev1.ConfigMap](pods, "eviction", corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+			_, err := evictions.Create(ctx, "web", object("web", ""), nil)
+			return err
+		}},
+		{"update", "", func(ctx context.Context) error { _, err := maps.Update(ctx, object("web", ""), nil); return err }},
+		{"update of a version in protobuf", "6", func(ctx context.Context) error {
+			_, err := maps.Update(ctx, object("web", "6"), nil)
+			return err
+		}},
+		{"update of a version in JSON", "6", func(ctx context.Context) error {
+			obj := leanWay().build("web", "")
+			obj.SetResourceVersion("6")
+			_, err := lean.Update(ctx, obj, nil)
+			return err
+		}},
+		{"apply", "", func(ctx context.Context) error { _, err := maps.Apply(ctx, object("web", ""), apply); return err }},
+		{"apply of a version", "6", func(ctx context.Context) error {
+			_, err := maps.Apply(ctx, object("web", "6"), apply)
+			return err
+		}},
+		{"apply of a new object", "0", func(ctx context.Context) error {
+			_, err := maps.Apply(ctx, object("new", ""), apply)
+			return err
+		}},
+		{"patch", "", merge(`{"data":{"a":"b"}}`)},
+		{"patch of a version", "6", merge(`{"metadata":{"resourceVersion":"6"}}`)},
+		{"patch with an invalid version", "", merge(`{"metadata":{"resourceVersion":6}}`)},
+		{"JSON patch of a version", "", func(ctx context.Context) error {
+			test := request.Op{Op: "test", Path: "/metadata/resourceVersion", Value: "6"}
+			_, err := maps.Patch(ctx, "web", request.JSONPatch(test), nil)
+			return err
+		}},
+		{"delete, which begins", "", func(ctx context.Context) error {
+			return maps.Delete(ctx, "web", &request.DeleteOptions{ResourceVersion: "6"})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			base := "the observer was not called"
+			ctx := client.WithWriteObserver(t.Context(), func(w client.Write) { base = w.Base })
+			if err := tc.do(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if base != tc.base {
+				t.Errorf("base = %q, want %q", base, tc.base)
 			}
 		})
 	}

@@ -22,8 +22,12 @@ import (
 //
 // Errors: [core.ErrNotFound].
 func (a *API[K]) Get(ctx context.Context, name string, o *request.GetOptions) (*K, error) {
-	t := a.named(name)
-	return a.one(ctx, "get", t, encoded(t, func(t request.Target) (*request.Request, error) {
+	return typed[K](a.get(ctx, name, o))
+}
+
+func (e *endpoint) get(ctx context.Context, name string, o *request.GetOptions) (core.Object, error) {
+	t := e.named(name)
+	return e.one(ctx, "get", t, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.Get(t, o)
 	}))
 }
@@ -163,18 +167,26 @@ func (a *API[K]) OnItemError(report func(*wire.ItemError)) *API[K] {
 // decode decodes an object. If it can't, it returns an error that names the object, or reports it and returns nil.
 func (a *API[K]) decode(p wire.Packed) (*K, error) {
 	obj := new(K)
-	err := p.Decode(asObject(obj))
+	if ok, err := a.decodeInto(p, asObject(obj)); !ok {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// decodeInto decodes an object and reports whether it could.
+func (e *endpoint) decodeInto(p wire.Packed, obj core.Object) (bool, error) {
+	err := p.Decode(obj)
 	if err == nil {
-		err = a.complete(obj, a.target)
+		err = complete(obj, e.target)
 	}
 	switch {
 	case err == nil:
-		return obj, nil
-	case a.onItemError == nil:
-		return nil, p.ItemError(err)
+		return true, nil
+	case e.onItemError == nil:
+		return false, p.ItemError(err)
 	}
-	a.onItemError(p.ItemError(err))
-	return nil, nil
+	e.onItemError(p.ItemError(err))
+	return false, nil
 }
 
 // WatchOnce sends one watch request and yields its events as they arrive. The sequence ends without an error when the
@@ -184,8 +196,16 @@ func (a *API[K]) decode(p wire.Packed) (*K, error) {
 // Errors: [core.ErrExpired] when the resource version is too old: list again. Kubernetes before 1.18 and some
 // aggregated servers use the reason Gone for that, which is [core.ErrGone].
 func (a *API[K]) WatchOnce(ctx context.Context, o *request.WatchOptions) iter.Seq2[core.WatchEvent[K], error] {
-	events := a.Feed().events(ctx, o)
+	var opts *request.WatchOptions
+	if o != nil {
+		opts = new(*o) // the caller may change its own
+	}
 	return func(yield func(core.WatchEvent[K], error) bool) {
+		events, err := a.Feed().events(ctx, opts)
+		if err != nil {
+			yield(core.WatchEvent[K]{}, err)
+			return
+		}
 		for ev, err := range events {
 			if err != nil {
 				yield(core.WatchEvent[K]{}, err)
@@ -209,14 +229,26 @@ func (a *API[K]) WatchOnce(ctx context.Context, o *request.WatchOptions) iter.Se
 //
 // [Of] with metav1.PartialObjectMetadata, or with a struct that only embeds it, returns the same.
 func (a *API[K]) Metadata() *API[metav1.PartialObjectMetadata] {
-	return &API[metav1.PartialObjectMetadata]{
-		client: a.client, target: metadataOf(a.target), oneSpace: a.oneSpace, setup: a.setup, onItemError: a.onItemError,
-	}
+	m := &API[metav1.PartialObjectMetadata]{a.endpoint}
+	m.target, m.goType = metadataOf(a.target), reflect.TypeFor[metav1.PartialObjectMetadata]()
+	return m
 }
 
 // Metadata returns the feed of the metadata of the same objects, see [API.Metadata].
 func (f *Feed) Metadata() *Feed {
 	return &Feed{client: f.client, target: metadataOf(f.target), setup: f.setup}
+}
+
+// JSON returns the feed of the same objects in JSON, see [API.PreferEncoding].
+func (f *Feed) JSON() *Feed { return f.in(wire.JSON) }
+
+// Protobuf returns the feed of the same objects in protobuf, see [API.PreferEncoding].
+func (f *Feed) Protobuf() *Feed { return f.in(wire.Protobuf) }
+
+func (f *Feed) in(e wire.Encoding) *Feed {
+	other := *f
+	other.target.Encoding = e
+	return &other
 }
 
 // metadataOf returns the target for the metadata of its objects.
@@ -246,8 +278,8 @@ func (a *API[K]) Table(ctx context.Context, o *request.ListOptions) (*metav1.Tab
 	return table, WrapError("list", t, err)
 }
 
-func (a *API[K]) table(ctx context.Context, t request.Target, o *request.ListOptions) (*metav1.Table, error) {
-	if err := a.ready(); err != nil {
+func (e *endpoint) table(ctx context.Context, t request.Target, o *request.ListOptions) (*metav1.Table, error) {
+	if err := e.ready(); err != nil {
 		return nil, err
 	}
 	if o != nil && o.ShardSelector != "" && o.IncludeObject == request.IncludeNone {
@@ -257,14 +289,14 @@ func (a *API[K]) table(ctx context.Context, t request.Target, o *request.ListOpt
 	}
 	ctx, cancel := limited(ctx, o)
 	defer cancel()
-	resp, err := a.client.send(ctx, t, encoded(t, func(t request.Target) (*request.Request, error) {
+	resp, err := e.client.send(ctx, t, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.List(t, o)
 	}))
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body, err := wire.ReadBody(resp.Body, a.client.limits)
+	body, err := wire.ReadBody(resp.Body, e.client.limits)
 	if err != nil {
 		return nil, err
 	}

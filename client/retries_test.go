@@ -309,9 +309,7 @@ func TestFeedsAreNotRetried(t *testing.T) {
 	if _, err := feed.List(t.Context(), nil, nil); err == nil || rt.n != 1 {
 		t.Errorf("list: %v after %d requests, want an error after 1", err, rt.n)
 	}
-	for _, err := range feed.Watch(t.Context(), nil) {
-		if err == nil || rt.n != 2 {
-			t.Errorf("watch: %v after %d requests in all, want an error after 2", err, rt.n)
-		}
+	if _, err := feed.Watch(t.Context(), nil); err == nil || rt.n != 2 {
+		t.Errorf("watch: %v after %d requests in all, want an error after 2", err, rt.n)
 	}
 }

@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -40,7 +41,8 @@ func SubresourceOf[S, K any, P core.ObjectPtr[S]](
 	name string,
 	kind schema.GroupVersionKind,
 ) *Subresource[S] {
-	s := &Subresource[S]{api: *newAPI[S](a.client, a.target.Resource, a.having(name))}
+	s := new(Subresource[S])
+	s.api.init(a.client, reflect.TypeFor[S](), &a.target.Resource, a.having(name))
 	s.api.oneSpace, s.api.target.Namespace = a.oneSpace, a.target.Namespace
 	s.api.target.Subresource, s.api.target.Kind = name, kind
 	if s.api.setup == nil && (kind.Version == "" || kind.Kind == "") {
@@ -64,13 +66,19 @@ func (s *Subresource[S]) Get(ctx context.Context, name string, o *request.GetOpt
 //
 // Errors: [core.ErrNotFound], [core.ErrInvalid].
 func (s *Subresource[S]) Create(ctx context.Context, name string, obj *S, o *request.CreateOptions) (*S, error) {
-	t := s.api.named(name)
-	body, err := copyOf(obj)
-	if err != nil {
-		return nil, WrapError("create", t, err)
+	return typed[S](s.api.createAt(ctx, name, copyOf(obj), o))
+}
+
+// createAt sends an object to the subresource of the object with the name.
+func (e *endpoint) createAt(
+	ctx context.Context, name string, obj core.Object, o *request.CreateOptions,
+) (core.Object, error) {
+	t := e.named(name)
+	if obj == nil {
+		return nil, WrapError("create", t, errNilObject())
 	}
-	return s.api.one(ctx, "create", t, encoded(t, func(t request.Target) (*request.Request, error) {
-		return request.Create(t, body, o)
+	return e.one(ctx, "create", t, encoded(t, func(t request.Target) (*request.Request, error) {
+		return request.Create(t, obj, o)
 	}))
 }
 
@@ -97,14 +105,14 @@ func (s *Subresource[S]) Apply(ctx context.Context, obj *S, o *request.ApplyOpti
 }
 
 // having returns an error if the kind is known not to have a subresource.
-func (a *API[K]) having(name string) error {
-	res := a.target.Resource
+func (e *endpoint) having(name string) error {
+	res := e.target.Resource
 	first, _, _ := strings.Cut(name, "/")
 	known := len(res.Verbs) > 0 || len(res.Subresources) > 0 // what is given by hand need not say either
 	switch {
-	case a.setup != nil:
-		return a.setup
-	case a.target.Subresource != "":
+	case e.setup != nil:
+		return e.setup
+	case e.target.Subresource != "":
 		return &request.InvalidError{Field: "subresource", Detail: "has no subresources; use the API of the kind"}
 	case name == "":
 		return &request.InvalidError{Field: "subresource", Detail: "is empty; name one, such as status"}

@@ -49,7 +49,11 @@ func TestMetadataRequestsOnlyMetadata(t *testing.T) {
 		wantMetadata(t, s.Asked()[len(s.Asked())-1], "PartialObjectMetadata")
 	})
 	t.Run("of a feed", func(t *testing.T) {
-		for _, err := range all.Feed().Metadata().Watch(t.Context(), nil) {
+		events, err := all.Feed().Metadata().Watch(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range events {
 			if err != nil {
 				t.Error(err)
 			}

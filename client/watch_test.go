@@ -243,7 +243,11 @@ func TestFeedWatchYieldsPackedEvents(t *testing.T) {
 	})
 	c := s.Client(t)
 	var got []string
-	for ev, err := range client.Namespaced[corev1.ConfigMap](c, "prod").Feed().Watch(t.Context(), nil) {
+	events, err := client.Namespaced[corev1.ConfigMap](c, "prod").Feed().Watch(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ev, err := range events {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,12 +260,30 @@ func TestFeedWatchYieldsPackedEvents(t *testing.T) {
 	if diff := cmp.Diff([]string{"ADDED prod/a 7", "DELETED prod/b 7"}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	for _, err := range client.Namespaced[corev1.ConfigMap](c, "").Feed().Watch(t.Context(), nil) {
-		if _, ok := errors.AsType[*request.InvalidError](err); !ok {
-			t.Errorf("error = %v, want an InvalidError", err)
-		}
+	_, err = client.Namespaced[corev1.ConfigMap](c, "").Feed().Watch(t.Context(), nil)
+	if _, ok := errors.AsType[*request.InvalidError](err); !ok {
+		t.Errorf("error = %v, want an InvalidError", err)
 	}
 	if _, err := client.Namespaced[corev1.ConfigMap](c, "").Feed().List(t.Context(), nil, nil); err == nil {
 		t.Error("List of the empty namespace returned no error")
 	}
+}
+
+// TestFeedWatchReturnsWhenTheServerAcceptsIt checks that Watch does not wait for an event, and that the watch ends with
+// its context if nobody ranges over the events.
+func TestFeedWatchReturnsWhenTheServerAcceptsIt(t *testing.T) {
+	ended := make(chan struct{})
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		send(w)
+		<-r.Context().Done()
+		close(ended)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, err := client.Namespaced[leanConfigMap](s.Client(t), "prod").Feed().Watch(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-ended
 }

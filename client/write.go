@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
 
@@ -14,16 +15,14 @@ import (
 //
 // Errors: [core.ErrAlreadyExists], [core.ErrInvalid].
 func (a *API[K]) Create(ctx context.Context, obj *K, o *request.CreateOptions) (*K, error) {
-	body, err := copyOf(obj)
-	if err != nil {
-		return nil, WrapError("create", a.target, err)
-	}
-	t := a.forObject(body)
-	parent := t
-	parent.Name = ""
-	return a.one(ctx, "create", t, encoded(parent, func(t request.Target) (*request.Request, error) {
-		return request.Create(t, body, o)
-	}))
+	return typed[K](a.create(ctx, copyOf(obj), o))
+}
+
+func (e *endpoint) create(ctx context.Context, obj core.Object, o *request.CreateOptions) (core.Object, error) {
+	return e.write(ctx, "create", obj, func(t request.Target) (*request.Request, error) {
+		t.Name = ""
+		return request.Create(t, obj, o)
+	})
 }
 
 // Update replaces an object and returns it as stored. If obj has a resource version, the stored object must still be at
@@ -31,14 +30,13 @@ func (a *API[K]) Create(ctx context.Context, obj *K, o *request.CreateOptions) (
 //
 // Errors: [core.ErrConflict] when the object has changed since it was read, [core.ErrNotFound], [core.ErrInvalid].
 func (a *API[K]) Update(ctx context.Context, obj *K, o *request.UpdateOptions) (*K, error) {
-	body, err := copyOf(obj)
-	if err != nil {
-		return nil, WrapError("update", a.target, err)
-	}
-	t := a.forObject(body)
-	return a.one(ctx, "update", t, encoded(t, func(t request.Target) (*request.Request, error) {
-		return request.Update(t, body, o)
-	}))
+	return typed[K](a.update(ctx, copyOf(obj), o))
+}
+
+func (e *endpoint) update(ctx context.Context, obj core.Object, o *request.UpdateOptions) (core.Object, error) {
+	return e.write(ctx, "update", obj, func(t request.Target) (*request.Request, error) {
+		return request.Update(t, obj, o)
+	})
 }
 
 // Patch changes an object by a patch, such as request.MergePatch(body), and returns it as stored.
@@ -46,8 +44,14 @@ func (a *API[K]) Update(ctx context.Context, obj *K, o *request.UpdateOptions) (
 // Errors: [core.ErrNotFound], [core.ErrInvalid]; [core.ErrConflict] when the patch sets a resource version that is not
 // the object's.
 func (a *API[K]) Patch(ctx context.Context, name string, p request.Patch, o *request.PatchOptions) (*K, error) {
-	t := a.named(name)
-	return a.one(ctx, "patch", t, encoded(t, func(t request.Target) (*request.Request, error) {
+	return typed[K](a.patch(ctx, name, p, o))
+}
+
+func (e *endpoint) patch(
+	ctx context.Context, name string, p request.Patch, o *request.PatchOptions,
+) (core.Object, error) {
+	t := e.named(name)
+	return e.one(ctx, "patch", t, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.PatchObject(t, p, o)
 	}))
 }
@@ -65,12 +69,24 @@ func (a *API[K]) Patch(ctx context.Context, name string, p request.Patch, o *req
 // Errors: [core.ErrConflict] when another manager owns a field with another value and Force is not set; the causes of
 // the [*core.StatusError] name the fields and their owners. A [*request.InvalidError] names the zero values.
 func (a *API[K]) Apply(ctx context.Context, obj *K, o *request.ApplyOptions) (*K, error) {
-	body, err := copyOf(obj)
-	if err != nil {
-		return nil, WrapError("apply", a.target, err)
-	}
-	t := a.forObject(body)
-	return a.one(ctx, "apply", t, encoded(t, func(t request.Target) (*request.Request, error) {
-		return request.Apply(t, body, o)
-	}))
+	return typed[K](a.apply(ctx, copyOf(obj), o))
 }
+
+func (e *endpoint) apply(ctx context.Context, obj core.Object, o *request.ApplyOptions) (core.Object, error) {
+	return e.write(ctx, "apply", obj, func(t request.Target) (*request.Request, error) {
+		return request.Apply(t, obj, o)
+	})
+}
+
+// write sends an object, which is nil if the caller's object is nil.
+func (e *endpoint) write(
+	ctx context.Context, verb string, obj core.Object, builder func(request.Target) (*request.Request, error),
+) (core.Object, error) {
+	if obj == nil {
+		return nil, WrapError(verb, e.target, errNilObject())
+	}
+	t := e.forObject(obj)
+	return e.one(ctx, verb, t, encoded(t, builder))
+}
+
+func errNilObject() error { return &request.InvalidError{Field: "object", Detail: "is nil"} }

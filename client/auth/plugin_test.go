@@ -238,7 +238,7 @@ func TestPluginFailures(t *testing.T) {
 			"a plugin that takes too long",
 			map[string]string{"sleep": "10m", "stderr": "wait"},
 			nil,
-			&auth.PluginOptions{Timeout: 300 * time.Millisecond}, `was killed: it took longer than 300ms: wait`,
+			&auth.PluginOptions{Timeout: 2 * time.Second}, `was killed: it took longer than 2s: wait`,
 		},
 		{
 			"a plugin with a child process",

@@ -12,101 +12,77 @@ import (
 	"slices"
 )
 
-// section is one of the lists of a kubeconfig.
-type section[T named] struct {
-	kind   string
-	list   func(*Kubeconfig) *[]T
-	origin func(T) string
-	check  func(place, T) // reports values that must not be written
-}
-
 // distribute applies each difference between before and after to the part that it belongs to.
 func (m *modification) distribute() error {
 	if err := m.after.check(m.after.files()); err != nil {
 		return err
 	}
 	var c checker
-	err := errors.Join(
-		distribute(m, section[NamedCluster]{
-			"cluster", func(k *Kubeconfig) *[]NamedCluster { return &k.Clusters },
-			func(n NamedCluster) string { return n.Cluster.Origin }, c.writtenCluster,
-		}),
-		distribute(m, section[NamedUser]{
-			"user", func(k *Kubeconfig) *[]NamedUser { return &k.Users },
-			func(n NamedUser) string { return n.User.Origin }, c.writtenUser,
-		}),
-		distribute(m, section[NamedContext]{
-			"context", func(k *Kubeconfig) *[]NamedContext { return &k.Contexts },
-			func(n NamedContext) string { return n.Context.Origin }, func(place, NamedContext) {},
-		}),
-		distribute(m, section[Extension]{
-			"extension", func(k *Kubeconfig) *[]Extension { return &k.Extensions },
-			func(Extension) string { return "" }, func(place, Extension) {},
-		}),
-	)
+	var errs []error
+	for _, s := range sections() {
+		errs = append(errs, m.section(s, &c))
+	}
 	m.value(func(k *Kubeconfig) string { return k.CurrentContext },
 		func(k *Kubeconfig) { k.CurrentContext = m.after.CurrentContext })
 	m.value(func(k *Kubeconfig) string { return string(k.Preferences) },
 		func(k *Kubeconfig) { k.Preferences = m.after.Preferences })
 	m.unknown()
-	return errors.Join(err, errors.Join(c.errs...))
+	return errors.Join(errors.Join(errs...), errors.Join(c.errs...))
 }
 
-// distribute applies the differences of one list to the parts.
-func distribute[T named](m *modification, s section[T]) error {
+// section applies the differences of one list to the parts.
+func (m *modification) section(s section, c *checker) error {
 	var errs []error
-	for _, item := range *s.list(m.after) {
-		if err := s.bring(m, item); err != nil {
+	for _, e := range s.of(m.after).entries() {
+		if err := m.bring(s, e, c); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	for _, old := range *s.list(m.before) {
-		if find(*s.list(m.after), old.key()) != nil {
+	for _, old := range s.of(m.before).entries() {
+		if indexOf(s.of(m.after), old.key()) >= 0 {
 			continue
 		}
 		for i, part := range m.parts {
-			m.changed[i] = remove(s.list(part), old.key()) || m.changed[i]
+			m.changed[i] = s.of(part).remove(old.key()) || m.changed[i]
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// bring writes a stanza to the part that it belongs to, if the stanza is new or has changed.
-func (s section[T]) bring(m *modification, item T) error {
-	p := place{file: s.origin(item), stanza: fmt.Sprintf("%s %q", s.kind, item.key())}
-	if old := find(*s.list(m.before), item.key()); old != nil {
-		if p.file = s.origin(*old); p.file != s.origin(item) {
-			return p.errorf("", "delete it, then add it in a second call", "cannot be moved to the file %q", s.origin(item))
+// bring writes an entry to the part that it belongs to, if the entry is new or has changed.
+func (m *modification) bring(s section, e entry, c *checker) error {
+	p := place{file: e.origin(), stanza: fmt.Sprintf("%s %q", s.kind, e.key())}
+	before := s.of(m.before)
+	if i := indexOf(before, e.key()); i >= 0 {
+		old := before.entries()[i]
+		if p.file = old.origin(); p.file != e.origin() {
+			return p.errorf("", "delete it, then add it in a second call", "cannot be moved to the file %q", e.origin())
 		}
-		if same, err := sameStanza(*old, item); same || err != nil {
+		if same, err := sameContent(old, e); same || err != nil {
 			return err
 		}
 	}
-	if item.key() == "" {
+	if e.key() == "" {
 		return p.errorf("name", "give it a name", "is missing")
 	}
-	s.check(p, item)
-	to, err := m.partOf(p.file, func(k *Kubeconfig) bool { return find(*s.list(k), item.key()) != nil })
+	e.checkWritten(c, p)
+	to, err := m.partOf(p.file, func(k *Kubeconfig) bool { return indexOf(s.of(k), e.key()) >= 0 })
 	if err != nil {
 		return p.errorf("", "leave it empty", "%v", err)
 	}
-	list := s.list(m.parts[to])
-	if in := find(*list, item.key()); in != nil {
-		*in = item
-	} else {
-		*list = append(*list, item)
-	}
+	list := s.of(m.parts[to])
+	list.put(indexOf(list, e.key()), e)
 	m.changed[to] = true
 	return nil
 }
 
-// sameStanza reports whether two stanzas have the same content.
-func sameStanza[T named](a, b T) (bool, error) {
-	first, err := encodeObject(reflect.ValueOf(a))
+// sameContent reports whether two entries have the same content.
+func sameContent(a, b entry) (bool, error) {
+	first, err := encodeObject(reflect.ValueOf(a).Elem())
 	if err != nil {
 		return false, fmt.Errorf("%q: %w", a.key(), err)
 	}
-	second, err := encodeObject(reflect.ValueOf(b))
+	second, err := encodeObject(reflect.ValueOf(b).Elem())
 	if err != nil {
 		return false, fmt.Errorf("%q: %w", b.key(), err)
 	}
@@ -170,14 +146,14 @@ func (m *modification) unknown() {
 	}
 }
 
-// writtenCluster reports placeholders of secrets. They must not be written.
-func (c *checker) writtenCluster(p place, n NamedCluster) {
+// checkWritten reports placeholders of secrets. They must not be written.
+func (n *NamedCluster) checkWritten(c *checker, p place) {
 	c.placeholder(p, "certificate-authority-data", n.Cluster.CertificateAuthorityData)
 }
 
-// writtenUser reports placeholders of secrets. They must not be written.
-func (c *checker) writtenUser(p place, n NamedUser) {
-	u := n.User
+// checkWritten reports placeholders of secrets. They must not be written.
+func (n *NamedUser) checkWritten(c *checker, p place) {
+	u := &n.User
 	c.placeholder(p, "client-certificate-data", u.ClientCertificateData)
 	c.placeholder(p, "client-key-data", []byte(u.ClientKeyData))
 	c.placeholder(p, "token", []byte(u.Token))
@@ -193,3 +169,6 @@ func (c *checker) writtenUser(p place, n NamedUser) {
 		}
 	}
 }
+
+func (*NamedContext) checkWritten(*checker, place) {}
+func (*Extension) checkWritten(*checker, place)    {}

@@ -3,8 +3,6 @@
 
 package config
 
-import "slices"
-
 // Cluster returns a pointer to the cluster with the given name, or nil if it does not exist. Changes to it change k.
 func (k *Kubeconfig) Cluster(name string) *Cluster {
 	if found := find(k.Clusters, name); found != nil {
@@ -60,10 +58,10 @@ func (k *Kubeconfig) SetContext(name string, c Context) {
 }
 
 // DeleteCluster removes a cluster and reports whether it existed.
-func (k *Kubeconfig) DeleteCluster(name string) bool { return remove(&k.Clusters, name) }
+func (k *Kubeconfig) DeleteCluster(name string) bool { return listOf(&k.Clusters).remove(name) }
 
 // DeleteUser removes a user and reports whether it existed.
-func (k *Kubeconfig) DeleteUser(name string) bool { return remove(&k.Users, name) }
+func (k *Kubeconfig) DeleteUser(name string) bool { return listOf(&k.Users).remove(name) }
 
 // DeleteContext removes a context and reports whether it existed. If it is the current context, CurrentContext is
 // cleared.
@@ -71,15 +69,5 @@ func (k *Kubeconfig) DeleteContext(name string) bool {
 	if k.CurrentContext == name {
 		k.CurrentContext = ""
 	}
-	return remove(&k.Contexts, name)
-}
-
-// remove deletes the entry with the name from a list and reports whether it existed.
-func remove[T named](list *[]T, name string) bool {
-	before := len(*list)
-	*list = slices.DeleteFunc(*list, func(item T) bool { return item.key() == name })
-	if len(*list) == 0 {
-		*list = nil // the list is omitted from the file, not written as an empty list
-	}
-	return len(*list) < before
+	return listOf(&k.Contexts).remove(name)
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Kubeconfig is the content of one or more kubeconfig files. Paths are not resolved and nothing is validated. Its
@@ -156,18 +155,20 @@ func (k *Kubeconfig) check(file string) error {
 			})
 		}
 	}
-	add("clusters", duplicates(k.Clusters))
-	add("users", duplicates(k.Users))
-	add("contexts", duplicates(k.Contexts))
-	add("extensions", duplicates(k.Extensions))
-	for _, c := range k.Clusters {
-		add(fmt.Sprintf("cluster %q: extensions", c.Name), duplicates(c.Cluster.Extensions))
+	for _, s := range sections() {
+		add(s.kind+"s", duplicates(s.of(k)))
 	}
-	for _, u := range k.Users {
-		add(fmt.Sprintf("user %q: extensions", u.Name), duplicates(u.User.Extensions))
+	for i := range k.Clusters {
+		c := &k.Clusters[i]
+		add(fmt.Sprintf("cluster %q: extensions", c.Name), duplicates(listOf(&c.Cluster.Extensions)))
 	}
-	for _, c := range k.Contexts {
-		add(fmt.Sprintf("context %q: extensions", c.Name), duplicates(c.Context.Extensions))
+	for i := range k.Users {
+		u := &k.Users[i]
+		add(fmt.Sprintf("user %q: extensions", u.Name), duplicates(listOf(&u.User.Extensions)))
+	}
+	for i := range k.Contexts {
+		c := &k.Contexts[i]
+		add(fmt.Sprintf("context %q: extensions", c.Name), duplicates(listOf(&c.Context.Extensions)))
 	}
 	return errors.Join(errs...)
 }
@@ -186,41 +187,4 @@ func (k *Kubeconfig) setOrigin(file string) {
 	for i := range k.Contexts {
 		k.Contexts[i].Context.Origin = file
 	}
-}
-
-// named is an entry of one of the lists of a kubeconfig.
-type named interface{ key() string }
-
-func (n NamedCluster) key() string { return n.Name }
-func (n NamedUser) key() string    { return n.Name }
-func (n NamedContext) key() string { return n.Name }
-func (n Extension) key() string    { return n.Name }
-
-// duplicates returns the names that occur more than once.
-func duplicates[T named](list []T) []string {
-	seen := map[string]int{}
-	var out []string
-	for _, item := range list {
-		if seen[item.key()]++; seen[item.key()] == 2 {
-			out = append(out, item.key())
-		}
-	}
-	return out
-}
-
-// find returns the entry with the name, or nil.
-func find[T named](list []T, name string) *T {
-	if i := slices.IndexFunc(list, func(item T) bool { return item.key() == name }); i >= 0 {
-		return &list[i]
-	}
-	return nil
-}
-
-// names returns the names of the entries in their order.
-func names[T named](list []T) []string {
-	out := make([]string, len(list))
-	for i, item := range list {
-		out[i] = item.key()
-	}
-	return out
 }

@@ -19,10 +19,9 @@ func Merge(kubeconfigs ...*Kubeconfig) *Kubeconfig {
 		if len(out.Preferences) == 0 && string(kc.Preferences) != "{}" {
 			out.Preferences = kc.Preferences
 		}
-		out.Clusters = mergeList(out.Clusters, kc.Clusters)
-		out.Users = mergeList(out.Users, kc.Users)
-		out.Contexts = mergeList(out.Contexts, kc.Contexts)
-		out.Extensions = mergeList(out.Extensions, kc.Extensions)
+		for _, s := range sections() {
+			mergeList(s.of(out), s.of(kc))
+		}
 		for name, raw := range kc.Unknown {
 			if out.Unknown == nil {
 				out.Unknown = Unknown{}
@@ -40,16 +39,16 @@ func Merge(kubeconfigs ...*Kubeconfig) *Kubeconfig {
 	return out
 }
 
-func mergeList[T named](have, more []T) []T {
-	seen := make(map[string]bool, len(have)+len(more))
-	for _, item := range have {
-		seen[item.key()] = true
+// mergeList adds the entries of a list whose names do not occur yet.
+func mergeList(to, from list) {
+	seen := map[string]bool{}
+	for _, name := range keys(to) {
+		seen[name] = true
 	}
-	for _, item := range more {
-		if !seen[item.key()] {
-			seen[item.key()] = true
-			have = append(have, item)
+	for _, e := range from.entries() {
+		if !seen[e.key()] {
+			seen[e.key()] = true
+			to.put(-1, e)
 		}
 	}
-	return have
 }
