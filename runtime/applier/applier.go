@@ -36,6 +36,11 @@ type Options struct {
 	HoldTimeout time.Duration
 	// Backoff has the delays of retries.
 	Backoff Backoff
+	// Debounce is the quiet time of a key: an add with [Normal] or a lower priority makes the key ready when no other add
+	// has followed for this time. Retries, delayed adds and adds with a higher priority are not debounced. Default: 0.
+	Debounce time.Duration
+	// MaxDebounce is the maximum time that adds that follow each other delay a key. Default: ten times Debounce.
+	MaxDebounce time.Duration
 	// Aging is how long a key waits behind higher priorities before it gets its share of turns. Default: 1 s.
 	Aging time.Duration
 }
@@ -51,6 +56,9 @@ func (o *Options) withDefaults() Options {
 	if d.Backoff.MaxBackoff == 0 {
 		d.Backoff.MaxBackoff = max(1000*time.Second, d.Backoff.InitialBackoff)
 	}
+	if d.MaxDebounce == 0 {
+		d.MaxDebounce = 10 * d.Debounce
+	}
 	if d.Aging == 0 {
 		d.Aging = time.Second
 	}
@@ -62,7 +70,7 @@ func (o *Options) withDefaults() Options {
 
 func (o Options) valid() bool {
 	b := o.Backoff
-	return o.Concurrency >= 0 && o.Aging > 0 &&
+	return o.Concurrency >= 0 && o.Aging > 0 && o.Debounce >= 0 && o.MaxDebounce >= o.Debounce &&
 		b.InitialBackoff > 0 && b.MaxBackoff >= b.InitialBackoff && b.Jitter >= 0 && b.Jitter <= 1
 }
 
@@ -77,14 +85,19 @@ type Backoff struct {
 	Jitter float64
 }
 
-// Item is a key for a worker to process.
-type Item[K comparable] struct {
+// Item is a key for a worker to process, with the causes of type C that it was added with.
+type Item[K comparable, C any] struct {
 	Key      K
 	Priority Priority
 	// Failures is the number of consecutive runs of the key that called [Applier.Retry], up to this run.
 	Failures int
 	// Waited is the time since the key was added, or since its delay ended.
 	Waited time.Duration
+	// Cause is the first of the causes that the key was added with since its last run. Others are the next ones, at most
+	// 7, and Dropped is the number of all others.
+	Cause   C
+	Others  []C
+	Dropped int
 }
 
 // Stats is a snapshot of an applier's statistics.
@@ -92,7 +105,7 @@ type Stats struct {
 	Ready   int // keys that are waiting for a worker
 	Running int // keys that a worker has, before Done
 	Held    int // keys whose last run wrote objects that its sources have not observed
-	Delayed int // keys with a pending delayed add, retry or hold; they may also be waiting or running
+	Delayed int // keys with a pending delayed or debounced add, retry or hold; they may also be waiting or running
 	// OldestWait is how long the key that has waited longest has waited, among the first keys of all priorities.
 	OldestWait time.Duration
 	// Adds counts the adds so far. It includes delayed adds and retries when they are due, but not adds that collapsed.
@@ -103,9 +116,9 @@ type Stats struct {
 	Overdue uint64
 }
 
-// Applier hands keys to workers, each key to one worker at a time. Create one with [New]. It is safe for concurrent
-// use.
-type Applier[K comparable] struct {
+// Applier hands keys of type K to workers, each key to one worker at a time. It passes on the causes of type C, and
+// does not read them. Create one with [New]. It is safe for concurrent use.
+type Applier[K comparable, C any] struct {
 	// OnOverdue, if it is not nil, is called for each key that is released after the hold timeout, by a worker or by a
 	// timer. Set it before the first call of a method.
 	OnOverdue func(Overdue[K])
@@ -114,7 +127,7 @@ type Applier[K comparable] struct {
 	holding atomic.Int64 // the number of unobserved writes
 
 	mu      sync.Mutex // guards the fields below
-	state   state[K]
+	state   state[K, C]
 	waiters []chan struct{} // the waiting calls of Get, last in, first out
 	waking  int             // calls of Get that were woken and do not have the lock yet
 	spare   []chan struct{} // channels for the next waiters
@@ -125,30 +138,31 @@ type Applier[K comparable] struct {
 }
 
 // New creates an empty applier. It panics if a duration in opts other than HoldTimeout is negative, MaxBackoff is less
-// than InitialBackoff, Concurrency is negative, or Jitter is not between 0 and 1.
-func New[K comparable](opts *Options) *Applier[K] {
+// than InitialBackoff, MaxDebounce is less than Debounce, Concurrency is negative, or Jitter is not between 0 and 1.
+func New[K comparable, C any](opts *Options) *Applier[K, C] {
 	o := opts.withDefaults()
 	if !o.valid() {
 		panic("applier: invalid options")
 	}
-	return &Applier[K]{created: time.Now(), state: newState[K](o, newBackoff(o.Backoff)), alarm: never}
+	return &Applier[K, C]{created: time.Now(), state: newState[K, C](o, newBackoff(o.Backoff)), alarm: never}
 }
 
-// Add makes the key ready. If the key is already waiting, it gets the higher of the two priorities. If it is running,
-// it becomes ready again when it is done. Add does nothing when the applier is closed.
-func (a *Applier[K]) Add(key K, p Priority) {
+// Add makes the key ready because of a cause, after the quiet time of [Options.Debounce]. If the key is already
+// waiting, it gets the higher of the two priorities. If it is running, it becomes ready again when it is done. Add does
+// nothing when the applier is closed.
+func (a *Applier[K, C]) Add(key K, p Priority, cause C) {
 	a.mu.Lock()
 	defer a.unlock()
-	a.state.add(key, p, a.now())
+	a.state.add(key, p, cause, a.now())
 }
 
 // AddAfter adds the key after the delay. If the key already has a delayed add, the two become one, with the earlier
-// time and the higher priority. With a delay of zero or less, AddAfter is Add. It does nothing when the applier is
-// closed.
-func (a *Applier[K]) AddAfter(key K, p Priority, delay time.Duration) {
+// time, the higher priority and the first cause. With a delay of zero or less, AddAfter is Add. It does nothing when
+// the applier is closed.
+func (a *Applier[K, C]) AddAfter(key K, p Priority, cause C, delay time.Duration) {
 	a.mu.Lock()
 	defer a.unlock()
-	a.state.addAfter(key, p, delay, a.now())
+	a.state.addAfter(key, p, cause, delay, a.now())
 }
 
 // Retry records that the run of the key has failed. It adds the key again after its back-off, or after atLeast if that
@@ -156,28 +170,28 @@ func (a *Applier[K]) AddAfter(key K, p Priority, delay time.Duration) {
 //
 // Retry replaces a pending retry, and keeps the delayed add of AddAfter. Call it before Done. It does nothing and
 // returns 0 when the applier is closed.
-func (a *Applier[K]) Retry(key K, p Priority, atLeast time.Duration) time.Duration {
+func (a *Applier[K, C]) Retry(key K, p Priority, cause C, atLeast time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.unlock()
-	return a.state.retry(key, p, atLeast, a.now())
+	return a.state.retry(key, p, cause, atLeast, a.now())
 }
 
 // Get waits for a ready key and returns it. The caller processes the key and then calls Done. When ctx has ended, Get
 // returns its cause, even if keys are ready; they stay in the applier.
 //
 // Errors: [ErrClosed], or the cause of ctx.
-func (a *Applier[K]) Get(ctx context.Context) (Item[K], error) {
+func (a *Applier[K, C]) Get(ctx context.Context) (Item[K, C], error) {
 	a.mu.Lock()
 	defer a.unlock()
 	for {
 		if ctx.Err() != nil {
-			return Item[K]{}, context.Cause(ctx)
+			return Item[K, C]{}, context.Cause(ctx)
 		}
 		if item, ok := a.state.take(a.now()); ok {
 			return item, nil
 		}
 		if a.finished() {
-			return Item[K]{}, ErrClosed
+			return Item[K, C]{}, ErrClosed
 		}
 		a.wait(ctx)
 	}
@@ -185,7 +199,7 @@ func (a *Applier[K]) Get(ctx context.Context) (Item[K], error) {
 
 // Done ends the run of the key. If the key was added during the run, it becomes ready again. Unless the run called
 // Retry, Done resets the key's back-off and cancels its pending retry. Done does nothing for a key that is not running.
-func (a *Applier[K]) Done(key K) {
+func (a *Applier[K, C]) Done(key K) {
 	a.mu.Lock()
 	defer a.unlock()
 	var now instant // read only if a delay may have ended: the clock is expensive
@@ -201,25 +215,32 @@ func (a *Applier[K]) Done(key K) {
 //
 // The source may observe the write before Wrote is called. So call Seen with the source's current version afterwards,
 // or Gone if it does not have the deleted object.
-func (a *Applier[K]) Wrote(key K, w Write) {
+func (a *Applier[K, C]) Wrote(key K, w Write) {
 	a.mu.Lock()
 	defer a.unlock()
 	a.state.wrote(key, w)
 }
 
 // Seen records that a source has observed a resource version. It is cheap when no write is unobserved.
-func (a *Applier[K]) Seen(source int, version uint64) {
+func (a *Applier[K, C]) Seen(source int, version uint64) {
 	a.observe(func() { a.state.seen(source, version, a.now()) })
 }
 
 // Gone records that a source has observed the deletion of an object. It is cheap when no write is unobserved.
-func (a *Applier[K]) Gone(source int, uid types.UID) {
+func (a *Applier[K, C]) Gone(source int, uid types.UID) {
 	a.observe(func() { a.state.gone(source, uid, a.now()) })
+}
+
+// Forget records that a source has ended: no key is held any more until it has observed a write.
+func (a *Applier[K, C]) Forget(source int) {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.forget(source, a.now())
 }
 
 // observe does a step if a write is unobserved. It leaves calls of OnOverdue to other methods, since the caller may
 // hold a lock of its source.
-func (a *Applier[K]) observe(step func()) {
+func (a *Applier[K, C]) observe(step func()) {
 	if a.holding.Load() == 0 {
 		return
 	}
@@ -231,7 +252,7 @@ func (a *Applier[K]) observe(step func()) {
 
 // Gate closes or opens the gate of a name. While a gate is closed, Get hands out no key; changes are collected. All
 // gates are open at first. Close a gate until the caches are synced, or while this process is not the leader.
-func (a *Applier[K]) Gate(name string, open bool) {
+func (a *Applier[K, C]) Gate(name string, open bool) {
 	a.mu.Lock()
 	defer a.unlock()
 	a.state.gate(name, open, a.now())
@@ -243,7 +264,7 @@ func (a *Applier[K]) Gate(name string, open bool) {
 // return the same for a key.
 //
 // After keys have become owned, add them: their changes were ignored before.
-func (a *Applier[K]) Own(owned func(K) bool) {
+func (a *Applier[K, C]) Own(owned func(K) bool) {
 	a.mu.Lock()
 	defer a.unlock()
 	a.state.own(owned, a.now())
@@ -251,7 +272,7 @@ func (a *Applier[K]) Own(owned func(K) bool) {
 
 // Settle waits until no key runs that must not run now: any key while a gate is closed, and a key that is not owned.
 // Call it before another process takes over. If ctx ends first, Settle returns its cause.
-func (a *Applier[K]) Settle(ctx context.Context) error {
+func (a *Applier[K, C]) Settle(ctx context.Context) error {
 	settled := a.settling()
 	select {
 	case <-settled:
@@ -262,7 +283,7 @@ func (a *Applier[K]) Settle(ctx context.Context) error {
 }
 
 // settling returns a channel that is closed when the state is settled.
-func (a *Applier[K]) settling() <-chan struct{} {
+func (a *Applier[K, C]) settling() <-chan struct{} {
 	a.mu.Lock()
 	defer a.unlock()
 	if a.settled == nil {
@@ -273,7 +294,7 @@ func (a *Applier[K]) settling() <-chan struct{} {
 
 // Resize sets the maximum number of keys that run at the same time; 0 means no limit. Runs above a lower limit
 // continue.
-func (a *Applier[K]) Resize(concurrency int) {
+func (a *Applier[K, C]) Resize(concurrency int) {
 	a.mu.Lock()
 	defer a.unlock()
 	a.state.resize(max(0, concurrency), a.now())
@@ -282,7 +303,7 @@ func (a *Applier[K]) Resize(concurrency int) {
 // Drain closes the applier to new keys, drops the delayed keys, and returns when the workers are done with all others.
 // If ctx ends first, Drain returns its cause, and the workers may continue. Drain may be called more than once, and
 // after Close.
-func (a *Applier[K]) Drain(ctx context.Context) error {
+func (a *Applier[K, C]) Drain(ctx context.Context) error {
 	drained := a.drain()
 	select {
 	case <-drained:
@@ -299,7 +320,7 @@ func (a *Applier[K]) Drain(ctx context.Context) error {
 
 // Close closes the applier to new keys and drops all keys that are not running. It does not wait for running keys;
 // Drain does. Close may be called more than once.
-func (a *Applier[K]) Close() {
+func (a *Applier[K, C]) Close() {
 	a.mu.Lock()
 	defer a.unlock()
 	a.state.close()
@@ -307,14 +328,14 @@ func (a *Applier[K]) Close() {
 }
 
 // Stats returns the current statistics of the applier.
-func (a *Applier[K]) Stats() Stats {
+func (a *Applier[K, C]) Stats() Stats {
 	a.mu.Lock()
 	defer a.unlock()
 	return a.state.stats(a.now())
 }
 
 // drain begins a drain and returns a channel that is closed when it is complete.
-func (a *Applier[K]) drain() <-chan struct{} {
+func (a *Applier[K, C]) drain() <-chan struct{} {
 	a.mu.Lock()
 	defer a.unlock()
 	a.state.drain()
@@ -326,11 +347,11 @@ func (a *Applier[K]) drain() <-chan struct{} {
 }
 
 // now returns the current time for the steps of the state.
-func (a *Applier[K]) now() instant { return time.Since(a.created) }
+func (a *Applier[K, C]) now() instant { return time.Since(a.created) }
 
 // unlock wakes waiters according to the new state, and then unlocks. It keeps two invariants while calls of Get are
 // waiting: as many of them are awake as keys may be taken, and the timer is set for the next delay.
-func (a *Applier[K]) unlock() {
+func (a *Applier[K, C]) unlock() {
 	a.notify()
 	if len(a.state.overdue) == 0 {
 		a.mu.Unlock()
@@ -347,7 +368,7 @@ func (a *Applier[K]) unlock() {
 }
 
 // notify wakes waiters according to the new state.
-func (a *Applier[K]) notify() {
+func (a *Applier[K, C]) notify() {
 	a.wake()
 	if len(a.waiters) > 0 {
 		a.arm()
@@ -366,10 +387,10 @@ func (a *Applier[K]) notify() {
 }
 
 // finished reports whether no key will be handed out any more.
-func (a *Applier[K]) finished() bool { return a.state.closed && a.state.ready.len == 0 }
+func (a *Applier[K, C]) finished() bool { return a.state.closed && a.state.ready.len == 0 }
 
 // wake wakes one Get for each key that may be taken, or all of them when no key will be handed out any more.
-func (a *Applier[K]) wake() {
+func (a *Applier[K, C]) wake() {
 	for len(a.waiters) > 0 && (a.finished() || a.waking < a.state.available()) {
 		last := len(a.waiters) - 1
 		a.waiters[last] <- struct{}{} // does not block: a channel in waiters is empty
@@ -379,7 +400,7 @@ func (a *Applier[K]) wake() {
 }
 
 // wait unlocks, waits until it is woken or ctx ends, and locks again.
-func (a *Applier[K]) wait(ctx context.Context) {
+func (a *Applier[K, C]) wait(ctx context.Context) {
 	var woken chan struct{}
 	if last := len(a.spare) - 1; last >= 0 {
 		woken, a.spare = a.spare[last], a.spare[:last]
@@ -409,7 +430,7 @@ func (a *Applier[K]) wait(ctx context.Context) {
 }
 
 // arm sets the timer for the next delay, unless it already fires early enough.
-func (a *Applier[K]) arm() {
+func (a *Applier[K, C]) arm() {
 	due := a.state.delays.due()
 	if due >= a.alarm {
 		return
@@ -423,7 +444,7 @@ func (a *Applier[K]) arm() {
 }
 
 // disarm stops the timer.
-func (a *Applier[K]) disarm() {
+func (a *Applier[K, C]) disarm() {
 	a.alarm = never
 	if a.timer != nil {
 		a.timer.Stop()
@@ -431,7 +452,7 @@ func (a *Applier[K]) disarm() {
 }
 
 // ring is the callback of the timer.
-func (a *Applier[K]) ring() {
+func (a *Applier[K, C]) ring() {
 	a.mu.Lock()
 	defer a.unlock()
 	a.alarm = never

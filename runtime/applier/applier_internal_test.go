@@ -12,7 +12,7 @@ import (
 
 func TestCancelledGetPassesItsWakeUpOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New[string](nil)
+		q := New[string, string](nil)
 		patient := make(chan error, 1)
 		go func() {
 			_, err := q.Get(t.Context())
@@ -30,7 +30,7 @@ func TestCancelledGetPassesItsWakeUpOn(t *testing.T) {
 		// The cancelled Get is woken by the end of its context. Before it takes the lock, the add wakes it, too.
 		q.mu.Lock()
 		cancel()
-		q.state.add("a", Normal, q.now())
+		q.state.add("a", Normal, "", q.now())
 		q.unlock()
 
 		if err := <-hasty; err != context.Canceled {
@@ -52,7 +52,7 @@ func TestCancelledGetPassesItsWakeUpOn(t *testing.T) {
 
 func TestEachReadyKeyWakesAGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New[int](nil)
+		q := New[int, string](nil)
 		defer q.Close()
 		for range 3 {
 			go func() { _, _ = q.Get(t.Context()) }()
@@ -62,7 +62,7 @@ func TestEachReadyKeyWakesAGet(t *testing.T) {
 		q.mu.Lock()
 		defer q.mu.Unlock() // after the counts are checked
 		for key := range 2 {
-			q.state.add(key, Normal, q.now())
+			q.state.add(key, Normal, "", q.now())
 		}
 		q.wake()
 		if q.waking != 2 || len(q.waiters) != 1 {
@@ -72,14 +72,14 @@ func TestEachReadyKeyWakesAGet(t *testing.T) {
 }
 
 func TestTimerIsStoppedWhenNoGetWaits(t *testing.T) {
-	for name, end := range map[string]func(q *Applier[string]){
-		"after Close": func(q *Applier[string]) { q.Close() },
-		"after Drain": func(q *Applier[string]) { _ = q.Drain(context.Background()) },
+	for name, end := range map[string]func(q *Applier[string, string]){
+		"after Close": func(q *Applier[string, string]) { q.Close() },
+		"after Drain": func(q *Applier[string, string]) { _ = q.Drain(context.Background()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := New[string](nil)
-				q.AddAfter("a", Normal, time.Hour)
+				q := New[string, string](nil)
+				q.AddAfter("a", Normal, "", time.Hour)
 				go func() { _, _ = q.Get(t.Context()) }()
 				synctest.Wait()
 				if q.timer == nil {

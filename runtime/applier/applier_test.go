@@ -6,6 +6,7 @@ package applier_test
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ import (
 )
 
 // get gets an item and fails the test unless its key is want.
-func get(t testing.TB, q *applier.Applier[string], want string) applier.Item[string] {
+func get(t testing.TB, q *applier.Applier[string, string], want string) applier.Item[string, string] {
 	t.Helper()
 	item, err := q.Get(t.Context())
 	if err != nil || item.Key != want {
@@ -26,14 +27,14 @@ func get(t testing.TB, q *applier.Applier[string], want string) applier.Item[str
 }
 
 // run gets an item like get, and ends its run.
-func run(t testing.TB, q *applier.Applier[string], want string) {
+func run(t testing.TB, q *applier.Applier[string, string], want string) {
 	t.Helper()
 	get(t, q, want)
 	q.Done(want)
 }
 
 // wantNothing fails the test if a key is ready.
-func wantNothing(t testing.TB, q *applier.Applier[string]) {
+func wantNothing(t testing.TB, q *applier.Applier[string, string]) {
 	t.Helper()
 	if n := q.Stats().Ready; n != 0 {
 		t.Fatalf("%d keys are ready, want 0", n)
@@ -41,21 +42,21 @@ func wantNothing(t testing.TB, q *applier.Applier[string]) {
 }
 
 func TestAddsForAWaitingKeyCollapse(t *testing.T) {
-	q := applier.New[string](nil)
-	q.Add("a", applier.Normal)
-	q.Add("b", applier.Normal)
-	q.Add("a", applier.Normal)
+	q := applier.New[string, string](nil)
+	q.Add("a", applier.Normal, "")
+	q.Add("b", applier.Normal, "")
+	q.Add("a", applier.Normal, "")
 	run(t, q, "a")
 	run(t, q, "b")
 	wantNothing(t, q)
 }
 
 func TestAddsForARunningKeyCollapseIntoOneMoreRun(t *testing.T) {
-	q := applier.New[string](nil)
-	q.Add("a", applier.Normal)
+	q := applier.New[string, string](nil)
+	q.Add("a", applier.Normal, "")
 	get(t, q, "a")
 	for range 3 {
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 	}
 	wantNothing(t, q) // only one run of a key at a time
 	q.Done("a")
@@ -64,11 +65,11 @@ func TestAddsForARunningKeyCollapseIntoOneMoreRun(t *testing.T) {
 }
 
 func TestKeyAddedDuringItsRunDoesNotOvertakeWaitingKeys(t *testing.T) {
-	q := applier.New[string](nil)
-	q.Add("a", applier.Normal)
+	q := applier.New[string, string](nil)
+	q.Add("a", applier.Normal, "")
 	get(t, q, "a")
-	q.Add("a", applier.Normal)
-	q.Add("b", applier.Normal)
+	q.Add("a", applier.Normal, "")
+	q.Add("b", applier.Normal, "")
 	q.Done("a")
 	run(t, q, "b")
 	run(t, q, "a")
@@ -76,11 +77,11 @@ func TestKeyAddedDuringItsRunDoesNotOvertakeWaitingKeys(t *testing.T) {
 
 func TestKeyAddedDuringItsRunFollowsKeysThatWereDueBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
-		q.Add("a", applier.Normal)
-		q.AddAfter("b", applier.Normal, time.Second)
+		q := applier.New[string, string](nil)
+		q.Add("a", applier.Normal, "")
+		q.AddAfter("b", applier.Normal, "", time.Second)
 		get(t, q, "a")
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		time.Sleep(time.Minute)
 		q.Done("a")
 		run(t, q, "b")
@@ -89,9 +90,9 @@ func TestKeyAddedDuringItsRunFollowsKeysThatWereDueBefore(t *testing.T) {
 }
 
 func TestDoneOfAKeyThatIsNotRunningDoesNothing(t *testing.T) {
-	q := applier.New[string](nil)
+	q := applier.New[string, string](nil)
 	q.Done("unknown")
-	q.Add("a", applier.Normal)
+	q.Add("a", applier.Normal, "")
 	q.Done("a")
 	run(t, q, "a")
 	q.Done("a")
@@ -115,11 +116,11 @@ func TestTheEarliestDelayedAddWins(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := applier.New[string](nil)
+				q := applier.New[string, string](nil)
 				defer q.Close()
 				start := time.Now()
 				for _, d := range test.in {
-					q.AddAfter("a", applier.Normal, d)
+					q.AddAfter("a", applier.Normal, "", d)
 				}
 				run(t, q, "a")
 				if got := time.Since(start); got != test.want {
@@ -135,11 +136,11 @@ func TestTheEarliestDelayedAddWins(t *testing.T) {
 
 func TestAnAddKeepsADelayedAdd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
+		q := applier.New[string, string](nil)
 		defer q.Close()
 		start := time.Now()
-		q.AddAfter("a", applier.Normal, time.Minute)
-		q.Add("a", applier.Normal)
+		q.AddAfter("a", applier.Normal, "", time.Minute)
+		q.Add("a", applier.Normal, "")
 		run(t, q, "a")
 		run(t, q, "a")
 		if got := time.Since(start); got != time.Minute {
@@ -150,13 +151,13 @@ func TestAnAddKeepsADelayedAdd(t *testing.T) {
 
 func TestARetryKeepsADelayedAdd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
+		q := applier.New[string, string](nil)
 		defer q.Close()
 		start := time.Now()
-		q.AddAfter("a", applier.Normal, time.Minute)
-		q.Add("a", applier.Normal)
+		q.AddAfter("a", applier.Normal, "", time.Minute)
+		q.Add("a", applier.Normal, "")
 		get(t, q, "a")
-		q.Retry("a", applier.Normal, 0)
+		q.Retry("a", applier.Normal, "", 0)
 		q.Done("a")
 		run(t, q, "a")
 		run(t, q, "a")
@@ -168,11 +169,11 @@ func TestARetryKeepsADelayedAdd(t *testing.T) {
 
 func TestAnEarlierDelayedAddWakesAWaitingGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
+		q := applier.New[string, string](nil)
 		defer q.Close()
 		start := time.Now()
-		q.AddAfter("later", applier.Normal, time.Minute)
-		time.AfterFunc(time.Second, func() { q.AddAfter("sooner", applier.Normal, time.Second) })
+		q.AddAfter("later", applier.Normal, "", time.Minute)
+		time.AfterFunc(time.Second, func() { q.AddAfter("sooner", applier.Normal, "", time.Second) })
 		run(t, q, "sooner")
 		if got := time.Since(start); got != 2*time.Second {
 			t.Errorf("sooner was ready after %v, want 2s", got)
@@ -186,13 +187,13 @@ func TestAnEarlierDelayedAddWakesAWaitingGet(t *testing.T) {
 
 func TestDelayedKeysAreHandedOutInTheOrderOfDueTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
+		q := applier.New[string, string](nil)
 		defer q.Close()
-		q.AddAfter("c", applier.Normal, 3*time.Second)
-		q.AddAfter("a", applier.Normal, time.Second)
-		q.AddAfter("b", applier.Normal, 2*time.Second)
+		q.AddAfter("c", applier.Normal, "", 3*time.Second)
+		q.AddAfter("a", applier.Normal, "", time.Second)
+		q.AddAfter("b", applier.Normal, "", 2*time.Second)
 		time.Sleep(time.Minute) // no Get waits, so no timer runs
-		q.Add("d", applier.Normal)
+		q.Add("d", applier.Normal, "")
 		for _, key := range []string{"a", "b", "c", "d"} {
 			run(t, q, key)
 		}
@@ -200,13 +201,13 @@ func TestDelayedKeysAreHandedOutInTheOrderOfDueTimes(t *testing.T) {
 }
 
 func TestHigherPrioritiesGoFirst(t *testing.T) {
-	q := applier.New[string](nil)
-	q.Add("low", applier.Low)
-	q.Add("normal", applier.Normal)
-	q.Add("high", applier.High)
-	q.Add("raised", applier.Low)
-	q.Add("raised", applier.High)
-	q.Add("raised", applier.Normal)
+	q := applier.New[string, string](nil)
+	q.Add("low", applier.Low, "")
+	q.Add("normal", applier.Normal, "")
+	q.Add("high", applier.High, "")
+	q.Add("raised", applier.Low, "")
+	q.Add("raised", applier.High, "")
+	q.Add("raised", applier.Normal, "")
 	for _, key := range []string{"high", "raised", "normal", "low"} {
 		run(t, q, key)
 	}
@@ -214,21 +215,21 @@ func TestHigherPrioritiesGoFirst(t *testing.T) {
 
 func TestItemDescribesItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
+		q := applier.New[string, string](nil)
 		defer q.Close()
-		q.Add("a", applier.Low)
+		q.Add("a", applier.Low, "")
 		time.Sleep(time.Second)
-		q.Add("a", applier.High)
-		want := applier.Item[string]{Key: "a", Priority: applier.High, Waited: time.Second}
+		q.Add("a", applier.High, "")
+		want := applier.Item[string, string]{Key: "a", Priority: applier.High, Waited: time.Second, Others: []string{""}}
 		if diff := cmp.Diff(want, get(t, q, "a")); diff != "" {
 			t.Errorf("first run (-want +got):\n%s", diff)
 		}
 
-		q.Add("a", applier.Low) // the wait for the second run begins during the first
-		q.Retry("a", applier.Normal, time.Hour)
+		q.Add("a", applier.Low, "") // the wait for the second run begins during the first
+		q.Retry("a", applier.Normal, "", time.Hour)
 		time.Sleep(time.Minute)
 		q.Done("a")
-		want = applier.Item[string]{Key: "a", Priority: applier.Low, Failures: 1, Waited: time.Minute}
+		want = applier.Item[string, string]{Key: "a", Priority: applier.Low, Failures: 1, Waited: time.Minute}
 		if diff := cmp.Diff(want, get(t, q, "a")); diff != "" {
 			t.Errorf("second run (-want +got):\n%s", diff)
 		}
@@ -238,11 +239,11 @@ func TestItemDescribesItsRun(t *testing.T) {
 func TestLowPriorityKeyDoesNotStarve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const aging = 10 * time.Second
-		q := applier.New[string](&applier.Options{Aging: aging})
+		q := applier.New[string, string](&applier.Options{Aging: aging})
 		defer q.Close()
 		start := time.Now()
-		q.Add("low", applier.Low)
-		q.Add("high", applier.High)
+		q.Add("low", applier.Low, "")
+		q.Add("high", applier.High, "")
 		for {
 			item, err := q.Get(t.Context())
 			if err != nil {
@@ -251,7 +252,7 @@ func TestLowPriorityKeyDoesNotStarve(t *testing.T) {
 			if item.Key == "low" {
 				break
 			}
-			q.Add(item.Key, applier.High)
+			q.Add(item.Key, applier.High, "")
 			time.Sleep(time.Second)
 			q.Done(item.Key)
 		}
@@ -264,15 +265,15 @@ func TestLowPriorityKeyDoesNotStarve(t *testing.T) {
 
 func TestAgedFloodDoesNotDelayEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
+		q := applier.New[string, string](nil)
 		defer q.Close()
 		for i := range 1000 {
-			q.Add(fmt.Sprint("flood ", i), applier.Low)
+			q.Add(fmt.Sprint("flood ", i), applier.Low, "")
 		}
 		time.Sleep(time.Hour)
 		for i := range 100 {
 			event := fmt.Sprint("event ", i)
-			q.Add(event, applier.Normal)
+			q.Add(event, applier.Normal, "")
 			item, err := q.Get(t.Context())
 			if err == nil && item.Key != event {
 				item, err = q.Get(t.Context())
@@ -304,14 +305,14 @@ func TestNewPanicsOnInvalidOptions(t *testing.T) {
 					t.Errorf("New(%+v) did not panic", test.in)
 				}
 			}()
-			applier.New[string](&test.in)
+			applier.New[string, string](&test.in)
 		})
 	}
 }
 
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
+		q := applier.New[string, string](nil)
 		defer q.Close()
 		want := func(when string, want applier.Stats) {
 			t.Helper()
@@ -320,17 +321,88 @@ func TestStats(t *testing.T) {
 			}
 		}
 		want("at first", applier.Stats{})
-		q.Add("a", applier.Low)
-		q.Add("a", applier.Low)
+		q.Add("a", applier.Low, "")
+		q.Add("a", applier.Low, "")
 		time.Sleep(time.Second)
-		q.Add("b", applier.High)
-		q.AddAfter("c", applier.Normal, time.Minute)
+		q.Add("b", applier.High, "")
+		q.AddAfter("c", applier.Normal, "", time.Minute)
 		want("after adds", applier.Stats{Ready: 2, Delayed: 1, OldestWait: time.Second, Adds: 2})
 		get(t, q, "b")
-		q.Retry("b", applier.High, time.Hour)
+		q.Retry("b", applier.High, "", time.Hour)
 		want("during a run", applier.Stats{Ready: 1, Running: 1, Delayed: 2, OldestWait: time.Second, Adds: 2, Retries: 1})
 		q.Done("b")
 		time.Sleep(time.Minute)
 		want("after a delay", applier.Stats{Ready: 2, Delayed: 1, OldestWait: 61 * time.Second, Adds: 3, Retries: 1})
+	})
+}
+
+func TestRunReceivesTheCausesOfItsAdds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := applier.New[string, string](nil)
+		wantCauses := func(dropped int, want ...string) {
+			t.Helper()
+			item := get(t, q, "a")
+			got := append([]string{item.Cause}, item.Others...)
+			if diff := cmp.Diff(want, got); diff != "" || item.Dropped != dropped {
+				t.Errorf("%d causes were dropped, want %d; (-want +got):\n%s", item.Dropped, dropped, diff)
+			}
+		}
+		q.Add("a", applier.Normal, "first")
+		q.Add("a", applier.High, "second")
+		wantCauses(0, "first", "second")
+		q.Add("a", applier.Normal, "during the run")
+		q.AddAfter("a", applier.Normal, "later", time.Minute)
+		q.AddAfter("a", applier.Normal, "later, too", time.Second)
+		q.Retry("a", applier.Normal, "failed", time.Second)
+		q.Done("a")
+		wantCauses(0, "during the run")
+		q.Retry("a", applier.Normal, "failed again", time.Second)
+		time.Sleep(time.Second)
+		q.Done("a")
+		wantCauses(0, "later", "failed again")
+		for i := range 20 {
+			q.Add("a", applier.Normal, strconv.Itoa(i))
+		}
+		q.Done("a")
+		wantCauses(12, "0", "1", "2", "3", "4", "5", "6", "7")
+		q.Done("a")
+		q.Add("a", applier.Normal, "dropped with its key")
+		q.Own(func(string) bool { return false })
+		q.Own(nil)
+		q.Add("a", applier.Normal, "new")
+		wantCauses(0, "new")
+	})
+}
+
+func TestDebouncedKeyIsReadyAfterItsQuietTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := applier.New[string, string](&applier.Options{Debounce: time.Second, MaxDebounce: 3 * time.Second})
+		defer q.Close()
+		addFor := func(d time.Duration) {
+			for range d / (500 * time.Millisecond) {
+				q.Add("a", applier.Low, "changed")
+				time.Sleep(500 * time.Millisecond)
+			}
+		}
+		addFor(time.Second)
+		wantNothing(t, q)
+		time.Sleep(500 * time.Millisecond)
+		if item := get(t, q, "a"); item.Priority != applier.Low || item.Waited != 0 || len(item.Others) != 1 {
+			t.Errorf("got %+v, want both causes", item)
+		}
+		addFor(3 * time.Second) // during the run, and longer than the quiet time
+		q.Done("a")
+		run(t, q, "a")
+		wantNothing(t, q)
+
+		q.Add("a", applier.Normal, "changed")
+		q.Add("a", applier.High, "urgent")
+		run(t, q, "a") // which is for the debounced add, too
+		q.Add("a", applier.Normal, "changed")
+		q.AddAfter("a", applier.Normal, "requested", time.Millisecond)
+		time.Sleep(time.Millisecond)
+		run(t, q, "a")
+		time.Sleep(time.Hour)
+		wantNothing(t, q)
 	})
 }

@@ -17,6 +17,11 @@ import (
 // name is a key like those of controllers.
 type name struct{ namespace, name string }
 
+// event is a cause like those of controllers.
+type event struct{ kind string }
+
+var changed = &event{"changed"}
+
 func names(n int) []name {
 	keys := make([]name, n)
 	for i := range keys {
@@ -26,7 +31,7 @@ func names(n int) []name {
 }
 
 // runNext gets the next key and calls Done.
-func runNext(ctx context.Context, b *testing.B, q *applier.Applier[name]) {
+func runNext(ctx context.Context, b *testing.B, q *applier.Applier[name, *event]) {
 	item, err := q.Get(ctx)
 	if err != nil {
 		b.Fatal(err)
@@ -51,15 +56,15 @@ func BenchmarkAddGetDone(b *testing.B) {
 		{"100k keys delayed", 100_000, 0, 100_000, []applier.Priority{applier.Normal}},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			q := applier.New[name](nil)
+			q := applier.New[name, *event](nil)
 			defer q.Close()
 			next := 0
 			add := func() {
-				q.Add(keys[next%test.keys], test.priorities[next%len(test.priorities)])
+				q.Add(keys[next%test.keys], test.priorities[next%len(test.priorities)], changed)
 				next++
 			}
 			for i := range test.delayed {
-				q.AddAfter(keys[i], applier.Normal, time.Hour)
+				q.AddAfter(keys[i], applier.Normal, changed, time.Hour)
 			}
 			for range test.waiting {
 				add()
@@ -86,9 +91,9 @@ func BenchmarkFlood(b *testing.B) {
 	ctx, keys := b.Context(), names(100_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		q := applier.New[name](nil)
+		q := applier.New[name, *event](nil)
 		for _, key := range keys {
-			q.Add(key, applier.Low)
+			q.Add(key, applier.Low, changed)
 		}
 		for range keys {
 			runNext(ctx, b, q)
@@ -99,28 +104,28 @@ func BenchmarkFlood(b *testing.B) {
 
 func BenchmarkAddAfter(b *testing.B) {
 	keys := names(100_000)
-	q := applier.New[name](nil)
+	q := applier.New[name, *event](nil)
 	defer q.Close()
 	b.ReportAllocs()
 	next := 0
 	for b.Loop() { // each round has earlier times than the last, so that delays move in the heap
-		q.AddAfter(keys[next%len(keys)], applier.Normal, 1000*time.Hour-time.Duration(next/len(keys))*time.Minute)
+		q.AddAfter(keys[next%len(keys)], applier.Normal, changed, 1000*time.Hour-time.Duration(next/len(keys))*time.Minute)
 		next++
 	}
 }
 
 func BenchmarkRetry(b *testing.B) {
 	ctx, keys := b.Context(), names(1)
-	q := applier.New[name](&applier.Options{Backoff: applier.Backoff{InitialBackoff: 1, MaxBackoff: 1}})
+	q := applier.New[name, *event](&applier.Options{Backoff: applier.Backoff{InitialBackoff: 1, MaxBackoff: 1}})
 	defer q.Close()
-	q.Add(keys[0], applier.Normal)
+	q.Add(keys[0], applier.Normal, changed)
 	b.ReportAllocs()
 	for b.Loop() {
 		item, err := q.Get(ctx)
 		if err != nil {
 			b.Fatal(err)
 		}
-		q.Retry(item.Key, item.Priority, 0)
+		q.Retry(item.Key, item.Priority, changed, 0)
 		q.Done(item.Key)
 	}
 }
@@ -130,7 +135,7 @@ func BenchmarkWorkers(b *testing.B) {
 	ctx, keys := b.Context(), names(1000)
 	for _, workers := range []int{1, 16} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
-			q := applier.New[name](nil)
+			q := applier.New[name, *event](nil)
 			var working sync.WaitGroup
 			for range workers {
 				working.Go(func() {
@@ -146,7 +151,7 @@ func BenchmarkWorkers(b *testing.B) {
 			b.ReportAllocs()
 			next := 0
 			for b.Loop() {
-				q.Add(keys[next%len(keys)], applier.Normal)
+				q.Add(keys[next%len(keys)], applier.Normal, changed)
 				next++
 			}
 			if err := q.Drain(b.Context()); err != nil {
@@ -162,21 +167,21 @@ func BenchmarkMemory(b *testing.B) {
 	ctx, keys := b.Context(), names(100_000)
 	for _, test := range []struct {
 		name string
-		fill func(q *applier.Applier[name])
+		fill func(q *applier.Applier[name, *event])
 	}{
-		{"waiting", func(q *applier.Applier[name]) {
+		{"waiting", func(q *applier.Applier[name, *event]) {
 			for _, key := range keys {
-				q.Add(key, applier.Normal)
+				q.Add(key, applier.Normal, changed)
 			}
 		}},
-		{"delayed", func(q *applier.Applier[name]) {
+		{"delayed", func(q *applier.Applier[name, *event]) {
 			for _, key := range keys {
-				q.AddAfter(key, applier.Normal, time.Hour)
+				q.AddAfter(key, applier.Normal, changed, time.Hour)
 			}
 		}},
-		{"done", func(q *applier.Applier[name]) {
+		{"done", func(q *applier.Applier[name, *event]) {
 			for _, key := range keys {
-				q.Add(key, applier.Normal)
+				q.Add(key, applier.Normal, changed)
 			}
 			for range keys {
 				runNext(ctx, b, q)
@@ -187,7 +192,7 @@ func BenchmarkMemory(b *testing.B) {
 			var used int64
 			for b.Loop() {
 				before := heap()
-				q := applier.New[name](nil)
+				q := applier.New[name, *event](nil)
 				test.fill(q)
 				used += heap() - before
 				q.Close()

@@ -7,27 +7,27 @@ import "slices"
 
 // delays is a binary heap of the delayed entries, with the next due one on top. Entries that are due at the same time
 // keep the order in which they were added.
-type delays[K comparable] struct {
-	heap []delay[K]
+type delays[K comparable, C any] struct {
+	heap []delay[K, C]
 	seq  uint64
 }
 
 // A delay is a slot of the heap. It has a copy of the entry's due time, so that comparisons do not access the entry.
-type delay[K comparable] struct {
+type delay[K comparable, C any] struct {
 	due   instant
 	seq   uint64
-	entry *entry[K]
+	entry *entry[K, C]
 }
 
-func (d delay[K]) before(o delay[K]) bool {
+func (d delay[K, C]) before(o delay[K, C]) bool {
 	return d.due < o.due || d.due == o.due && d.seq < o.seq
 }
 
 // len returns the number of delayed entries.
-func (d *delays[K]) len() int { return len(d.heap) }
+func (d *delays[K, C]) len() int { return len(d.heap) }
 
 // due returns the time at which the first entry is due, or never.
-func (d *delays[K]) due() instant {
+func (d *delays[K, C]) due() instant {
 	if len(d.heap) == 0 {
 		return never
 	}
@@ -35,10 +35,10 @@ func (d *delays[K]) due() instant {
 }
 
 // first returns the entry that is due next. The heap must not be empty.
-func (d *delays[K]) first() *entry[K] { return d.heap[0].entry }
+func (d *delays[K, C]) first() *entry[K, C] { return d.heap[0].entry }
 
 // set inserts, moves or removes the entry according to its due time.
-func (d *delays[K]) set(e *entry[K]) {
+func (d *delays[K, C]) set(e *entry[K, C]) {
 	due, i := e.due(), int(e.slot)-1
 	switch {
 	case i < 0 && due == never, i >= 0 && d.heap[i].due == due:
@@ -46,7 +46,7 @@ func (d *delays[K]) set(e *entry[K]) {
 		d.remove(i)
 	case i < 0:
 		d.seq++
-		d.heap = append(d.heap, delay[K]{due: due, seq: d.seq, entry: e})
+		d.heap = append(d.heap, delay[K, C]{due: due, seq: d.seq, entry: e})
 		d.up(len(d.heap) - 1)
 	default:
 		d.seq++
@@ -56,14 +56,14 @@ func (d *delays[K]) set(e *entry[K]) {
 }
 
 // clear removes all entries. The caller resets their slots.
-func (d *delays[K]) clear() { d.heap = nil }
+func (d *delays[K, C]) clear() { d.heap = nil }
 
 // remove removes slot i.
-func (d *delays[K]) remove(i int) {
+func (d *delays[K, C]) remove(i int) {
 	d.heap[i].entry.slot = 0
 	last := len(d.heap) - 1
 	moved := d.heap[last]
-	d.heap[last] = delay[K]{}
+	d.heap[last] = delay[K, C]{}
 	d.heap = d.heap[:last]
 	if i < last {
 		d.heap[i] = moved
@@ -75,14 +75,14 @@ func (d *delays[K]) remove(i int) {
 }
 
 // fix moves slot i up or down to its position.
-func (d *delays[K]) fix(i int) {
+func (d *delays[K, C]) fix(i int) {
 	if !d.up(i) {
 		d.down(i)
 	}
 }
 
 // up moves slot i towards the top and reports whether it moved.
-func (d *delays[K]) up(i int) bool {
+func (d *delays[K, C]) up(i int) bool {
 	it, start := d.heap[i], i
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -97,7 +97,7 @@ func (d *delays[K]) up(i int) bool {
 }
 
 // down moves slot i away from the top.
-func (d *delays[K]) down(i int) {
+func (d *delays[K, C]) down(i int) {
 	it := d.heap[i]
 	for {
 		child := 2*i + 1
@@ -117,7 +117,7 @@ func (d *delays[K]) down(i int) {
 }
 
 // place stores a delay in slot i and records the slot in its entry.
-func (d *delays[K]) place(i int, it delay[K]) {
+func (d *delays[K, C]) place(i int, it delay[K, C]) {
 	d.heap[i] = it
 	it.entry.slot = int32(i + 1)
 }

@@ -5,8 +5,8 @@
 // one reconcile of it. Sources add keys, workers take them, and everything that delays, orders or forbids a run is
 // decided here.
 //
-//	a := applier.New[string](nil)
-//	a.Add("prod/web", applier.Normal)
+//	a := applier.New[string, string](nil)
+//	a.Add("prod/web", applier.Normal, "changed")
 //
 //	for {
 //		item, err := a.Get(ctx)
@@ -14,7 +14,7 @@
 //			return err
 //		}
 //		if err := work(ctx, item.Key); err != nil {
-//			a.Retry(item.Key, item.Priority, 0)
+//			a.Retry(item.Key, item.Priority, "failed", 0)
 //		}
 //		a.Done(item.Key)
 //	}
@@ -25,6 +25,9 @@
 //   - Adds for a waiting key collapse. Adds for a running or held key collapse into exactly one more run.
 //   - Among the delayed adds of a key, the earliest wins. An add without a delay makes the key ready immediately and
 //     keeps the delayed add, so the run that was requested for a later time still happens.
+//   - With [Options.Debounce], a key becomes ready when no add has followed for this time, or [Options.MaxDebounce]
+//     after the first of the adds. A run that begins earlier for another reason is for these adds, too.
+//   - A run receives the causes of all adds that have collapsed into it: the first 8, and the number of the others.
 //   - Keys of the same priority are handed out in the order in which they were added.
 //   - A key with a higher priority is handed out first, but no key starves: once a key has waited for
 //     [Options.Aging], every fourth turn is for the key that has waited longest, whatever its priority. So a flood of
@@ -49,7 +52,8 @@
 // A run reads objects from caches, which are slightly behind the server. If a key ran again before the caches have
 // observed the writes of its last run, it would repeat them, and for example create or delete a second object.
 // [Applier.Wrote] records a write. The key is held after its run until [Applier.Seen] reports the version of the write,
-// or [Applier.Gone] the deletion. Other keys are not delayed, and a hold occupies no worker.
+// or [Applier.Gone] the deletion, or until [Applier.Forget] removes the source. Other keys are not delayed, and a hold
+// occupies no worker.
 //
 // # Gates and ownership
 //

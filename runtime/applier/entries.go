@@ -3,12 +3,19 @@
 
 package applier
 
-import "maps"
+import (
+	"hash/maphash"
+	"math/bits"
+)
 
 const (
-	// maxKept is the maximum number of unused entries that are kept for the next add of their key.
-	maxKept = 256
-	// shrinkFrom is the capacity from which it is worth copying a map or a slice to free memory.
+	// maxSpare is the maximum number of entries that are kept for reuse.
+	maxSpare = 256
+	// maxCauses is the maximum number of causes that a waiting add keeps.
+	maxCauses = 8
+	// minBuckets is the minimum number of buckets of a hash table.
+	minBuckets = 16
+	// shrinkFrom is the capacity from which it is worth copying a table or a slice to free memory.
 	shrinkFrom = 1024
 )
 
@@ -22,123 +29,224 @@ const (
 	runningAgain              // running, and added since
 	held                      // done, but a source has not observed a write of the run
 	heldAgain                 // held, and added since
-	kept                      // unused
 )
 
-// An entry is the state of one key. It exists while the key waits, runs or is delayed. The entries of the keys that
-// were the last to do so are kept for reuse.
-type entry[K comparable] struct {
+// An entry is the state of one key. It exists while the key waits, runs, is held or is delayed.
+type entry[K comparable, C any] struct {
 	key        K
-	prev, next *entry[K] // neighbours in the list of waiting, held or kept entries
+	hash       uint64
+	chain      *entry[K, C] // the next entry of the bucket
+	prev, next *entry[K, C] // neighbours in the list of waiting, running, held or spare entries
 
-	since   instant // when the key began to wait
-	wakeAt  instant // when the delayed add is due, or never
-	retryAt instant // when the retry is due, or never
-	freeAt  instant // when the key is released although writes have not been observed, or never
-
-	holds []*hold[K] // the writes of the run, or of the last run if it is held, that have not been observed
+	since  instant      // when the key began to wait
+	cause  C            // the first cause of the waiting or debounced add, if caused is set
+	others *others[C]   // the next ones, or nil
+	extra  *extra[K, C] // nil if the key has never been delayed, failed or held since the entry was created
 
 	slot     int32 // slot in the heap of delays, counted from 1; 0 if not delayed
+	phase    phase
+	priority Priority // of the waiting add, or of the run if no add is waiting
+	caused   bool     // cause is set
+}
+
+// extra is the delays, failures and holds of a key: most keys have none.
+type extra[K comparable, C any] struct {
+	wakeAt  instant // when the delayed add is due, or never
+	retryAt instant // when the retry is due, or never
+	quietAt instant // when the debounced add is due, or never
+	quietBy instant // when the debounced add is due at the latest
+	freeAt  instant // when the key is released although writes have not been observed, or never
+
+	wakeCause, retryCause                      C
+	wakePriority, retryPriority, quietPriority Priority
+
+	holds []*hold[K, C] // the writes of the run, or of the last run if it is held, that have not been observed
+
 	failures int32 // failed runs in a row
 	doubled  uint8 // how often the retry delay has doubled
-	phase    phase
-	failed   bool // Retry was called since the last take
+	failed   bool  // Retry was called since the last take
+}
 
-	priority      Priority // of the waiting add, or of the run if no add is waiting
-	wakePriority  Priority
-	retryPriority Priority
+// more returns the extra part of the entry, and creates it if necessary.
+func (e *entry[K, C]) more() *extra[K, C] {
+	if e.extra == nil {
+		e.extra = &extra[K, C]{wakeAt: never, retryAt: never, quietAt: never, freeAt: never}
+	}
+	return e.extra
 }
 
 // due returns the time at which the entry's delays need attention next.
-func (e *entry[K]) due() instant { return min(e.wakeAt, e.retryAt, e.freeAt) }
+func (e *entry[K, C]) due() instant {
+	if x := e.extra; x != nil {
+		return min(x.wakeAt, x.retryAt, x.quietAt, x.freeAt)
+	}
+	return never
+}
+
+// others are the causes of an add after the first: most adds have none.
+type others[C any] struct {
+	list    []C // at most maxCauses-1
+	dropped int
+}
+
+// because adds a cause of the waiting or debounced add.
+func (e *entry[K, C]) because(cause C) {
+	if !e.caused {
+		e.cause, e.caused = cause, true
+		return
+	}
+	if e.others == nil {
+		e.others = new(others[C])
+	}
+	if len(e.others.list) < maxCauses-1 {
+		e.others.list = append(e.others.list, cause)
+	} else {
+		e.others.dropped++
+	}
+}
+
+// forgetCauses removes the causes of the waiting or debounced add.
+func (e *entry[K, C]) forgetCauses() {
+	var none C
+	e.cause, e.others, e.caused = none, nil, false
+}
+
+// isWanted reports whether the key waits, or will wait after its run or hold.
+func (e *entry[K, C]) isWanted() bool {
+	return e.phase == waiting || e.phase == runningAgain || e.phase == heldAgain
+}
 
 // isRunning reports whether a worker has the key.
-func (e *entry[K]) isRunning() bool { return e.phase == running || e.phase == runningAgain }
+func (e *entry[K, C]) isRunning() bool { return e.phase == running || e.phase == runningAgain }
 
 // isHeld reports whether the key is held back.
-func (e *entry[K]) isHeld() bool { return e.phase == held || e.phase == heldAgain }
+func (e *entry[K, C]) isHeld() bool { return e.phase == held || e.phase == heldAgain }
 
-// entries maps keys to entries. A key that is added again soon finds its old entry, which avoids most operations on the
-// map and most allocations.
-type entries[K comparable] struct {
-	byKey   map[K]*entry[K]
-	kept    list[K] // the oldest first
-	numKept int
-	peak    int // the maximum number of entries since byKey was created
+// entries finds the entries of keys. It is a hash table whose buckets are lists. A map would compute the hash of a key
+// for each of the three operations of a run, and keep a second copy of the key.
+type entries[K comparable, C any] struct {
+	seed     maphash.Seed
+	buckets  []*entry[K, C] // their number is a power of two
+	len      int
+	spare    *entry[K, C] // entries for reuse, linked by next
+	numSpare int
+}
+
+func newEntries[K comparable, C any]() entries[K, C] {
+	return entries[K, C]{seed: maphash.MakeSeed(), buckets: make([]*entry[K, C], minBuckets)}
+}
+
+// bucket returns the bucket of a hash.
+func (s *entries[K, C]) bucket(hash uint64) **entry[K, C] {
+	return &s.buckets[hash&uint64(len(s.buckets)-1)]
+}
+
+// find returns where the key's entry is in its bucket, or the end of the bucket.
+func (s *entries[K, C]) find(key K, hash uint64) **entry[K, C] {
+	at := s.bucket(hash)
+	for *at != nil && ((*at).hash != hash || (*at).key != key) {
+		at = &(*at).chain
+	}
+	return at
 }
 
 // get returns the key's entry, or nil.
-func (s *entries[K]) get(key K) *entry[K] { return s.byKey[key] }
+func (s *entries[K, C]) get(key K) *entry[K, C] { return *s.find(key, maphash.Comparable(s.seed, key)) }
 
 // ensure returns the key's entry, and creates it if necessary.
-func (s *entries[K]) ensure(key K) *entry[K] {
-	e := s.byKey[key]
-	switch {
-	case e == nil:
-		if s.numKept < maxKept {
-			e = new(entry[K])
-		} else {
-			e = s.evict()
-		}
-		e.key, e.wakeAt, e.retryAt, e.freeAt = key, never, never, never
-		s.byKey[key] = e
-		s.peak = max(s.peak, len(s.byKey))
-	case e.phase == kept:
-		s.kept.remove(e)
-		s.numKept--
-		e.phase = idle
+func (s *entries[K, C]) ensure(key K) *entry[K, C] {
+	hash := maphash.Comparable(s.seed, key)
+	at := s.find(key, hash)
+	if *at != nil {
+		return *at
+	}
+	e := s.spare
+	if e == nil {
+		e = new(entry[K, C])
+	} else {
+		s.spare, e.next = e.next, nil
+		s.numSpare--
+	}
+	e.key, e.hash = key, hash
+	*at = e
+	if s.len++; s.len > len(s.buckets) {
+		s.resize(2 * len(s.buckets))
 	}
 	return e
 }
 
-// release moves the entry to the kept ones if its key neither waits, runs nor is delayed.
-func (s *entries[K]) release(e *entry[K]) {
+// release removes the entry if its key neither waits, runs, is held nor is delayed.
+func (s *entries[K, C]) release(e *entry[K, C]) {
 	if e.phase != idle || e.slot != 0 {
 		return
 	}
-	e.phase = kept
-	s.kept.push(e)
-	s.numKept++
-	if s.numKept > maxKept {
-		s.evict()
-		s.shrink()
+	at := s.bucket(e.hash)
+	for *at != e {
+		at = &(*at).chain
 	}
-}
-
-// evict removes the oldest kept entry, and returns it cleared for reuse.
-func (s *entries[K]) evict() *entry[K] {
-	e := s.kept.head
-	s.kept.remove(e)
-	s.numKept--
-	delete(s.byKey, e.key)
-	*e = entry[K]{}
-	return e
-}
-
-// retain removes all entries that are not wanted.
-func (s *entries[K]) retain(wanted func(*entry[K]) bool) {
-	maps.DeleteFunc(s.byKey, func(_ K, e *entry[K]) bool { return e.phase == kept || !wanted(e) })
-	s.kept, s.numKept = list[K]{}, 0
+	*at = e.chain
+	s.len--
+	*e = entry[K, C]{}
+	if s.numSpare < maxSpare {
+		s.spare, e.next = e, s.spare
+		s.numSpare++
+	}
 	s.shrink()
 }
 
-// shrink frees the memory of a map that was once much larger. Deleting from a map does not.
-func (s *entries[K]) shrink() {
-	if s.peak < shrinkFrom || len(s.byKey) > s.peak/8 {
-		return
+// all calls yield for each entry. It must not add or remove entries.
+func (s *entries[K, C]) all(yield func(*entry[K, C]) bool) {
+	for _, e := range s.buckets {
+		for ; e != nil; e = e.chain {
+			if !yield(e) {
+				return
+			}
+		}
 	}
-	byKey := make(map[K]*entry[K], len(s.byKey))
-	maps.Copy(byKey, s.byKey)
-	s.byKey, s.peak = byKey, len(byKey)
+}
+
+// retain removes all entries that are not wanted.
+func (s *entries[K, C]) retain(wanted func(*entry[K, C]) bool) {
+	for i := range s.buckets {
+		for at := &s.buckets[i]; *at != nil; {
+			if wanted(*at) {
+				at = &(*at).chain
+			} else {
+				*at = (*at).chain
+				s.len--
+			}
+		}
+	}
+	s.shrink()
+}
+
+// shrink frees the memory of a table that was once much larger.
+func (s *entries[K, C]) shrink() {
+	if len(s.buckets) >= shrinkFrom && s.len <= len(s.buckets)/8 {
+		s.resize(max(minBuckets, 1<<bits.Len(uint(2*s.len))))
+	}
+}
+
+// resize sets the number of buckets.
+func (s *entries[K, C]) resize(n int) {
+	old := *s
+	s.buckets = make([]*entry[K, C], n)
+	for _, e := range old.buckets {
+		for e != nil {
+			next, at := e.chain, s.bucket(e.hash)
+			*at, e.chain = e, *at
+			e = next
+		}
+	}
 }
 
 // A list is a linked list of entries. An entry is in at most one list.
-type list[K comparable] struct {
-	head, tail *entry[K]
+type list[K comparable, C any] struct {
+	head, tail *entry[K, C]
 }
 
 // push appends the entry.
-func (l *list[K]) push(e *entry[K]) {
+func (l *list[K, C]) push(e *entry[K, C]) {
 	e.prev, e.next = l.tail, nil
 	if l.tail == nil {
 		l.head = e
@@ -149,7 +257,7 @@ func (l *list[K]) push(e *entry[K]) {
 }
 
 // remove removes the entry.
-func (l *list[K]) remove(e *entry[K]) {
+func (l *list[K, C]) remove(e *entry[K, C]) {
 	if e.prev == nil {
 		l.head = e.next
 	} else {

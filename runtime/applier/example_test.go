@@ -14,12 +14,12 @@ import (
 
 func ExampleNew() {
 	ctx := context.Background()
-	q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Millisecond}})
+	q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Millisecond}})
 	defer q.Close()
 
-	q.Add("prod/web", applier.Normal)
-	q.Add("prod/web", applier.Normal) // collapses into the previous one
-	q.Add("prod/db", applier.High)
+	q.Add("prod/web", applier.Normal, "changed")
+	q.Add("prod/web", applier.Normal, "changed") // collapses into the previous one
+	q.Add("prod/db", applier.High, "changed")
 
 	for range 3 {
 		item, err := q.Get(ctx)
@@ -28,7 +28,7 @@ func ExampleNew() {
 			return
 		}
 		if item.Key == "prod/web" && item.Failures == 0 {
-			fmt.Println(item.Key, "fails; retry in", q.Retry(item.Key, item.Priority, 0))
+			fmt.Println(item.Key, "fails; retry in", q.Retry(item.Key, item.Priority, "failed", 0))
 		} else {
 			fmt.Println(item.Key, "is fine")
 		}
@@ -42,9 +42,9 @@ func ExampleNew() {
 
 func ExampleApplier_Drain() {
 	ctx := context.Background()
-	q := applier.New[string](nil)
-	q.Add("prod/web", applier.Normal)
-	q.AddAfter("prod/db", applier.Normal, time.Hour)
+	q := applier.New[string, string](nil)
+	q.Add("prod/web", applier.Normal, "changed")
+	q.AddAfter("prod/db", applier.Normal, "requested", time.Hour)
 
 	go func() {
 		for {

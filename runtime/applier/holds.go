@@ -4,6 +4,7 @@
 package applier
 
 import (
+	"cmp"
 	"container/heap"
 	"slices"
 
@@ -28,107 +29,127 @@ type Write struct {
 }
 
 // hold is a write that a source has not observed.
-type hold[K comparable] struct {
+type hold[K comparable, C any] struct {
 	Write
-	entry *entry[K]
+	entry *entry[K, C]
 	slot  int // in the heap of the source
 }
 
 // holds has the unobserved writes of all keys.
-type holds[K comparable] struct {
-	sources []*sourceHolds[K]
+type holds[K comparable, C any] struct {
+	sources map[int]*sourceHolds[K, C] // those that ever had an unobserved write, until forgotten
 	len     int
 }
 
 // sourceHolds has the unobserved writes of a source: a heap by version, and the deletions by UID.
-type sourceHolds[K comparable] struct {
-	byVersion heapOfHolds[K]
-	byUID     map[types.UID][]*hold[K]
+type sourceHolds[K comparable, C any] struct {
+	byVersion heapOfHolds[K, C]
+	byUID     map[types.UID][]*hold[K, C]
 }
 
 // add records an unobserved write of an entry.
-func (h *holds[K]) add(e *entry[K], w Write) {
-	for len(h.sources) <= w.Source {
-		h.sources = append(h.sources, &sourceHolds[K]{byUID: make(map[types.UID][]*hold[K])})
+func (h *holds[K, C]) add(e *entry[K, C], w Write) {
+	s, x := h.sources[w.Source], &hold[K, C]{Write: w, entry: e}
+	if s == nil {
+		s = &sourceHolds[K, C]{byUID: make(map[types.UID][]*hold[K, C])}
+		h.sources[w.Source] = s
 	}
-	s, x := h.sources[w.Source], &hold[K]{Write: w, entry: e}
 	if w.UID != "" {
 		s.byUID[w.UID] = append(s.byUID[w.UID], x)
 	} else {
 		heap.Push(&s.byVersion, x)
 	}
-	e.holds = append(e.holds, x)
+	more := e.more()
+	more.holds = append(more.holds, x)
 	h.len++
 }
 
 // seen removes the writes that a source at a version has observed from the source, and returns them by version.
-func (h *holds[K]) seen(source int, version uint64) (observed []*hold[K]) {
-	if source >= len(h.sources) {
+func (h *holds[K, C]) seen(source int, version uint64) (observed []*hold[K, C]) {
+	s := h.sources[source]
+	if s == nil {
 		return nil
 	}
-	s := h.sources[source]
 	for len(s.byVersion) > 0 && s.byVersion[0].Version <= version {
-		observed = append(observed, heap.Pop(&s.byVersion).(*hold[K]))
+		observed = append(observed, heap.Pop(&s.byVersion).(*hold[K, C]))
 	}
 	return observed
 }
 
 // gone removes the deletions of an object from the source, and returns them.
-func (h *holds[K]) gone(source int, uid types.UID) []*hold[K] {
-	if source >= len(h.sources) {
+func (h *holds[K, C]) gone(source int, uid types.UID) []*hold[K, C] {
+	s := h.sources[source]
+	if s == nil {
 		return nil
 	}
-	observed := h.sources[source].byUID[uid]
-	delete(h.sources[source].byUID, uid)
+	observed := s.byUID[uid]
+	delete(s.byUID, uid)
 	return observed
 }
 
+// drop removes a source, and returns its writes by version.
+func (h *holds[K, C]) drop(source int) (all []*hold[K, C]) {
+	s := h.sources[source]
+	if s == nil {
+		return nil
+	}
+	delete(h.sources, source)
+	all = s.byVersion
+	for _, deletions := range s.byUID {
+		all = append(all, deletions...)
+	}
+	slices.SortFunc(all, func(a, b *hold[K, C]) int { return cmp.Compare(a.Version, b.Version) })
+	return all
+}
+
 // remove removes an observed write from its entry.
-func (h *holds[K]) remove(x *hold[K]) {
-	i := slices.Index(x.entry.holds, x)
-	x.entry.holds = slices.Delete(x.entry.holds, i, i+1)
+func (h *holds[K, C]) remove(x *hold[K, C]) {
+	more := x.entry.extra
+	i := slices.Index(more.holds, x)
+	more.holds = slices.Delete(more.holds, i, i+1)
 	h.len--
 }
 
 // forget removes the writes of an entry from their sources, and returns them.
-func (h *holds[K]) forget(e *entry[K]) []Write {
-	if len(e.holds) == 0 {
+func (h *holds[K, C]) forget(e *entry[K, C]) []Write {
+	more := e.extra
+	if more == nil || len(more.holds) == 0 {
 		return nil
 	}
-	writes := make([]Write, 0, len(e.holds))
-	for _, x := range e.holds {
+	writes := make([]Write, 0, len(more.holds))
+	for _, x := range more.holds {
 		s := h.sources[x.Source]
 		if x.UID == "" {
 			heap.Remove(&s.byVersion, x.slot)
-		} else if rest := slices.DeleteFunc(s.byUID[x.UID], func(o *hold[K]) bool { return o == x }); len(rest) > 0 {
+		} else if rest := slices.DeleteFunc(s.byUID[x.UID], func(o *hold[K, C]) bool { return o == x }); len(rest) > 0 {
 			s.byUID[x.UID] = rest
 		} else {
 			delete(s.byUID, x.UID)
 		}
 		writes = append(writes, x.Write)
 	}
-	h.len -= len(e.holds)
-	e.holds = nil
+	h.len -= len(more.holds)
+	more.holds = nil
 	return writes
 }
 
 // heapOfHolds is a heap.Interface: the lowest version is first.
-type heapOfHolds[K comparable] []*hold[K]
+type heapOfHolds[K comparable, C any] []*hold[K, C]
 
-func (h heapOfHolds[K]) Len() int           { return len(h) }
-func (h heapOfHolds[K]) Less(i, j int) bool { return h[i].Version < h[j].Version }
-func (h heapOfHolds[K]) Swap(i, j int) {
+func (h heapOfHolds[K, C]) Len() int           { return len(h) }
+func (h heapOfHolds[K, C]) Less(i, j int) bool { return h[i].Version < h[j].Version }
+func (h heapOfHolds[K, C]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].slot, h[j].slot = i, j
 }
 
-func (h *heapOfHolds[K]) Push(x any) {
-	e := x.(*hold[K])
+func (h *heapOfHolds[K, C]) Push(x any) {
+	e := x.(*hold[K, C])
 	e.slot = len(*h)
 	*h = append(*h, e)
 }
 
-func (h *heapOfHolds[K]) Pop() any {
+func (h *heapOfHolds[K, C]) Pop() any {
 	last := len(*h) - 1
 	x := (*h)[last]
 	(*h)[last] = nil

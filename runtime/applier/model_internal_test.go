@@ -20,6 +20,7 @@ import (
 // the order in which they began to wait, and the delays in the order in which they were set.
 type model struct {
 	base, most, aging time.Duration
+	quiet, maxQuiet   time.Duration
 
 	line   []*modelKey // the waiting keys
 	held   []*modelKey // the held keys
@@ -45,17 +46,23 @@ type modelKey struct {
 	since                               time.Duration
 	wake, retry                         *time.Duration
 	failures, doubled                   int
+	causes                              []string
+	wakeCause, retryCause               string
+	quiet                               *time.Duration
+	quietBy                             time.Duration
+	quietPriority                       Priority
 }
 
 func newModel(o Options) *model {
 	return &model{
+		quiet: o.Debounce, maxQuiet: o.MaxDebounce,
 		base: o.Backoff.InitialBackoff, most: o.Backoff.MaxBackoff, aging: o.Aging, holdFor: o.HoldTimeout, limit: o.Concurrency,
 		keys: map[string]*modelKey{}, shut: map[string]bool{}, owned: func(string) bool { return true },
 	}
 }
 
 func (k *modelKey) due() (due *time.Duration) {
-	for _, d := range []*time.Duration{k.wake, k.retry, k.free} {
+	for _, d := range []*time.Duration{k.wake, k.retry, k.quiet, k.free} {
 		if due == nil || d != nil && *d < *due {
 			due = d
 		}
@@ -84,7 +91,8 @@ func (m *model) change(k *modelKey, change func()) {
 	}
 }
 
-func (m *model) want(k *modelKey, p Priority, since time.Duration) {
+func (m *model) want(k *modelKey, p Priority, since time.Duration, causes ...string) {
+	k.causes = append(k.causes, causes...)
 	fresh := !k.waits && !k.again
 	raised := k.waits && p > k.priority
 	if fresh || p > k.priority {
@@ -120,18 +128,25 @@ func (m *model) pass(now time.Duration) {
 		}
 		due := *next.due()
 		var priorities []Priority
+		var causes []string
 		m.change(next, func() {
 			if next.wake != nil && *next.wake == due {
 				next.wake = nil
 				priorities = append(priorities, next.wakePriority)
+				causes = append(causes, next.wakeCause)
 			}
 			if next.retry != nil && *next.retry == due {
 				next.retry = nil
 				priorities = append(priorities, next.retryWithPr)
+				causes = append(causes, next.retryCause)
+			}
+			if next.quiet != nil && *next.quiet == due {
+				next.quiet = nil
+				priorities = append(priorities, next.quietPriority)
 			}
 		})
 		if len(priorities) > 0 {
-			m.want(next, slices.Max(priorities), due)
+			m.want(next, slices.Max(priorities), due, causes...)
 		}
 		if next.free != nil && *next.free == due {
 			next.writes = nil
@@ -186,9 +201,9 @@ func (m *model) own(owned func(string) bool, now time.Duration) {
 		if owned(k.key) {
 			continue
 		}
-		m.change(k, func() { k.wake, k.retry = nil, nil })
+		m.change(k, func() { k.wake, k.retry, k.quiet = nil, nil, nil })
 		m.line = slices.DeleteFunc(m.line, func(o *modelKey) bool { return o == k })
-		k.waits, k.again, k.failed, k.failures = false, false, false, 0
+		k.waits, k.again, k.failed, k.failures, k.causes = false, false, false, 0, nil
 	}
 }
 
@@ -210,22 +225,32 @@ func (m *model) running() (n int) {
 	return n
 }
 
-func (m *model) add(key string, p Priority, now time.Duration) {
+func (m *model) add(key string, p Priority, cause string, now time.Duration) {
 	m.pass(now)
-	if !m.closed && m.owned(key) {
-		m.want(m.get(key), p, now)
+	k := m.get(key)
+	switch {
+	case m.closed, !m.owned(key):
+	case m.quiet == 0, p > Normal, k.waits, k.again:
+		m.want(k, p, now, cause)
+	default:
+		k.causes = append(k.causes, cause)
+		if k.quiet == nil {
+			k.quietBy, k.quietPriority = now+m.maxQuiet, p
+		}
+		k.quietPriority = max(k.quietPriority, p)
+		m.change(k, func() { k.quiet = new(min(now+m.quiet, k.quietBy)) })
 	}
 }
 
-func (m *model) addAfter(key string, p Priority, delay, now time.Duration) {
+func (m *model) addAfter(key string, p Priority, cause string, delay, now time.Duration) {
 	m.pass(now)
 	k := m.get(key)
 	switch {
 	case m.closed, !m.owned(key):
 	case delay <= 0:
-		m.want(k, p, now)
+		m.add(key, p, cause, now)
 	case k.wake == nil:
-		k.wakePriority = p
+		k.wakePriority, k.wakeCause = p, cause
 		m.change(k, func() { k.wake = new(now + delay) })
 	default:
 		k.wakePriority = max(k.wakePriority, p)
@@ -233,7 +258,7 @@ func (m *model) addAfter(key string, p Priority, delay, now time.Duration) {
 	}
 }
 
-func (m *model) retry(key string, p Priority, atLeast, now time.Duration) time.Duration {
+func (m *model) retry(key string, p Priority, cause string, atLeast, now time.Duration) time.Duration {
 	m.pass(now)
 	if m.closed || !m.owned(key) {
 		return 0
@@ -252,7 +277,7 @@ func (m *model) retry(key string, p Priority, atLeast, now time.Duration) time.D
 		delay = min(2*delay, m.most)
 	}
 	delay = max(delay, atLeast)
-	k.retryWithPr = p
+	k.retryWithPr, k.retryCause = p, cause
 	m.change(k, func() { k.retry = new(now + delay) })
 	return delay
 }
@@ -267,7 +292,7 @@ func (m *model) heads() (heads []*modelKey) {
 	return heads
 }
 
-func (m *model) take(now time.Duration) (Item[string], bool) {
+func (m *model) take(now time.Duration) (Item[string, string], bool) {
 	m.pass(now)
 	var first, oldest *modelKey
 	for _, k := range m.heads() {
@@ -279,7 +304,7 @@ func (m *model) take(now time.Duration) (Item[string], bool) {
 		}
 	}
 	if first == nil || len(m.shut) > 0 || m.limit > 0 && m.running() >= m.limit {
-		return Item[string]{}, false
+		return Item[string, string]{}, false
 	}
 	if oldest != first && now-oldest.since >= m.aging {
 		m.passed++
@@ -291,7 +316,13 @@ func (m *model) take(now time.Duration) (Item[string], bool) {
 	}
 	m.line = slices.DeleteFunc(m.line, func(o *modelKey) bool { return o == first })
 	first.waits, first.runs, first.failed = false, true, false
-	return Item[string]{first.key, first.priority, first.failures, now - first.since}, true
+	item := Item[string, string]{
+		Key: first.key, Priority: first.priority, Failures: first.failures, Waited: now - first.since,
+		Cause: first.causes[0], Others: first.causes[1:min(8, len(first.causes))], Dropped: max(0, len(first.causes)-8),
+	}
+	first.causes = nil
+	m.change(first, func() { first.quiet = nil })
+	return item, true
 }
 
 func (m *model) done(key string, now time.Duration) {
@@ -320,7 +351,7 @@ func (m *model) drain() {
 		m.release(m.held[0])
 	}
 	for _, k := range m.keys {
-		k.wake, k.retry, k.writes = nil, nil, nil
+		k.wake, k.retry, k.quiet, k.writes = nil, nil, nil, nil
 	}
 	m.delays = nil
 	if len(m.shut) > 0 {
@@ -336,7 +367,7 @@ func (m *model) close() {
 func (m *model) dropWaiting() {
 	m.line, m.passed = nil, 0
 	for _, k := range m.keys {
-		k.waits, k.again = false, false
+		k.waits, k.again, k.causes = false, false, nil
 	}
 }
 
@@ -362,7 +393,10 @@ func (m *model) stats(now time.Duration) Stats {
 func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 	t.Helper()
 	options := Options{Backoff: Backoff{InitialBackoff: 10, MaxBackoff: 1000}, Aging: 50, HoldTimeout: 200}
-	s := newState[string](options, newBackoff(options.Backoff))
+	if debounced, _ := dice(2); debounced == 1 {
+		options.Debounce, options.MaxDebounce = 20, 50
+	}
+	s := newState[string, string](options, newBackoff(options.Backoff))
 	m := newModel(options)
 	var now time.Duration
 	type step struct {
@@ -382,20 +416,20 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 		if !ok {
 			break
 		}
-		key, p, d := strconv.Itoa(id), Priority(level*5-10), time.Duration(span-2)
+		key, p, d, cause := strconv.Itoa(id), Priority(level*5-10), time.Duration(span-2), strconv.Itoa(len(log))
 		if what%2 == 0 {
 			now += time.Duration(level)
 		}
 		var got, want any
 		switch {
 		case what < 16:
-			s.add(key, p, now)
-			m.add(key, p, now)
+			s.add(key, p, cause, now)
+			m.add(key, p, cause, now)
 		case what < 24:
-			s.addAfter(key, p, d*d, now)
-			m.addAfter(key, p, d*d, now)
+			s.addAfter(key, p, cause, d*d, now)
+			m.addAfter(key, p, cause, d*d, now)
 		case what < 28:
-			got, want = s.retry(key, p, d, now), m.retry(key, p, d, now)
+			got, want = s.retry(key, p, cause, d, now), m.retry(key, p, cause, d, now)
 		case what < 44:
 			a, okA := s.take(now)
 			b, okB := m.take(now)
@@ -446,6 +480,9 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 			owned := func(k string) bool { return span < 4 || len(k)%2 != level%2 || k == key }
 			s.own(owned, now)
 			m.own(owned, now)
+		case what == 93 && span < 15:
+			s.forget(level%2, now)
+			m.observe(func(w Write) bool { return w.Source == level%2 }, now)
 		case what == 94 && span == 0 && level == 0:
 			s.drain()
 			m.drain()
@@ -501,11 +538,11 @@ func FuzzStateBehavesLikeTheModel(f *testing.F) {
 }
 
 // checkInvariants fails the test unless each entry is in the list of its phase, and in no other.
-func checkInvariants(t testing.TB, s *state[string]) {
+func checkInvariants(t testing.TB, s *state[string, string]) {
 	t.Helper()
-	listed := map[*entry[string]]string{}
-	walk := func(name string, l list[string], check func(e *entry[string]) bool) (n int) {
-		var prev *entry[string]
+	listed := map[*entry[string, string]]string{}
+	walk := func(name string, l list[string, string], check func(e *entry[string, string]) bool) (n int) {
+		var prev *entry[string, string]
 		for e := l.head; e != nil; prev, e = e, e.next {
 			if e.prev != prev || !check(e) || listed[e] != "" {
 				t.Fatalf("%q is in the list of %s, but should not be", e.key, name)
@@ -524,22 +561,32 @@ func checkInvariants(t testing.TB, s *state[string]) {
 		if i > 0 && s.ready.levels[i-1].priority <= l.priority {
 			t.Fatalf("priority %d comes after %d", l.priority, s.ready.levels[i-1].priority)
 		}
-		numReady += walk(fmt.Sprintf("priority %d", l.priority), l.list, func(e *entry[string]) bool {
+		numReady += walk(fmt.Sprintf("priority %d", l.priority), l.list, func(e *entry[string, string]) bool {
 			return e.phase == waiting && e.priority == l.priority
 		})
 	}
-	numHeld := walk("held keys", s.held, func(e *entry[string]) bool { return e.isHeld() && len(e.holds) > 0 })
-	numKept := walk("kept entries", s.entries.kept, func(e *entry[string]) bool { return e.phase == kept })
-	numRunning := 0
-	for key, e := range s.entries.byKey {
-		inList := e.phase == waiting || e.phase == kept || e.isHeld()
+	numHeld := walk("held keys", s.held, func(e *entry[string, string]) bool {
+		return e.isHeld() && len(e.extra.holds) > 0
+	})
+	numRunning := walk("running keys", s.runs, (*entry[string, string]).isRunning)
+	numEntries, numSpare := 0, 0
+	for e := range s.entries.all {
 		inHeap := e.due() != never
-		if e.key != key || inList != (listed[e] != "") || inHeap != (e.slot != 0) || e.phase == idle && !inHeap {
-			t.Fatalf("the entry of %q is in the wrong place: %+v", key, *e)
+		if s.entries.get(e.key) != e || (e.phase == idle) != (listed[e] == "") || inHeap != (e.slot != 0) ||
+			e.phase == idle && !inHeap {
+			t.Fatalf("the entry of %q is in the wrong place: %+v", e.key, *e)
 		}
-		if e.isRunning() {
-			numRunning++
+		delete(listed, e)
+		numEntries++
+	}
+	if len(listed) > 0 {
+		t.Fatalf("lists have entries that the table does not have: %v", listed)
+	}
+	for e := s.entries.spare; e != nil; e = e.next {
+		if e.phase != idle || e.slot != 0 || e.caused || e.extra != nil || e.chain != nil {
+			t.Fatalf("the spare entry of %q has a state: %+v", e.key, *e)
 		}
+		numSpare++
 	}
 	for i, d := range s.delays.heap {
 		if d.entry.slot != int32(i+1) || d.due != d.entry.due() || s.entries.get(d.entry.key) != d.entry {
@@ -549,18 +596,18 @@ func checkInvariants(t testing.TB, s *state[string]) {
 			t.Fatalf("slot %d of the heap is due before its parent", i)
 		}
 	}
-	got := [...]int{s.ready.len, s.running, s.numHeld, s.entries.numKept, s.holds.len}
-	want := [...]int{numReady, numRunning, numHeld, numKept, checkHolds(t, s)}
-	if got != want || numKept > maxKept {
-		t.Fatalf("counts of ready, running, held and kept keys and of holds are %v, want %v", got, want)
+	got := [...]int{s.ready.len, s.running, s.numHeld, s.entries.len, s.entries.numSpare, s.holds.len}
+	want := [...]int{numReady, numRunning, numHeld, numEntries, numSpare, checkHolds(t, s)}
+	if got != want || numSpare > maxSpare {
+		t.Fatalf("counts of ready, running and held keys, of all and spare entries, and of holds are %v, want %v", got, want)
 	}
 }
 
 // checkHolds fails the test unless each hold is in its source and in its entry, and returns the number of holds.
-func checkHolds(t testing.TB, s *state[string]) (n int) {
+func checkHolds(t testing.TB, s *state[string, string]) (n int) {
 	t.Helper()
-	check := func(x *hold[string]) {
-		if !slices.Contains(x.entry.holds, x) || s.entries.get(x.entry.key) != x.entry {
+	check := func(x *hold[string, string]) {
+		if !slices.Contains(x.entry.extra.holds, x) || s.entries.get(x.entry.key) != x.entry {
 			t.Fatalf("a write of source %d is not in the entry of %q", x.Source, x.entry.key)
 		}
 		n++
@@ -580,8 +627,10 @@ func checkHolds(t testing.TB, s *state[string]) (n int) {
 		}
 	}
 	inEntries := 0
-	for _, e := range s.entries.byKey {
-		inEntries += len(e.holds)
+	for e := range s.entries.all {
+		if e.extra != nil {
+			inEntries += len(e.extra.holds)
+		}
 	}
 	if inEntries != n {
 		t.Fatalf("entries have %d writes, and sources %d", inEntries, n)

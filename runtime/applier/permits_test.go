@@ -16,7 +16,7 @@ import (
 )
 
 // wantHeld fails the test unless n keys are held.
-func wantHeld(t testing.TB, a *applier.Applier[string], n int) {
+func wantHeld(t testing.TB, a *applier.Applier[string, string], n int) {
 	t.Helper()
 	if got := a.Stats().Held; got != n {
 		t.Errorf("%d keys are held, want %d", got, n)
@@ -24,9 +24,9 @@ func wantHeld(t testing.TB, a *applier.Applier[string], n int) {
 }
 
 // write runs a key that writes.
-func write(t testing.TB, a *applier.Applier[string], key string, writes ...applier.Write) {
+func write(t testing.TB, a *applier.Applier[string, string], key string, writes ...applier.Write) {
 	t.Helper()
-	a.Add(key, applier.Normal)
+	a.Add(key, applier.Normal, "")
 	get(t, a, key)
 	for _, w := range writes {
 		a.Wrote(key, w)
@@ -35,10 +35,10 @@ func write(t testing.TB, a *applier.Applier[string], key string, writes ...appli
 }
 
 func TestKeyIsHeldUntilAllItsWritesAreObserved(t *testing.T) {
-	a := applier.New[string](nil)
+	a := applier.New[string, string](nil)
 	defer a.Close()
 	write(t, a, "a", applier.Write{Source: 0, Version: 5}, applier.Write{Source: 0, Version: 7}, applier.Write{Source: 1, Version: 6})
-	a.Add("a", applier.Normal)
+	a.Add("a", applier.Normal, "")
 	wantNothing(t, a)
 	a.Seen(0, 6)
 	a.Seen(1, 5)
@@ -52,7 +52,7 @@ func TestKeyIsHeldUntilAllItsWritesAreObserved(t *testing.T) {
 }
 
 func TestKeyIsHeldUntilTheDeletedObjectIsGone(t *testing.T) {
-	a := applier.New[string](nil)
+	a := applier.New[string, string](nil)
 	defer a.Close()
 	write(t, a, "a", applier.Write{UID: "u-1"})
 	write(t, a, "b", applier.Write{UID: "u-1"}, applier.Write{UID: "u-2"})
@@ -66,23 +66,23 @@ func TestKeyIsHeldUntilTheDeletedObjectIsGone(t *testing.T) {
 }
 
 func TestHoldOfOneKeyDoesNotDelayOthers(t *testing.T) {
-	a := applier.New[string](&applier.Options{Concurrency: 1})
+	a := applier.New[string, string](&applier.Options{Concurrency: 1})
 	defer a.Close()
 	write(t, a, "a", applier.Write{Version: 5})
-	a.Add("b", applier.Normal)
+	a.Add("b", applier.Normal, "")
 	run(t, a, "b")
 }
 
 func TestHeldKeyIsReleasedAfterItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := applier.New[string](&applier.Options{HoldTimeout: time.Minute})
+		a := applier.New[string, string](&applier.Options{HoldTimeout: time.Minute})
 		overdue := make(chan applier.Overdue[string], 9)
 		a.OnOverdue = func(o applier.Overdue[string]) { overdue <- o }
 		defer a.Close()
 		lost := applier.Write{Source: 2, Version: 5, Ref: core.ObjectRef{Name: "p"}}
 		write(t, a, "a", lost, applier.Write{Version: 1})
 		a.Seen(0, 1)
-		a.Add("a", applier.Normal)
+		a.Add("a", applier.Normal, "")
 		began := time.Now()
 		run(t, a, "a")
 		if took := time.Since(began); took != time.Minute {
@@ -98,7 +98,7 @@ func TestHeldKeyIsReleasedAfterItsTimeout(t *testing.T) {
 }
 
 func TestNegativeHoldTimeoutDisablesHolds(t *testing.T) {
-	a := applier.New[string](&applier.Options{HoldTimeout: -1})
+	a := applier.New[string, string](&applier.Options{HoldTimeout: -1})
 	defer a.Close()
 	write(t, a, "a", applier.Write{Version: 5})
 	wantHeld(t, a, 0)
@@ -106,9 +106,9 @@ func TestNegativeHoldTimeoutDisablesHolds(t *testing.T) {
 
 func TestDrainReleasesHeldKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := applier.New[string](nil)
+		a := applier.New[string, string](nil)
 		write(t, a, "a", applier.Write{Version: 5})
-		a.Add("a", applier.Normal)
+		a.Add("a", applier.Normal, "")
 		drained := make(chan error, 1)
 		go func() { drained <- a.Drain(t.Context()) }()
 		synctest.Wait()
@@ -121,11 +121,11 @@ func TestDrainReleasesHeldKeys(t *testing.T) {
 
 func TestClosedGateStopsAllKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := applier.New[string](nil)
+		a := applier.New[string, string](nil)
 		defer a.Close()
 		a.Gate("synced", false)
 		a.Gate("leader", false)
-		a.Add("a", applier.Normal)
+		a.Add("a", applier.Normal, "")
 		got := goGet(t.Context(), a)
 		a.Gate("synced", true)
 		synctest.Wait()
@@ -138,8 +138,8 @@ func TestClosedGateStopsAllKeys(t *testing.T) {
 }
 
 func TestDrainDropsWaitingKeysWhileAGateIsClosed(t *testing.T) {
-	a := applier.New[string](nil)
-	a.Add("a", applier.Normal)
+	a := applier.New[string, string](nil)
+	a.Add("a", applier.Normal, "")
 	a.Gate("leader", false)
 	wantError(t, a.Drain(t.Context()), nil)
 	_, err := a.Get(t.Context())
@@ -147,15 +147,15 @@ func TestDrainDropsWaitingKeysWhileAGateIsClosed(t *testing.T) {
 }
 
 func TestSettleWaitsForRunsThatMustNotContinue(t *testing.T) {
-	for name, forbid := range map[string]func(*applier.Applier[string]){
-		"a closed gate":           func(a *applier.Applier[string]) { a.Gate("leader", false) },
-		"a key that is not owned": func(a *applier.Applier[string]) { a.Own(func(key string) bool { return key != "a" }) },
+	for name, forbid := range map[string]func(*applier.Applier[string, string]){
+		"a closed gate":           func(a *applier.Applier[string, string]) { a.Gate("leader", false) },
+		"a key that is not owned": func(a *applier.Applier[string, string]) { a.Own(func(key string) bool { return key != "a" }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := applier.New[string](nil)
+				a := applier.New[string, string](nil)
 				defer a.Close()
-				a.Add("a", applier.Normal)
+				a.Add("a", applier.Normal, "")
 				get(t, a, "a")
 				wantError(t, a.Settle(t.Context()), nil) // nothing is forbidden
 				forbid(a)
@@ -177,29 +177,29 @@ func TestSettleWaitsForRunsThatMustNotContinue(t *testing.T) {
 
 func TestKeyThatIsNotOwnedDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := applier.New[string](nil)
+		a := applier.New[string, string](nil)
 		defer a.Close()
-		a.Add("a", applier.Normal)
-		a.Add("b", applier.Normal)
-		a.AddAfter("a", applier.Normal, time.Second)
+		a.Add("a", applier.Normal, "")
+		a.Add("b", applier.Normal, "")
+		a.AddAfter("a", applier.Normal, "", time.Second)
 		a.Own(func(key string) bool { return key == "b" })
 		run(t, a, "b")
-		a.Add("a", applier.Normal)
+		a.Add("a", applier.Normal, "")
 		time.Sleep(time.Minute)
 		wantNothing(t, a)
 		a.Own(nil)
 		wantNothing(t, a) // its changes were ignored
-		a.Add("a", applier.Normal)
+		a.Add("a", applier.Normal, "")
 		run(t, a, "a")
 	})
 }
 
 func TestResizeChangesTheNumberOfRunningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := applier.New[string](&applier.Options{Concurrency: 1})
+		a := applier.New[string, string](&applier.Options{Concurrency: 1})
 		defer a.Close()
 		for _, key := range []string{"a", "b", "c"} {
-			a.Add(key, applier.Normal)
+			a.Add(key, applier.Normal, "")
 		}
 		get(t, a, "a")
 		waiting := goGet(t.Context(), a)

@@ -13,33 +13,33 @@ import (
 const agedShare = 4
 
 // ready holds the waiting entries: a first-in, first-out list for each priority.
-type ready[K comparable] struct {
-	levels []level[K] // highest priority first; there are at most 256, and empty ones stay
+type ready[K comparable, C any] struct {
+	levels []level[K, C] // highest priority first; there are at most 256, and empty ones stay
 	len    int
 	aging  time.Duration
 	passed int // consecutive turns that did not go to an aged key
 }
 
 // A level is the list of waiting entries of one priority.
-type level[K comparable] struct {
+type level[K comparable, C any] struct {
 	priority Priority
-	list[K]
+	list[K, C]
 }
 
 // push appends the entry to the list of its priority.
-func (r *ready[K]) push(e *entry[K]) {
+func (r *ready[K, C]) push(e *entry[K, C]) {
 	r.level(e.priority).push(e)
 	r.len++
 }
 
 // remove removes the entry from the list of its priority.
-func (r *ready[K]) remove(e *entry[K]) {
+func (r *ready[K, C]) remove(e *entry[K, C]) {
 	r.level(e.priority).remove(e)
 	r.len--
 }
 
 // pop removes and returns the entry whose turn it is, or returns nil.
-func (r *ready[K]) pop(now instant) *entry[K] {
+func (r *ready[K, C]) pop(now instant) *entry[K, C] {
 	e := r.first()
 	if e == nil {
 		return nil
@@ -55,7 +55,7 @@ func (r *ready[K]) pop(now instant) *entry[K] {
 }
 
 // first returns the first entry of the highest priority that has entries.
-func (r *ready[K]) first() *entry[K] {
+func (r *ready[K, C]) first() *entry[K, C] {
 	for i := range r.levels {
 		if e := r.levels[i].head; e != nil {
 			return e
@@ -66,8 +66,8 @@ func (r *ready[K]) first() *entry[K] {
 
 // oldest returns the first entry that has waited longest among those of all priorities. Every entry becomes the first
 // of its list and eventually the oldest, so none starves.
-func (r *ready[K]) oldest() *entry[K] {
-	var oldest *entry[K]
+func (r *ready[K, C]) oldest() *entry[K, C] {
+	var oldest *entry[K, C]
 	for i := range r.levels {
 		if e := r.levels[i].head; e != nil && (oldest == nil || e.since < oldest.since) {
 			oldest = e
@@ -77,7 +77,7 @@ func (r *ready[K]) oldest() *entry[K] {
 }
 
 // oldestWait returns how long the oldest first entry has waited.
-func (r *ready[K]) oldestWait(now instant) time.Duration {
+func (r *ready[K, C]) oldestWait(now instant) time.Duration {
 	if e := r.oldest(); e != nil {
 		return now - e.since
 	}
@@ -85,18 +85,18 @@ func (r *ready[K]) oldestWait(now instant) time.Duration {
 }
 
 // clear removes all entries.
-func (r *ready[K]) clear() {
+func (r *ready[K, C]) clear() {
 	r.levels, r.len, r.passed = nil, 0, 0
 }
 
 // level returns the list of a priority, and creates it if necessary.
-func (r *ready[K]) level(p Priority) *level[K] {
+func (r *ready[K, C]) level(p Priority) *level[K, C] {
 	for i := range r.levels {
 		if r.levels[i].priority == p {
 			return &r.levels[i]
 		}
 	}
-	i, _ := slices.BinarySearchFunc(r.levels, p, func(l level[K], p Priority) int { return cmp.Compare(p, l.priority) })
-	r.levels = slices.Insert(r.levels, i, level[K]{priority: p})
+	i, _ := slices.BinarySearchFunc(r.levels, p, func(l level[K, C], p Priority) int { return cmp.Compare(p, l.priority) })
+	r.levels = slices.Insert(r.levels, i, level[K, C]{priority: p})
 	return &r.levels[i]
 }

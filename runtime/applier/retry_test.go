@@ -12,11 +12,11 @@ import (
 )
 
 // fail gets the key, fails its run, and returns the delay of the retry.
-func fail(t testing.TB, q *applier.Applier[string], key string, atLeast time.Duration) time.Duration {
+func fail(t testing.TB, q *applier.Applier[string, string], key string, atLeast time.Duration) time.Duration {
 	t.Helper()
 	get(t, q, key)
 	defer q.Done(key)
-	return q.Retry(key, applier.Normal, atLeast)
+	return q.Retry(key, applier.Normal, "", atLeast)
 }
 
 // wantDelay fails the test unless the two delays are equal.
@@ -29,9 +29,9 @@ func wantDelay(t testing.TB, got, want time.Duration) {
 
 func TestTheBackOffDoublesUpToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second, MaxBackoff: 10 * time.Second}})
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second, MaxBackoff: 10 * time.Second}})
 		defer q.Close()
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		var elapsed time.Duration // when the run is expected
 		start := time.Now()
 		for i, delay := range []time.Duration{1, 2, 4, 8, 10, 10} {
@@ -39,7 +39,7 @@ func TestTheBackOffDoublesUpToItsLimit(t *testing.T) {
 			if got := time.Since(start); got != elapsed || item.Failures != i {
 				t.Errorf("run after %v and %d failures, want %v and %d", got, item.Failures, elapsed, i)
 			}
-			wantDelay(t, q.Retry("a", applier.Normal, 0), delay*time.Second)
+			wantDelay(t, q.Retry("a", applier.Normal, "", 0), delay*time.Second)
 			q.Done("a")
 			elapsed += delay * time.Second
 		}
@@ -48,39 +48,39 @@ func TestTheBackOffDoublesUpToItsLimit(t *testing.T) {
 
 func TestEachKeyHasItsOwnBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
 		defer q.Close()
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		fail(t, q, "a", 0)
 		wantDelay(t, fail(t, q, "a", 0), 2*time.Second)
-		q.Add("b", applier.Normal)
+		q.Add("b", applier.Normal, "")
 		wantDelay(t, fail(t, q, "b", 0), time.Second)
 	})
 }
 
 func TestSuccessResetsTheBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
 		defer q.Close()
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		fail(t, q, "a", 0)
 		wantDelay(t, fail(t, q, "a", 0), 2*time.Second)
 		run(t, q, "a")
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		if item := get(t, q, "a"); item.Failures != 0 {
 			t.Errorf("the key has %d failures after a success, want 0", item.Failures)
 		}
-		wantDelay(t, q.Retry("a", applier.Normal, 0), time.Second)
+		wantDelay(t, q.Retry("a", applier.Normal, "", 0), time.Second)
 	})
 }
 
 func TestSuccessCancelsThePendingRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
 		defer q.Close()
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		fail(t, q, "a", 0)
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		run(t, q, "a")
 		time.Sleep(time.Hour)
 		if got, want := q.Stats(), (applier.Stats{Adds: 2, Retries: 1}); got != want {
@@ -91,10 +91,10 @@ func TestSuccessCancelsThePendingRetry(t *testing.T) {
 
 func TestABurstOfEventsDoesNotIncreaseTheBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
 		defer q.Close()
 		for range 20 {
-			q.Add("a", applier.Normal)
+			q.Add("a", applier.Normal, "")
 			wantDelay(t, fail(t, q, "a", 0), time.Second)
 			time.Sleep(time.Millisecond)
 		}
@@ -103,15 +103,15 @@ func TestABurstOfEventsDoesNotIncreaseTheBackOff(t *testing.T) {
 		if got, want := time.Since(last), 999*time.Millisecond; got != want || item.Failures != 20 {
 			t.Errorf("retry after %v and %d failures, want %v and 20", got, item.Failures, want)
 		}
-		wantDelay(t, q.Retry("a", applier.Normal, 0), 2*time.Second)
+		wantDelay(t, q.Retry("a", applier.Normal, "", 0), 2*time.Second)
 	})
 }
 
 func TestRetryWaitsForTheGivenMinimum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: 2 * time.Second, MaxBackoff: 10 * time.Second}})
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: 2 * time.Second, MaxBackoff: 10 * time.Second}})
 		defer q.Close()
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		wantDelay(t, fail(t, q, "a", time.Second), 2*time.Second)
 		wantDelay(t, fail(t, q, "a", time.Minute), time.Minute)
 		failed := time.Now()
@@ -119,17 +119,17 @@ func TestRetryWaitsForTheGivenMinimum(t *testing.T) {
 		if got := time.Since(failed); got != time.Minute {
 			t.Errorf("the retry came after %v, want 1m", got)
 		}
-		wantDelay(t, q.Retry("a", applier.Normal, 0), 8*time.Second) // the minimum does not stop the doubling
+		wantDelay(t, q.Retry("a", applier.Normal, "", 0), 8*time.Second) // the minimum does not stop the doubling
 	})
 }
 
 func TestRetryWaitsForTheGivenMinimumWhenAnotherRetryIsPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
 		defer q.Close()
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		fail(t, q, "a", 0)
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		fail(t, q, "a", time.Minute)
 		failed := time.Now()
 		get(t, q, "a")
@@ -141,12 +141,12 @@ func TestRetryWaitsForTheGivenMinimumWhenAnotherRetryIsPending(t *testing.T) {
 
 func TestAFailureDoesNotDelayAnEventOfTheSameRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
 		defer q.Close()
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		get(t, q, "a")
-		q.Add("a", applier.Normal)
-		q.Retry("a", applier.Normal, 0)
+		q.Add("a", applier.Normal, "")
+		q.Retry("a", applier.Normal, "", 0)
 		q.Done("a")
 		failed := time.Now()
 		get(t, q, "a")
@@ -157,11 +157,11 @@ func TestAFailureDoesNotDelayAnEventOfTheSameRun(t *testing.T) {
 }
 
 func TestJitterShortensADelayByAtMostItsShare(t *testing.T) {
-	q := applier.New[int](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Minute, Jitter: 0.5}})
+	q := applier.New[int, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Minute, Jitter: 0.5}})
 	defer q.Close()
 	seen := map[time.Duration]bool{}
 	for key := range 100 {
-		delay := q.Retry(key, applier.Normal, 0)
+		delay := q.Retry(key, applier.Normal, "", 0)
 		if delay <= 30*time.Second || delay > time.Minute {
 			t.Errorf("Retry() = %v, want more than 30s and at most 1m", delay)
 		}

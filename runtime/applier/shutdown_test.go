@@ -18,7 +18,7 @@ import (
 var errStop = errors.New("stop")
 
 // goGet calls Get in a goroutine and returns a channel with its error.
-func goGet(ctx context.Context, q *applier.Applier[string]) <-chan error {
+func goGet(ctx context.Context, q *applier.Applier[string, string]) <-chan error {
 	c := make(chan error, 1)
 	go func() {
 		_, err := q.Get(ctx)
@@ -36,14 +36,14 @@ func wantError(t testing.TB, got, want error) {
 
 func TestGetReturnsTheCauseOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
+		q := applier.New[string, string](nil)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		waiting := goGet(ctx, q)
 		synctest.Wait()
 		cancel(errStop)
 		wantError(t, <-waiting, errStop)
 
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		_, err := q.Get(ctx)
 		wantError(t, err, errStop)
 		run(t, q, "a") // the key is still in the applier
@@ -51,12 +51,12 @@ func TestGetReturnsTheCauseOfItsContext(t *testing.T) {
 }
 
 func TestCloseDropsKeysThatAreNotRunning(t *testing.T) {
-	q := applier.New[string](nil)
-	q.Add("running", applier.Normal)
+	q := applier.New[string, string](nil)
+	q.Add("running", applier.Normal, "")
 	get(t, q, "running")
-	q.Add("running", applier.Normal)
-	q.Add("waiting", applier.Normal)
-	q.AddAfter("delayed", applier.Normal, time.Hour)
+	q.Add("running", applier.Normal, "")
+	q.Add("waiting", applier.Normal, "")
+	q.AddAfter("delayed", applier.Normal, "", time.Hour)
 	q.Close()
 	q.Close()
 
@@ -71,12 +71,12 @@ func TestCloseDropsKeysThatAreNotRunning(t *testing.T) {
 }
 
 func TestAClosedApplierIgnoresAdds(t *testing.T) {
-	q := applier.New[string](nil)
+	q := applier.New[string, string](nil)
 	q.Close()
-	q.Add("a", applier.Normal)
-	q.AddAfter("a", applier.Normal, 0)
-	q.AddAfter("a", applier.Normal, time.Hour)
-	if delay := q.Retry("a", applier.Normal, 0); delay != 0 {
+	q.Add("a", applier.Normal, "")
+	q.AddAfter("a", applier.Normal, "", 0)
+	q.AddAfter("a", applier.Normal, "", time.Hour)
+	if delay := q.Retry("a", applier.Normal, "", 0); delay != 0 {
 		t.Errorf("Retry() = %v on a closed applier, want 0", delay)
 	}
 	if diff := cmp.Diff(applier.Stats{}, q.Stats()); diff != "" {
@@ -86,8 +86,8 @@ func TestAClosedApplierIgnoresAdds(t *testing.T) {
 
 func TestCloseWakesEveryGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
-		q.AddAfter("a", applier.Normal, time.Hour)
+		q := applier.New[string, string](nil)
+		q.AddAfter("a", applier.Normal, "", time.Hour)
 		var waiting []<-chan error
 		for range 5 {
 			waiting = append(waiting, goGet(t.Context(), q))
@@ -102,18 +102,18 @@ func TestCloseWakesEveryGet(t *testing.T) {
 
 func TestDrainWaitsForWaitingAndRunningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
-		q.Add("a", applier.Normal)
-		q.Add("b", applier.Normal)
-		q.AddAfter("delayed", applier.Normal, time.Minute)
+		q := applier.New[string, string](nil)
+		q.Add("a", applier.Normal, "")
+		q.Add("b", applier.Normal, "")
+		q.AddAfter("delayed", applier.Normal, "", time.Minute)
 		get(t, q, "a")
-		q.Add("a", applier.Normal)
+		q.Add("a", applier.Normal, "")
 		drained := make(chan error, 1)
 		go func() { drained <- q.Drain(t.Context()) }()
 		synctest.Wait()
 
-		q.Add("too late", applier.Normal)
-		q.Retry("a", applier.Normal, 0)
+		q.Add("too late", applier.Normal, "")
+		q.Retry("a", applier.Normal, "", 0)
 		q.Done("a")
 		run(t, q, "b")
 		get(t, q, "a")
@@ -133,9 +133,9 @@ func TestDrainWaitsForWaitingAndRunningKeys(t *testing.T) {
 
 func TestDrainAfterCloseWaitsForRunningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
-		q.Add("running", applier.Normal)
-		q.Add("waiting", applier.Normal)
+		q := applier.New[string, string](nil)
+		q.Add("running", applier.Normal, "")
+		q.Add("waiting", applier.Normal, "")
 		get(t, q, "running")
 		q.Close()
 		time.AfterFunc(time.Minute, func() { q.Done("running") })
@@ -149,8 +149,8 @@ func TestDrainAfterCloseWaitsForRunningKeys(t *testing.T) {
 
 func TestCloseEndsADrainWithoutWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := applier.New[string](nil)
-		q.Add("a", applier.Normal)
+		q := applier.New[string, string](nil)
+		q.Add("a", applier.Normal, "")
 		time.AfterFunc(time.Minute, q.Close)
 		wantError(t, q.Drain(t.Context()), nil)
 	})
@@ -160,8 +160,8 @@ func TestDrainReturnsTheCauseOfItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errStop)
 
-	q := applier.New[string](nil)
-	q.Add("a", applier.Normal)
+	q := applier.New[string, string](nil)
+	q.Add("a", applier.Normal, "")
 	wantError(t, q.Drain(ctx), errStop)
 	run(t, q, "a") // it is still handed out
 	for range 20 { // with nothing to wait for, the context does not matter; repeated, since select is random

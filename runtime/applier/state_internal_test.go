@@ -16,15 +16,15 @@ import (
 var testOptions = Options{Backoff: Backoff{InitialBackoff: 4 * time.Second, MaxBackoff: time.Hour}, Aging: time.Second, HoldTimeout: 30 * time.Second}
 
 // newTestState returns a state with a first retry delay of four seconds.
-func newTestState() *state[string] {
-	s := newState[string](testOptions, newBackoff(testOptions.Backoff))
+func newTestState() *state[string, string] {
+	s := newState[string, string](testOptions, newBackoff(testOptions.Backoff))
 	return &s
 }
 
 // describe returns the state of the key.
-func describe(s *state[string], key string) string {
+func describe(s *state[string, string], key string) string {
 	e := s.entries.get(key)
-	if e == nil || e.phase == kept {
+	if e == nil {
 		return "-"
 	}
 	text := [...]string{
@@ -33,11 +33,18 @@ func describe(s *state[string], key string) string {
 	if e.phase != idle {
 		text += strconv.Itoa(int(e.priority))
 	}
-	if e.wakeAt != never {
-		text += fmt.Sprintf(", wake %d at %v", e.wakePriority, e.wakeAt)
+	x := e.extra
+	if x == nil {
+		return text
 	}
-	if e.retryAt != never {
-		text += fmt.Sprintf(", retry %d at %v", e.retryPriority, e.retryAt)
+	if x.wakeAt != never {
+		text += fmt.Sprintf(", wake %d at %v", x.wakePriority, x.wakeAt)
+	}
+	if x.quietAt != never {
+		text += fmt.Sprintf(", quiet %d at %v", x.quietPriority, x.quietAt)
+	}
+	if x.retryAt != never {
+		text += fmt.Sprintf(", retry %d at %v", x.retryPriority, x.retryAt)
 	}
 	return text
 }
@@ -46,90 +53,91 @@ func TestEachStepInEachSituation(t *testing.T) {
 	const k, at = "k", time.Second
 	steps := []struct {
 		name string
-		do   func(s *state[string])
+		do   func(s *state[string, string])
 	}{
-		{"add low", func(s *state[string]) { s.add(k, -5, at) }},
-		{"add high", func(s *state[string]) { s.add(k, 5, at) }},
-		{"add after 2s", func(s *state[string]) { s.addAfter(k, 5, 2*time.Second, at) }},
-		{"add after 20s", func(s *state[string]) { s.addAfter(k, -5, 20*time.Second, at) }},
-		{"retry", func(s *state[string]) { s.retry(k, 0, 0, at) }},
-		{"retry after at least 30s", func(s *state[string]) { s.retry(k, 0, 30*time.Second, at) }},
-		{"take", func(s *state[string]) { s.take(at) }},
-		{"done", func(s *state[string]) { s.done(k, at) }},
-		{"15s pass", func(s *state[string]) { s.advance(15 * time.Second) }},
-		{"drain", func(s *state[string]) { s.drain() }},
-		{"close", func(s *state[string]) { s.close() }},
+		{"add low", func(s *state[string, string]) { s.add(k, -5, "", at) }},
+		{"add high", func(s *state[string, string]) { s.add(k, 5, "", at) }},
+		{"add after 2s", func(s *state[string, string]) { s.addAfter(k, 5, "", 2*time.Second, at) }},
+		{"add after 20s", func(s *state[string, string]) { s.addAfter(k, -5, "", 20*time.Second, at) }},
+		{"retry", func(s *state[string, string]) { s.retry(k, 0, "", 0, at) }},
+		{"retry after at least 30s", func(s *state[string, string]) { s.retry(k, 0, "", 30*time.Second, at) }},
+		{"take", func(s *state[string, string]) { s.take(at) }},
+		{"done", func(s *state[string, string]) { s.done(k, at) }},
+		{"15s pass", func(s *state[string, string]) { s.advance(15 * time.Second) }},
+		{"the source ends", func(s *state[string, string]) { s.forget(0, at) }},
+		{"drain", func(s *state[string, string]) { s.drain() }},
+		{"close", func(s *state[string, string]) { s.close() }},
 	}
 	situations := []struct {
 		name  string
-		setUp func(s *state[string])
+		setUp func(s *state[string, string])
 		want  []string // in the order of steps
 	}{
 		{
-			"unknown", func(*state[string]) {},
+			"unknown", func(*state[string, string]) {},
 			[]string{
 				"waiting -5", "waiting 5", "idle, wake 5 at 3s", "idle, wake -5 at 21s",
-				"idle, retry 0 at 5s", "idle, retry 0 at 31s", "-", "-", "-", "-", "-",
+				"idle, retry 0 at 5s", "idle, retry 0 at 31s", "-", "-", "-", "-", "-", "-",
 			},
 		},
 		{
-			"delayed", func(s *state[string]) { s.addAfter(k, 0, 10*time.Second, 0) },
+			"delayed", func(s *state[string, string]) { s.addAfter(k, 0, "", 10*time.Second, 0) },
 			[]string{
 				"waiting -5, wake 0 at 10s", "waiting 5, wake 0 at 10s", "idle, wake 5 at 3s", "idle, wake 0 at 10s",
 				"idle, wake 0 at 10s, retry 0 at 5s", "idle, wake 0 at 10s, retry 0 at 31s",
-				"idle, wake 0 at 10s", "idle, wake 0 at 10s", "waiting 0", "-", "-",
+				"idle, wake 0 at 10s", "idle, wake 0 at 10s", "waiting 0", "idle, wake 0 at 10s", "-", "-",
 			},
 		},
 		{
-			"failed", func(s *state[string]) { s.add(k, 0, 0); s.take(0); s.retry(k, 0, 0, 0); s.done(k, 0) },
+			"failed", func(s *state[string, string]) { s.add(k, 0, "", 0); s.take(0); s.retry(k, 0, "", 0, 0); s.done(k, 0) },
 			[]string{
 				"waiting -5, retry 0 at 4s", "waiting 5, retry 0 at 4s",
 				"idle, wake 5 at 3s, retry 0 at 4s", "idle, wake -5 at 21s, retry 0 at 4s",
 				"idle, retry 0 at 5s", "idle, retry 0 at 31s",
-				"idle, retry 0 at 4s", "idle, retry 0 at 4s", "waiting 0", "-", "-",
+				"idle, retry 0 at 4s", "idle, retry 0 at 4s", "waiting 0", "idle, retry 0 at 4s", "-", "-",
 			},
 		},
 		{
-			"waiting", func(s *state[string]) { s.add(k, 0, 0) },
+			"waiting", func(s *state[string, string]) { s.add(k, 0, "", 0) },
 			[]string{
 				"waiting 0", "waiting 5", "waiting 0, wake 5 at 3s", "waiting 0, wake -5 at 21s",
 				"waiting 0, retry 0 at 5s", "waiting 0, retry 0 at 31s",
-				"running 0", "waiting 0", "waiting 0", "waiting 0", "-",
+				"running 0", "waiting 0", "waiting 0", "waiting 0", "waiting 0", "-",
 			},
 		},
 		{
-			"waiting and delayed", func(s *state[string]) { s.add(k, 0, 0); s.addAfter(k, 2, 10*time.Second, 0) },
+			"waiting and delayed", func(s *state[string, string]) { s.add(k, 0, "", 0); s.addAfter(k, 2, "", 10*time.Second, 0) },
 			[]string{
 				"waiting 0, wake 2 at 10s", "waiting 5, wake 2 at 10s",
 				"waiting 0, wake 5 at 3s", "waiting 0, wake 2 at 10s",
 				"waiting 0, wake 2 at 10s, retry 0 at 5s", "waiting 0, wake 2 at 10s, retry 0 at 31s",
-				"running 0, wake 2 at 10s", "waiting 0, wake 2 at 10s", "waiting 2", "waiting 0", "-",
+				"running 0, wake 2 at 10s", "waiting 0, wake 2 at 10s", "waiting 2", "waiting 0, wake 2 at 10s", "waiting 0", "-",
 			},
 		},
 		{
-			"running", func(s *state[string]) { s.add(k, 0, 0); s.take(0) },
+			"running", func(s *state[string, string]) { s.add(k, 0, "", 0); s.take(0) },
 			[]string{
 				"again -5", "again 5", "running 0, wake 5 at 3s", "running 0, wake -5 at 21s",
 				"running 0, retry 0 at 5s", "running 0, retry 0 at 31s",
-				"running 0", "-", "running 0", "running 0", "running 0",
+				"running 0", "-", "running 0", "running 0", "running 0", "running 0",
 			},
 		},
 		{
-			"running and failed", func(s *state[string]) { s.add(k, 0, 0); s.take(0); s.retry(k, 0, 0, 0) },
+			"running and failed", func(s *state[string, string]) { s.add(k, 0, "", 0); s.take(0); s.retry(k, 0, "", 0, 0) },
 			[]string{
 				"again -5, retry 0 at 4s", "again 5, retry 0 at 4s",
 				"running 0, wake 5 at 3s, retry 0 at 4s", "running 0, wake -5 at 21s, retry 0 at 4s",
 				"running 0, retry 0 at 5s", "running 0, retry 0 at 31s",
-				"running 0, retry 0 at 4s", "idle, retry 0 at 4s", "again 0", "running 0", "running 0",
+				"running 0, retry 0 at 4s", "idle, retry 0 at 4s", "again 0", "running 0, retry 0 at 4s", "running 0", "running 0",
 			},
 		},
 		{
 			"running with a pending retry",
-			func(s *state[string]) {
-				s.add(k, 0, 0)
+			func(s *state[string, string]) {
+				s.add(k, 0, "", 0)
 				s.take(0)
-				s.retry(k, 0, 0, 0)
-				s.add(k, 0, 0)
+				s.retry(k, 0, "", 0, 0)
+				s.add(k, 0, "", 0)
 				s.done(k, 0)
 				s.take(0)
 			},
@@ -137,52 +145,129 @@ func TestEachStepInEachSituation(t *testing.T) {
 				"again -5, retry 0 at 4s", "again 5, retry 0 at 4s",
 				"running 0, wake 5 at 3s, retry 0 at 4s", "running 0, wake -5 at 21s, retry 0 at 4s",
 				"running 0, retry 0 at 5s", "running 0, retry 0 at 31s",
-				"running 0, retry 0 at 4s", "-", "again 0", "running 0", "running 0",
+				"running 0, retry 0 at 4s", "-", "again 0", "running 0, retry 0 at 4s", "running 0", "running 0",
 			},
 		},
 		{
-			"running and added", func(s *state[string]) { s.add(k, 0, 0); s.take(0); s.add(k, 0, 0) },
+			"running and added", func(s *state[string, string]) { s.add(k, 0, "", 0); s.take(0); s.add(k, 0, "", 0) },
 			[]string{
 				"again 0", "again 5", "again 0, wake 5 at 3s", "again 0, wake -5 at 21s",
 				"again 0, retry 0 at 5s", "again 0, retry 0 at 31s",
-				"again 0", "waiting 0", "again 0", "again 0", "running 0",
+				"again 0", "waiting 0", "again 0", "again 0", "again 0", "running 0",
 			},
 		},
 		{
-			"running and delayed", func(s *state[string]) { s.add(k, 0, 0); s.take(0); s.addAfter(k, 2, 10*time.Second, 0) },
+			"running and delayed", func(s *state[string, string]) { s.add(k, 0, "", 0); s.take(0); s.addAfter(k, 2, "", 10*time.Second, 0) },
 			[]string{
 				"again -5, wake 2 at 10s", "again 5, wake 2 at 10s", "running 0, wake 5 at 3s", "running 0, wake 2 at 10s",
 				"running 0, wake 2 at 10s, retry 0 at 5s", "running 0, wake 2 at 10s, retry 0 at 31s",
-				"running 0, wake 2 at 10s", "idle, wake 2 at 10s", "again 2", "running 0", "running 0",
+				"running 0, wake 2 at 10s", "idle, wake 2 at 10s", "again 2", "running 0, wake 2 at 10s", "running 0", "running 0",
 			},
 		},
 		{
 			"held",
-			func(s *state[string]) { s.add(k, 0, 0); s.take(0); s.wrote(k, Write{Version: 5}); s.done(k, 0) },
+			func(s *state[string, string]) {
+				s.add(k, 0, "", 0)
+				s.take(0)
+				s.wrote(k, Write{Version: 5})
+				s.done(k, 0)
+			},
 			[]string{
 				"held again -5", "held again 5", "held 0, wake 5 at 3s", "held 0, wake -5 at 21s",
 				"held 0, retry 0 at 5s", "held 0, retry 0 at 31s",
-				"held 0", "held 0", "held 0", "-", "-",
+				"held 0", "held 0", "held 0", "-", "-", "-",
 			},
 		},
 		{
 			"held and added",
-			func(s *state[string]) {
-				s.add(k, 0, 0)
+			func(s *state[string, string]) {
+				s.add(k, 0, "", 0)
 				s.take(0)
 				s.wrote(k, Write{UID: "u"})
-				s.add(k, 0, 0)
+				s.add(k, 0, "", 0)
 				s.done(k, 0)
 			},
 			[]string{
 				"held again 0", "held again 5", "held again 0, wake 5 at 3s", "held again 0, wake -5 at 21s",
 				"held again 0, retry 0 at 5s", "held again 0, retry 0 at 31s",
-				"held again 0", "held again 0", "held again 0", "waiting 0", "-",
+				"held again 0", "held again 0", "held again 0", "waiting 0", "waiting 0", "-",
 			},
 		},
 		{
-			"closed", func(s *state[string]) { s.close() },
-			[]string{"-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-"},
+			"debounced",
+			func(s *state[string, string]) {
+				s.quiet, s.maxQuiet = 2*time.Second, 5*time.Second
+				s.add(k, 0, "", 0)
+			},
+			[]string{
+				"idle, quiet 0 at 3s", "waiting 5, quiet 0 at 2s", "idle, wake 5 at 3s, quiet 0 at 2s",
+				"idle, wake -5 at 21s, quiet 0 at 2s", "idle, quiet 0 at 2s, retry 0 at 5s",
+				"idle, quiet 0 at 2s, retry 0 at 31s", "idle, quiet 0 at 2s", "idle, quiet 0 at 2s", "waiting 0",
+				"idle, quiet 0 at 2s", "-", "-",
+			},
+		},
+		{
+			"debounced for long",
+			func(s *state[string, string]) {
+				s.quiet, s.maxQuiet = 2*time.Second, 2500*time.Millisecond
+				s.add(k, 0, "", 0)
+			},
+			[]string{
+				"idle, quiet 0 at 2.5s", "waiting 5, quiet 0 at 2s", "idle, wake 5 at 3s, quiet 0 at 2s",
+				"idle, wake -5 at 21s, quiet 0 at 2s", "idle, quiet 0 at 2s, retry 0 at 5s",
+				"idle, quiet 0 at 2s, retry 0 at 31s", "idle, quiet 0 at 2s", "idle, quiet 0 at 2s", "waiting 0",
+				"idle, quiet 0 at 2s", "-", "-",
+			},
+		},
+		{
+			"debounced and waiting",
+			func(s *state[string, string]) {
+				s.quiet, s.maxQuiet = 2*time.Second, 5*time.Second
+				s.add(k, 0, "", 0)
+				s.add(k, 5, "", 0)
+			},
+			[]string{
+				"waiting 5, quiet 0 at 2s", "waiting 5, quiet 0 at 2s", "waiting 5, wake 5 at 3s, quiet 0 at 2s",
+				"waiting 5, wake -5 at 21s, quiet 0 at 2s", "waiting 5, quiet 0 at 2s, retry 0 at 5s",
+				"waiting 5, quiet 0 at 2s, retry 0 at 31s", "running 5", "waiting 5, quiet 0 at 2s", "waiting 5",
+				"waiting 5, quiet 0 at 2s", "waiting 5", "-",
+			},
+		},
+		{
+			"running and debounced",
+			func(s *state[string, string]) {
+				s.add(k, 0, "", 0)
+				s.take(0)
+				s.quiet, s.maxQuiet = 2*time.Second, 5*time.Second
+				s.add(k, 0, "", 0)
+			},
+			[]string{
+				"running 0, quiet 0 at 3s", "again 5, quiet 0 at 2s", "running 0, wake 5 at 3s, quiet 0 at 2s",
+				"running 0, wake -5 at 21s, quiet 0 at 2s", "running 0, quiet 0 at 2s, retry 0 at 5s",
+				"running 0, quiet 0 at 2s, retry 0 at 31s", "running 0, quiet 0 at 2s", "idle, quiet 0 at 2s",
+				"again 0", "running 0, quiet 0 at 2s", "running 0", "running 0",
+			},
+		},
+		{
+			"held and debounced",
+			func(s *state[string, string]) {
+				s.add(k, 0, "", 0)
+				s.take(0)
+				s.wrote(k, Write{Version: 5})
+				s.done(k, 0)
+				s.quiet, s.maxQuiet = 2*time.Second, 5*time.Second
+				s.add(k, 0, "", 0)
+			},
+			[]string{
+				"held 0, quiet 0 at 3s", "held again 5, quiet 0 at 2s", "held 0, wake 5 at 3s, quiet 0 at 2s",
+				"held 0, wake -5 at 21s, quiet 0 at 2s", "held 0, quiet 0 at 2s, retry 0 at 5s",
+				"held 0, quiet 0 at 2s, retry 0 at 31s", "held 0, quiet 0 at 2s", "held 0, quiet 0 at 2s",
+				"held again 0", "idle, quiet 0 at 2s", "-", "-",
+			},
+		},
+		{
+			"closed", func(s *state[string, string]) { s.close() },
+			[]string{"-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-"},
 		},
 	}
 	for _, situation := range situations {
@@ -280,7 +365,7 @@ func TestEachTurnGoesToTheRightKey(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newTestState()
 			for _, a := range test.in {
-				s.add(a.key, a.priority, a.at)
+				s.add(a.key, a.priority, "", a.at)
 			}
 			var got []string
 			for item, ok := s.take(2 * time.Second); ok; item, ok = s.take(2 * time.Second) {
@@ -297,10 +382,10 @@ func TestEachTurnGoesToTheRightKey(t *testing.T) {
 func TestKeysThatAreDueAtTheSameTimeKeepTheirOrder(t *testing.T) {
 	s := newTestState()
 	for i := range 20 {
-		s.addAfter(strconv.Itoa(i), 0, time.Minute, 0)
+		s.addAfter(strconv.Itoa(i), 0, "", time.Minute, 0)
 	}
-	s.addAfter("first", 0, time.Second, 0)
-	s.add("last", 0, time.Hour)
+	s.addAfter("first", 0, "", time.Second, 0)
+	s.add("last", 0, "", time.Hour)
 
 	want := []string{"first"}
 	for i := range 20 {
@@ -316,7 +401,7 @@ func TestKeysThatAreDueAtTheSameTimeKeepTheirOrder(t *testing.T) {
 
 func TestLongestDelayDoesNotOverflow(t *testing.T) {
 	s := newTestState()
-	s.addAfter("k", 0, math.MaxInt64, time.Hour)
+	s.addAfter("k", 0, "", math.MaxInt64, time.Hour)
 	s.advance(math.MaxInt64 / 2)
 	if got, want := describe(s, "k"), fmt.Sprintf("idle, wake 0 at %v", never-1); got != want {
 		t.Errorf("the key is %q, want %q", got, want)
@@ -328,12 +413,12 @@ func TestUnusedKeysFreeTheirMemory(t *testing.T) {
 	s := newTestState()
 	for i := range n {
 		key := strconv.Itoa(i)
-		s.add(key, 0, 0)
-		s.addAfter(key, 0, time.Minute, 0)
+		s.add(key, 0, "", 0)
+		s.addAfter(key, 0, "", time.Minute, 0)
 	}
 	for now := time.Duration(0); now <= time.Minute; now += time.Minute {
 		for item, ok := s.take(now); ok; item, ok = s.take(now) {
-			s.retry(item.Key, 0, 0, now)
+			s.retry(item.Key, 0, "", 0, now)
 			s.done(item.Key, now)
 		}
 	}
@@ -344,11 +429,11 @@ func TestUnusedKeysFreeTheirMemory(t *testing.T) {
 		s.done(item.Key, time.Hour)
 	}
 	checkInvariants(t, s)
-	if got := len(s.entries.byKey); got > maxKept {
-		t.Errorf("%d entries are left, want at most %d", got, maxKept)
+	if got := s.entries.len + s.entries.numSpare; got > maxSpare {
+		t.Errorf("%d entries are left, want at most %d", got, maxSpare)
 	}
-	if s.entries.peak > shrinkFrom {
-		t.Errorf("the map has had %d entries, want a smaller new map", s.entries.peak)
+	if got := len(s.entries.buckets); got >= shrinkFrom {
+		t.Errorf("the table has %d buckets, want it shrunk", got)
 	}
 	if got := cap(s.delays.heap); got >= shrinkFrom {
 		t.Errorf("the heap has a capacity of %d delays, want it shrunk", got)

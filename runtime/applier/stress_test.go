@@ -23,18 +23,18 @@ type subject struct {
 }
 
 // change changes a subject and adds its key in one of several ways.
-func change(q *applier.Applier[int], subjects []subject, key int) {
+func change(q *applier.Applier[int, string], subjects []subject, key int) {
 	subjects[key].changes.Add(1)
 	p := applier.Priority(rand.IntN(256) - 128)
 	if rand.IntN(2) == 0 {
-		q.Add(key, p)
+		q.Add(key, p, "")
 	} else {
-		q.AddAfter(key, p, rand.N(5*time.Millisecond))
+		q.AddAfter(key, p, "", rand.N(5*time.Millisecond))
 	}
 }
 
 // work handles keys until the context ends or the applier is closed.
-func work(ctx context.Context, t *testing.T, q *applier.Applier[int], subjects []subject) {
+func work(ctx context.Context, t *testing.T, q *applier.Applier[int, string], subjects []subject) {
 	for {
 		item, err := q.Get(ctx)
 		if err != nil {
@@ -49,7 +49,7 @@ func work(ctx context.Context, t *testing.T, q *applier.Applier[int], subjects [
 			time.Sleep(rand.N(time.Millisecond))
 		}
 		if failed := rand.IntN(8) == 0; failed {
-			q.Retry(item.Key, item.Priority, 0)
+			q.Retry(item.Key, item.Priority, "", 0)
 		} else {
 			s.seen.Store(seen)
 		}
@@ -64,7 +64,7 @@ func TestNoChangeIsMissedByManyWorkers(t *testing.T) {
 	for name, numKeys := range map[string]int{"few keys": 3, "many keys": 500} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := applier.New[int](&applier.Options{Backoff: applier.Backoff{MaxBackoff: 20 * time.Millisecond}, Aging: time.Millisecond})
+				q := applier.New[int, string](&applier.Options{Backoff: applier.Backoff{MaxBackoff: 20 * time.Millisecond}, Aging: time.Millisecond})
 				subjects := make([]subject, numKeys)
 				var producing, working sync.WaitGroup
 				for range producers {
@@ -118,7 +118,7 @@ func TestNoChangeIsMissedByManyWorkers(t *testing.T) {
 // TestNoChangeIsMissedWhileDraining runs without a bubble, so that the workers are truly concurrent.
 func TestNoChangeIsMissedWhileDraining(t *testing.T) {
 	const producers, workers, changes, numKeys = 8, 8, 5000, 20
-	q := applier.New[int](nil)
+	q := applier.New[int, string](nil)
 	subjects := make([]subject, numKeys)
 	var producing, working sync.WaitGroup
 	for range workers {
@@ -143,7 +143,7 @@ func TestNoChangeIsMissedWhileDraining(t *testing.T) {
 			for range changes {
 				key := rand.IntN(numKeys)
 				subjects[key].changes.Add(1)
-				q.Add(key, applier.Priority(key))
+				q.Add(key, applier.Priority(key), "")
 			}
 		})
 	}

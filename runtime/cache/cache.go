@@ -16,43 +16,93 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/watcher"
 )
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
+	// Cluster names the cluster of the cache, for programs that use several clusters: it is the cluster of the keys of
+	// controllers. Default: the empty name.
+	Cluster string
+
 	// Logger logs the errors of watches, which recover automatically. Default: [slog.Default].
 	Logger *slog.Logger
+
+	// Source returns the source of the objects of a resource, in one namespace or in all of them if it is empty. Set it
+	// to fill the cache from something else than the client, such as a test or another process. Default: the client.
+	Source func(res core.Resource, namespace string) watcher.Source
+
+	// Compression compresses the objects in memory, see [reflector.Options]. Package contrib/zstd has one. Default:
+	// that of the reflector.
+	Compression func(samples [][]byte) (reflector.Codec, error)
+
+	// SnapshotDir is a directory in which the cache keeps a file for each watch, so that after a restart of the program
+	// the watches resume and the objects are not listed again. The files contain the objects as they are, except for
+	// secrets, of which only metadata is written. So use a directory that only this program can read and write, and that
+	// is not part of a backup. A file is used only for the same server, Cluster and selection. See [reflector.Options] for
+	// when the files are written and removed, and "Snapshots" in the comment of package reflector for when their objects
+	// are ready. Default: no snapshots.
+	SnapshotDir string
 }
 
 // Cache is a set of shared watches on one server. Create one with [New].
 type Cache struct {
-	client *client.Client
-	logger *slog.Logger
+	server  string
+	cluster string
+	logger  *slog.Logger
+	source  func(core.Resource, string) watcher.Source
+	codec   func(samples [][]byte) (reflector.Codec, error)
+	dir     string // of snapshots
 
-	mu    sync.Mutex // guards views
-	views map[key]any
+	learned watcher.Server // what the watches know of the server
+
+	mu      sync.Mutex // guards watches
+	watches map[key]*watch
 }
 
-// key identifies a view.
+// key identifies a watch.
 type key struct {
-	goType     reflect.Type
 	kind       schema.GroupVersionKind
 	plural     string
 	namespaced bool
 	selection  Selection
 }
 
-// New returns a cache of a server's objects. It is empty until one of its views runs.
+// New returns a cache of a server's objects. It is empty until one of its views runs. The client may be nil if
+// [Options.Source] is set.
 func New(c *client.Client, o *Options) *Cache {
 	if o == nil {
 		o = &Options{}
 	}
-	logger := o.Logger
-	if logger == nil {
-		logger = slog.Default()
+	cache := &Cache{
+		cluster: o.Cluster,
+		logger:  o.Logger,
+		source:  o.Source,
+		codec:   o.Compression,
+		dir:     o.SnapshotDir,
+		watches: make(map[key]*watch),
 	}
-	return &Cache{client: c, logger: logger, views: make(map[key]any)}
+	if cache.logger == nil {
+		cache.logger = slog.Default()
+	}
+	if c != nil {
+		cache.server = c.Server()
+	}
+	if cache.source == nil {
+		cache.source = func(res core.Resource, namespace string) watcher.Source { return feedOf(c, res, namespace) }
+	}
+	return cache
 }
+
+// feedOf returns the objects of a server. Protobuf is the smallest form; for other kinds than built-in ones, the server
+// responds in JSON.
+func feedOf(c *client.Client, res core.Resource, namespace string) *client.Feed {
+	return client.NewFeed(c, res, namespace).Protobuf()
+}
+
+// Cluster returns the name of the cache's cluster, see [Options.Cluster].
+func (c *Cache) Cluster() string { return c.cluster }
 
 // Selection selects the objects of a kind that a view holds. The zero value of a field selects all of them.
 type Selection struct {
@@ -79,36 +129,49 @@ func (s *Selection) canonical() *Selection {
 	return &c
 }
 
-// Of returns the view of a kind. A nil selection selects all objects.
+// Of returns the view of a kind. A nil selection selects all objects. For the same type, resource and selection, it
+// returns the same view.
 func Of[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] {
 	res, err := core.ResourceOf[K, P]()
-	return view[K, P](c, res, err, s)
+	return viewOf[K, P](c, res, err, s)
 }
 
-// OfResource is [Of] for an explicit resource. If K is metav1.PartialObjectMetadata, the view requests metadata only,
-// and holds nothing else: for example, it sees which secrets exist, but not their data.
+// OfResource is [Of] for an explicit resource. If K is metav1.PartialObjectMetadata, the view reads metadata only: if no
+// view of the same objects reads more, the cache requests and holds nothing else. For example, it sees which secrets
+// exist, but not their data.
 func OfResource[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s *Selection) *View[K] {
-	return view[K, P](c, res, res.Validate(), s)
+	return viewOf[K, P](c, res, res.Validate(), s)
 }
 
-func view[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, setup error, s *Selection) *View[K] {
+func viewOf[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, setup error, s *Selection) *View[K] {
+	w, goType := c.watch(res, setup, s), reflect.TypeFor[K]()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v, ok := w.views[goType]; ok {
+		return v.(*View[K])
+	}
+	v := &View[K]{
+		watch: w,
+		store: reflector.StoreOf[K, P](w.reflector),
+		on:    func(other *Cache) *View[K] { return viewOf[K, P](other, res, setup, s) },
+	}
+	w.views[goType] = v
+	return v
+}
+
+// watch returns the watch of a selection of a resource. setup is the error of an invalid resource.
+func (c *Cache) watch(res core.Resource, setup error, s *Selection) *watch {
 	if s == nil {
 		s = &Selection{}
 	}
 	s = s.canonical()
-	k := key{
-		goType:     reflect.TypeFor[K](),
-		kind:       res.GroupVersionKind(),
-		plural:     res.Plural,
-		namespaced: res.Namespaced,
-		selection:  *s,
-	}
+	k := key{kind: res.GroupVersionKind(), plural: res.Plural, namespaced: res.Namespaced, selection: *s}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if v, ok := c.views[k]; ok {
-		return v.(*View[K])
+	w, ok := c.watches[k]
+	if !ok {
+		w = newWatch(c, res, *s, setup)
+		c.watches[k] = w
 	}
-	v := newView[K, P](c, res, *s, setup)
-	c.views[k] = v
-	return v
+	return w
 }

@@ -15,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -23,82 +22,73 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
 )
 
-// leanConfigMap is a ConfigMap with only the fields that one program needs.
-type leanConfigMap struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-}
-
-func (*leanConfigMap) KubeResource() core.Resource { return configMaps }
-
 // plain is a type without a known kind.
 type plain struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 }
 
-func TestEqualSelectionsShareAView(t *testing.T) {
-	c := cache.New(newServer().Client(), nil)
-	all := cache.Of[corev1.ConfigMap](c, nil)
-	for name, v := range map[string]*cache.View[corev1.ConfigMap]{
-		"the same":                     cache.Of[corev1.ConfigMap](c, nil),
-		"a selection of everything":    cache.Of[corev1.ConfigMap](c, &cache.Selection{}),
-		"the same resource explicitly": cache.OfResource[corev1.ConfigMap](c, configMaps, nil),
-		"an equivalent resource with fewer fields": cache.OfResource[corev1.ConfigMap](c, core.Resource{
-			Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true,
-		}, nil),
-	} {
-		if v != all {
-			t.Errorf("%s is another view", name)
-		}
-	}
-	selected := cache.Of[corev1.ConfigMap](c, &cache.Selection{
-		LabelSelector: "app in (a,b),tier!=x", FieldSelector: `metadata.name!=a\,b,metadata.namespace=prod`,
+// views makes a view of a cache.
+type views func(*cache.Cache) *cache.View[corev1.ConfigMap]
+
+// share reports whether two views of a cache have one watch: they see the same objects while only the first runs.
+func share(t *testing.T, a, b views) (same bool) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := cache.New(newServer("prod/a").Client(), nil)
+		other := b(c)
+		start(t, a(c))()
+		same = other.Store().ResourceVersion() != ""
 	})
-	again := cache.Of[corev1.ConfigMap](c, &cache.Selection{
-		LabelSelector: " tier != x, app in (b, a)", FieldSelector: `metadata.namespace==prod,metadata.name!=a\,b`,
-	})
-	if selected != again {
-		t.Error("selections whose terms have another order are different views")
-	}
-	other := configMaps
-	other.Version = "v2"
-	for name, v := range map[string]*cache.View[corev1.ConfigMap]{
-		"a namespace":      cache.Of[corev1.ConfigMap](c, &cache.Selection{Namespace: "prod"}),
-		"labels":           cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a=b"}),
-		"fields":           cache.Of[corev1.ConfigMap](c, &cache.Selection{FieldSelector: "a=b"}),
-		"another version":  cache.OfResource[corev1.ConfigMap](c, other, nil),
-		"another cache":    cache.Of[corev1.ConfigMap](cache.New(newServer().Client(), nil), nil),
-		"another resource": cache.OfResource[corev1.ConfigMap](c, nodes, nil),
-	} {
-		if v == all {
-			t.Errorf("%s is the same view", name)
-		}
-	}
+	return same
 }
 
-func TestEachTypeOfAKindHasItsOwnView(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer("prod/a")
-		c := cache.New(s.Client(), nil)
-		full, lean := cache.Of[corev1.ConfigMap](c, nil), cache.Of[leanConfigMap](c, nil)
-		dynamic := cache.OfResource[unstructured.Unstructured](c, configMaps, nil)
-		start(t, full)
-		start(t, lean)
-		start(t, dynamic)
-		wantRequests(t, s, "stream", "stream", "stream")
-		wantNames(t, full, "prod/a")
-		if obj, err := lean.Store().Get(ref("prod/a")); err != nil || obj.Labels["value"] != "first" || obj.Kind != "ConfigMap" {
-			t.Errorf("Get() = %v, %v", obj, err)
+func TestEqualSelectionsShareAWatch(t *testing.T) {
+	of := func(s *cache.Selection) views {
+		return func(c *cache.Cache) *cache.View[corev1.ConfigMap] { return cache.Of[corev1.ConfigMap](c, s) }
+	}
+	ofResource := func(res core.Resource) views {
+		return func(c *cache.Cache) *cache.View[corev1.ConfigMap] {
+			return cache.OfResource[corev1.ConfigMap](c, res, nil)
 		}
-		obj, err := dynamic.Store().Get(ref("prod/a"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if value, _, _ := unstructured.NestedString(obj.Object, "data", "value"); value != "first" || obj.GetKind() != "ConfigMap" {
-			t.Errorf("Get() = %v", obj)
-		}
-	})
+	}
+	another := func(*cache.Cache) *cache.View[corev1.ConfigMap] {
+		return cache.Of[corev1.ConfigMap](cache.New(newServer().Client(), nil), nil)
+	}
+	all, none := of(nil), core.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	version := none
+	version.Version = "v2"
+	for _, tt := range []struct {
+		name string
+		a, b views
+		same bool
+	}{
+		{"the same", all, all, true},
+		{"a selection of everything", all, of(&cache.Selection{}), true},
+		{"the same resource explicitly", all, ofResource(configMaps), true},
+		{"an equivalent resource with fewer fields", all, ofResource(none), true},
+		{
+			"terms in another order",
+			of(&cache.Selection{
+				LabelSelector: "app in (a,b),tier!=x", FieldSelector: `metadata.name!=a\,b,metadata.namespace=prod`,
+			}),
+			of(&cache.Selection{
+				LabelSelector: " tier != x, app in (b, a)", FieldSelector: `metadata.namespace==prod,metadata.name!=a\,b`,
+			}), true,
+		},
+		{"a namespace", all, of(&cache.Selection{Namespace: "prod"}), false},
+		{"labels", all, of(&cache.Selection{LabelSelector: "a=b"}), false},
+		{"fields", all, of(&cache.Selection{FieldSelector: "a=b"}), false},
+		{"another version", all, ofResource(version), false},
+		{"another cache", all, another, false},
+		{"another resource", all, ofResource(nodes), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := share(t, tt.a, tt.b); got != tt.same {
+				t.Errorf("they share a watch: %v, want %v", got, tt.same)
+			}
+		})
+	}
 }
 
 func TestSelectionsAreSentToTheServer(t *testing.T) {

@@ -11,16 +11,25 @@
 //	if err := pods.Ready(ctx); err != nil { … }
 //	pod, err := pods.Store().Get(core.ObjectRef{Namespace: "prod", Name: "web-0"})
 //
-// Views with the same Go type, resource and [Selection] are one view with one store and one watch, however often it
-// runs. The watch begins with the first Run and ends with the last. The store keeps its objects, and the next Run
-// updates them. A view is never removed from its cache, so use few selections: to read a part of a larger view, use
-// [reflector.SelectOptions].
+// Views of the same resource and [Selection] share one watch and its objects, whatever their Go types are and however
+// often they run. The watch begins with the first Run and ends with the last. The objects are kept for another minute,
+// and a Run in that time only updates them. A watch is never removed from its cache, so use few selections: to read a
+// part of a larger view, use [reflector.SelectOptions].
 //
-// # Metadata
+// # Go types
 //
-// A view of metav1.PartialObjectMetadata lists and watches the metadata of a kind, see [OfResource]: the server sends
-// less, the store holds less, and the data of secrets is not in the memory of the program. Annotations are metadata:
-// the annotation of a client-side "kubectl apply" contains the object that was applied.
+// A view can have any type that can be decoded from the objects: the kind itself, a struct with only the fields that a
+// program reads, unstructured.Unstructured, or metav1.PartialObjectMetadata. The cache requests and holds what all views
+// of the objects need together:
+//
+//   - If all of them read only metadata, the server sends only metadata. So the data of secrets, for example, is not in
+//     the memory of the program. Annotations are metadata: the annotation of a client-side "kubectl apply" contains the
+//     object that was applied.
+//   - If all of them can be decoded from protobuf, as the types of k8s.io/api and metadata can, the cache uses protobuf.
+//   - Otherwise it uses JSON, and holds only the fields that one of the types declares.
+//
+// Create the views before they run. If a new view needs more than the cache has, the cache lists the objects again;
+// meanwhile the new view is not ready, and the others continue to work.
 //
 // # Reading your own writes
 //

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/watcher"
 )
 
 func TestWatchBeginsWithTheFirstRunAndEndsWithTheLast(t *testing.T) {
@@ -267,6 +269,48 @@ func TestWaitForEndsWithItsContext(t *testing.T) {
 		obj.ResourceVersion = "latest"
 		if err := v.WaitFor(t.Context(), obj); err == nil {
 			t.Error("WaitFor() of an invalid version returned no error")
+		}
+	})
+}
+
+func TestOnReturnsTheViewOfAnotherCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := cache.New(newServer("prod/a").Client(), nil)
+		abroad := cache.New(newServer("prod/a", "test/b").Client(), &cache.Options{Cluster: "abroad"})
+		v := cache.Of[corev1.ConfigMap](home, &cache.Selection{Namespace: "test"})
+		other := v.On(abroad)
+		if v.Cluster() != "" || other.Cluster() != "abroad" || abroad.Cluster() != "abroad" {
+			t.Errorf("the clusters are %q and %q, want none and abroad", v.Cluster(), other.Cluster())
+		}
+		if other != cache.Of[corev1.ConfigMap](abroad, &cache.Selection{Namespace: "test"}) || v.On(home) != v {
+			t.Error("On() has returned another view than Of()")
+		}
+		start(t, other)
+		wantNames(t, other, "test/b")
+	})
+}
+
+func TestHealthEndsAnErrorWhenTheServerAcceptsAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a")
+		v := cache.Of[corev1.ConfigMap](cache.New(s.Client(), nil), nil)
+		start(t, v)
+		s.Kind(configMaps).Behave(fakesource.Behaviour{
+			OnWatch: func(*request.WatchOptions) error {
+				return fakesource.Status(503, metav1.StatusReasonServiceUnavailable)
+			},
+		})
+		s.Kind(configMaps).Cut(errors.New("cut"))
+		time.Sleep(10 * time.Second)
+		if st := v.Status(); v.Health() == nil || st.Phase != watcher.BackingOff || st.Failures == 0 {
+			t.Errorf("Health() = %v, Status() = %+v while the server refuses the watch", v.Health(), st)
+		}
+		s.Kind(configMaps).Behave(fakesource.Behaviour{})
+		for v.Status().Phase != watcher.Watching {
+			time.Sleep(time.Second)
+		}
+		if err := v.Health(); err != nil {
+			t.Errorf("Health() = %v when the watch is open, though nothing has changed", err)
 		}
 	})
 }

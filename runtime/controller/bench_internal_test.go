@@ -35,38 +35,71 @@ const benchObjects = 10_000
 // BenchmarkRun reports the cost of a reconcile that does nothing, from Add to Done: of the queue and the worker alone,
 // with objects in memory, and with objects that are decoded from the store, as in a controller.
 func BenchmarkRun(b *testing.B) {
-	atHand := new(corev1.ConfigMap)
+	atHand := benchPacked(b)
+	nop := func(*corev1.ConfigMap) {}
 	for _, bb := range []struct {
 		name string
-		get  func(core.ObjectRef) (*corev1.ConfigMap, error)
+		read func(Key) (reflector.State, error)
+		use  func(reflector.State) error
 	}{
-		{"at hand", func(core.ObjectRef) (*corev1.ConfigMap, error) { return atHand, nil }},
-		{"from the store, protobuf", benchStore(b, wire.Protobuf).Get},
-		{"from the store, JSON", benchStore(b, wire.JSON).Get},
+		{
+			"at hand",
+			func(Key) (reflector.State, error) { return atHand, nil },
+			func(reflector.State) error { return nil },
+		},
+		{"from the store, protobuf", benchStore(b, wire.Protobuf), decodeTo(nop)},
+		{"from the store, JSON", benchStore(b, wire.JSON), decodeTo(nop)},
 	} {
 		for _, workers := range []int{1, (*Options)(nil).withDefaults().Concurrency} {
-			b.Run(fmt.Sprintf("%s/workers=%d", bb.name, workers), func(b *testing.B) { benchmarkRun(b, workers, bb.get) })
+			b.Run(fmt.Sprintf("%s/workers=%d", bb.name, workers), func(b *testing.B) {
+				benchmarkRun(b, workers, bb.read, bb.use)
+			})
 		}
 	}
 }
 
-func benchmarkRun(b *testing.B, workers int, get func(core.ObjectRef) (*corev1.ConfigMap, error)) {
-	keys := make([]core.ObjectRef, benchObjects)
-	for i := range keys {
-		keys[i] = benchRef(i)
+func benchPacked(b *testing.B) reflector.State {
+	b.Helper()
+	p, err := wire.Pack(benchConfigMap(0), wire.JSON)
+	if err != nil {
+		b.Fatal(err)
 	}
-	a := applier.New[core.ObjectRef](nil)
+	return reflector.StateOf(p)
+}
+
+// decodeTo returns a function that decodes an object as Run does, and passes it to use.
+func decodeTo(use func(*corev1.ConfigMap)) func(reflector.State) error {
+	res, _ := core.ResourceOf[corev1.ConfigMap]()
+	return func(s reflector.State) error {
+		obj := new(corev1.ConfigMap)
+		if err := decode(s, obj, res); err != nil {
+			return err
+		}
+		use(obj)
+		return nil
+	}
+}
+
+func benchmarkRun(b *testing.B, workers int, read func(Key) (reflector.State, error), use func(reflector.State) error) {
+	keys := make([]Key, benchObjects)
+	for i := range keys {
+		keys[i] = Key{Ref: benchRef(i)}
+	}
+	a, cause := applier.New[Key, *event](nil), &event{what: CauseAdded}
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg, runs sync.WaitGroup
 	for range workers {
-		w := &worker[corev1.ConfigMap]{
+		w := &worker{
 			applier: a,
-			get:     get,
-			reconcile: func(context.Context, *corev1.ConfigMap) (Action, error) {
+			read:    read,
+			reconcile: func(_ context.Context, s reflector.State) (Action, error) {
+				err := use(s)
 				runs.Done()
-				return AwaitChange(), nil
+				return AwaitChange(), err
 			},
 			report: func(context.Context, Result) {},
+			leave:  func(_ *worker, over bool) bool { return over },
+			gone:   func(Key) bool { return false },
 		}
 		wg.Go(func() { w.run(ctx, ctx) })
 	}
@@ -76,7 +109,7 @@ func benchmarkRun(b *testing.B, workers int, get func(core.ObjectRef) (*corev1.C
 		batch := keys[:min(n, len(keys))]
 		runs.Add(len(batch))
 		for _, key := range batch {
-			a.Add(key, applier.Normal)
+			a.Add(key, applier.Normal, cause)
 		}
 		runs.Wait()
 	}
@@ -98,15 +131,16 @@ func benchConfigMap(i int) *corev1.ConfigMap {
 	}
 }
 
-// benchStore returns a store with the objects.
-func benchStore(b *testing.B, encoding wire.Encoding) *reflector.Store[corev1.ConfigMap] {
+// benchStore returns a function that reads from a store with the objects.
+func benchStore(b *testing.B, encoding wire.Encoding) func(Key) (reflector.State, error) {
 	b.Helper()
 	res, _ := core.ResourceOf[corev1.ConfigMap]()
 	server := fakesource.New(res, encoding)
 	for i := range benchObjects {
 		server.Put(benchConfigMap(i))
 	}
-	r := reflector.New[corev1.ConfigMap](server, nil)
+	r := reflector.New(server, nil)
+	store := reflector.StoreOf[corev1.ConfigMap](r)
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = r.Run(ctx) })
@@ -114,10 +148,12 @@ func benchStore(b *testing.B, encoding wire.Encoding) *reflector.Store[corev1.Co
 		cancel()
 		wg.Wait()
 	})
-	if err := r.Store().Ready(b.Context()); err != nil {
+	if err := store.Ready(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	return r.Store()
+	return func(key Key) (reflector.State, error) {
+		return store.State(key.Ref), nil
+	}
 }
 
 // frames is a server whose only response is one watch.

@@ -9,12 +9,12 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/applier"
-	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/reflector"
 )
 
 // Reconcile changes the cluster to the state that obj specifies. It may change obj, which is a copy.
@@ -33,12 +33,35 @@ type Options struct {
 	// SyncTimeout is the maximum time that the first run waits for the secondary sources. Default: 30 s.
 	SyncTimeout time.Duration
 
-	// StopTimeout is the maximum time that runs may continue after the context of Run has ended. Default: 30 s.
+	// RunTimeout is the maximum time of a run: then its context ends, with a cause that names RunTimeout. A run that has
+	// not returned 10 s later is stuck: it is logged once, with the stack of its goroutine. Default: no limit.
+	RunTimeout time.Duration
+
+	// StopTimeout is the maximum time that runs may continue after the context of Run has ended; then their contexts end,
+	// too. Run waits 10 s more for the runs to return, logs those that do not, and returns. Default: 30 s.
 	StopTimeout time.Duration
 
 	// HoldTimeout is the maximum time that an object is held back after a run that wrote objects, until the caches have
 	// observed the writes. Default: 5 s. If it is negative, objects are not held back.
 	HoldTimeout time.Duration
+
+	// IgnoreOwnWrites causes no run of an object for a change that consists only of writes of the object's own runs. The
+	// reconcile must then do everything in one run, or return [RequeueAfter]: it can't rely on another run for the object
+	// that it has just created. A change that may contain a write of anybody else causes a run. Therefore only these
+	// writes are ignored: creations, deletions, and updates, merge patches and applies that name the resource version of
+	// the object that they change; and not those of objects that [Secondary.Map] maps. Default: false.
+	IgnoreOwnWrites bool
+
+	// Debounce is the quiet time of an object: it runs when no other change that concerns it has followed for this time,
+	// so that a burst of changes causes one run. Retries and [RequeueAfter] are not delayed. Default: 0.
+	Debounce time.Duration
+
+	// MaxDebounce is the maximum time that changes that follow each other delay a run. Default: ten times Debounce.
+	MaxDebounce time.Duration
+
+	// RecordChanges keeps the old and the new state of each changed object until its runs have ended, for
+	// [Cause.ChangedFields]. Default: false.
+	RecordChanges bool
 
 	// Name names the controller in each log record. Default: the kind in lower case, as in controller-runtime.
 	Name string
@@ -50,6 +73,12 @@ type Options struct {
 	// OnResult is called after each run, in the goroutine of the run. A panic of OnResult is logged with its stack, and
 	// does not affect the result of the run or its retry. Default: none.
 	OnResult func(Result)
+
+	// OnGone is called when an object no longer exists, such as to remove it from a metric. No run of the object is
+	// active meanwhile. It is not called for an object that was deleted while Run was not active, or that another object
+	// of the same name has replaced: for work that must not be missed, use package finalizer. A panic of OnGone is logged
+	// with its stack. Default: none.
+	OnGone func(context.Context, Key)
 }
 
 func (o *Options) withDefaults() Options {
@@ -58,7 +87,7 @@ func (o *Options) withDefaults() Options {
 		d = *o
 	}
 	if d.Concurrency <= 0 {
-		d.Concurrency = max(8, 2*runtime.GOMAXPROCS(0))
+		d.Concurrency = defaultConcurrency()
 	}
 	if d.SyncTimeout <= 0 {
 		d.SyncTimeout = 30 * time.Second
@@ -75,9 +104,11 @@ func (o *Options) withDefaults() Options {
 	return d
 }
 
+func defaultConcurrency() int { return max(8, 2*runtime.GOMAXPROCS(0)) }
+
 // applier returns the options of the applier.
 func (o *Options) applier() *applier.Options {
-	a := &applier.Options{HoldTimeout: o.HoldTimeout}
+	a := &applier.Options{HoldTimeout: o.HoldTimeout, Debounce: o.Debounce, MaxDebounce: o.MaxDebounce}
 	if o.Retry != nil {
 		a.Backoff = *o.Retry
 	}
@@ -85,68 +116,106 @@ func (o *Options) applier() *applier.Options {
 }
 
 // Controller reconciles the objects of one kind. Create one with [New].
-type Controller[K any] struct {
-	view    *cache.View[K]
-	sources []*source // the primary source first
-	opts    Options
-
-	applier atomic.Pointer[applier.Applier[core.ObjectRef]] // of the current Run, or nil
-}
+type Controller[K any] struct{ engine *engine }
 
 // New returns a controller of the objects of p. It does nothing until Run is called.
 func New[K any](p Primary[K], o *Options) *Controller[K] {
-	opts := o.withDefaults()
-	name := cmp.Or(opts.Name, strings.ToLower(p.view.Resource().Kind))
+	return &Controller[K]{newEngine(&source{inputs: p.inputs, filter: p.filter, kind: newObject[K], refs: itself}, o)}
+}
+
+// newEngine returns an engine of the objects of a primary source.
+func newEngine(primary *source, o *Options) *engine {
+	opts, res := o.withDefaults(), primary.inputs[0].feed.Resource()
+	name := cmp.Or(opts.Name, strings.ToLower(res.Kind))
 	opts.Logger = opts.Logger.With("controller", name)
-	return &Controller[K]{view: p.view, sources: []*source{{feed: p.view, refs: itself}}, opts: opts}
+	return &engine{opts: opts, resource: res, size: opts.Concurrency, sources: []*source{primary}}
 }
 
-// Owns reconciles an object when an object changes whose controlling owner it is, see core.ControllerRef.
+// Owns reconciles an object when an object changes whose controlling owner it is, see core.ControllerRef. The owner is
+// in the cluster of the changed object.
 func (c *Controller[K]) Owns(s Owned) *Controller[K] {
-	return c.add(&source{feed: s.feed(), refs: eachState(controllerOf(c.view.Resource()))})
-}
-
-// Watches reconciles objects when other objects change that concern them.
-func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
-	return c.add(&source{feed: t.source.feed, refs: t.source.refs})
-}
-
-func (c *Controller[K]) add(s *source) *Controller[K] {
-	s.number = len(c.sources)
-	c.sources = append(c.sources, s)
+	src := s.source()
+	src.refs = eachState(controllerOf(c.engine.resource))
+	c.engine.add(src)
 	return c
 }
+
+// Watches reconciles objects when other objects change that concern them, see [Secondary.Map], or when a sequence
+// contains their keys, see [On].
+func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
+	c.engine.add(t.source)
+	return c
+}
+
+// Run runs the reconcile for every object, and again for each object that a change concerns, until the context ends.
+// When all of its runs and watches have ended, it returns the context's cause, or the error of an invalid source. If
+// runs do not return, the error also names their objects, see [Options.StopTimeout]. Run may be called again when all
+// runs have returned; the new runs then begin when the caches are up to date. It panics if [Options.Retry],
+// [Options.Debounce] or [Options.MaxDebounce] is invalid, see [applier.New].
+func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
+	return c.engine.run(ctx, func(ctx context.Context, object reflector.State) (Action, error) {
+		obj := new(K)
+		if err := decode(object, any(obj).(core.Object), c.engine.resource); err != nil {
+			return Action{}, Terminal(err)
+		}
+		return reconcile(ctx, obj)
+	})
+}
+
+// RunPacked is [Controller.Run] with a reconcile that receives objects in their packed form, which stay valid and must
+// not be changed. It is for programs that pass objects on, such as to another process, and don't need a *K.
+func (c *Controller[K]) RunPacked(
+	ctx context.Context, reconcile func(context.Context, wire.Packed) (Action, error),
+) error {
+	return c.engine.run(ctx, func(ctx context.Context, object reflector.State) (Action, error) {
+		return reconcile(ctx, object.Packed())
+	})
+}
+
+// ReconcileAll reconciles all objects again, with the priority of the initial ones: changes come first. It does nothing
+// if Run is not active, which begins with all objects anyway.
+func (c *Controller[K]) ReconcileAll() {
+	if s := c.engine.current(); s != nil {
+		s.reconcileAll()
+	}
+}
+
+// Resize sets the maximum number of objects that are reconciled at the same time, like [Options.Concurrency]. If n is
+// zero or negative, it is the default. Current runs continue.
+func (c *Controller[K]) Resize(n int) { c.engine.resize(n) }
 
 // Stats is a snapshot of a controller's statistics.
 type Stats struct {
 	// Applier is the state of the applier of the current Run: the objects that wait, run or are held back.
 	Applier applier.Stats
+
+	// Mapping is the number of changed objects that wait for a function of [Secondary.Map].
+	Mapping int
+
+	// OldestRun is the time since the oldest current run began, and OldestKey its object. OldestRun is 0 if nothing runs.
+	OldestRun time.Duration
+	OldestKey Key
 }
 
 // Stats returns the current statistics of the controller.
-func (c *Controller[K]) Stats() Stats {
-	if a := c.applier.Load(); a != nil {
-		return Stats{Applier: a.Stats()}
-	}
-	return Stats{}
-}
+func (c *Controller[K]) Stats() Stats { return c.engine.stats() }
 
-// SourceHealth is the state of one source of a controller. Each source has its own watch and back-off.
+// SourceHealth is the state of one view of a controller's sources. Each view has its own watch and back-off.
 type SourceHealth struct {
+	Cluster  string // see [cache.Options.Cluster]
 	Resource core.Resource
 
 	// Ready is true once the source has delivered the existing objects.
 	Ready bool
 
-	// Err is the error of the source's last request, or nil if data has arrived since; see [cache.View.Health].
+	// Err is the error of the source's last request, or nil since the server has accepted a later one; see
+	// [cache.View.Health].
 	Err error
 }
 
-// Health returns the state of the sources: the primary one first, the others in the order in which they were added.
-func (c *Controller[K]) Health() []SourceHealth {
-	health := make([]SourceHealth, len(c.sources))
-	for i, s := range c.sources {
-		health[i] = SourceHealth{Resource: s.feed.Resource(), Ready: s.ready(), Err: s.feed.Health()}
-	}
-	return health
-}
+// Health returns the state of the sources: the views of the primary one first, the others in the order in which they
+// were added.
+func (c *Controller[K]) Health() []SourceHealth { return c.engine.health() }
+
+// Runs returns the state of the current runs, the oldest first.
+func (c *Controller[K]) Runs() []RunHealth { return c.engine.runHealth() }

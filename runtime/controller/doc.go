@@ -17,20 +17,46 @@
 //   - A reconcile receives a copy of the newest state that the cache has when the run begins.
 //   - Two runs of one object never overlap. Changes during a run start exactly one more run.
 //   - Every object is reconciled once after the start, with a lower priority than changes in the meantime.
+//   - Predicates, see [Primary.Where], only suppress modifications: every object still runs once after the start, and
+//     deletions, replacements and the beginning of a deletion are never suppressed.
 //   - A run sees the writes and deletes that the previous run made with its context, of the object and of objects of
 //     the sources' kinds: the object is held back until the cache has observed them, for at most [Options.HoldTimeout].
 //     A DeleteCollection, and the delete of an object that the cache has not received yet, are not waited for.
+//   - If an object that a run has written disappears, the object of the run runs again, also if the watch was
+//     disconnected meanwhile and no event reports it.
+//   - A change by a run of the object itself causes another run, unless [Options.IgnoreOwnWrites] is set.
 //   - A failed run is retried with a delay that grows from 5 ms to 1000 s and is reset by a success, or after the
 //     server's Retry-After if that is longer. A [Terminal] error is not retried. A run that requests another one
 //     without a delay waits in the same way, see [RequeueAfter].
-//   - A panic of the reconcile, or a call of runtime.Goexit, is an error of that run. A panic of [Options.OnResult] or
-//     of a function that was passed to [Secondary.Map] is logged, and affects nothing else.
-//   - No run begins before every source has delivered its existing objects, or has taken longer than
-//     [Options.SyncTimeout]: one forbidden kind does not stop the others.
+//   - A panic of the reconcile, or a call of runtime.Goexit, is an error of that run. A panic of [Options.OnResult] is
+//     logged, and affects nothing else.
+//   - A state of an object whose mapping fails, see [Secondary.Map], is mapped again with a delay that grows in the
+//     same way. A slow function delays neither other sources nor changes: it maps initial objects last.
+//   - No run begins before every source of the object's cluster has delivered its existing objects, or has taken longer
+//     than [Options.SyncTimeout]: one forbidden kind does not stop the others, and neither does another cluster.
 //
 // A reconcile receives an object, and not what happened to it: it changes the cluster to the state that the object
 // specifies, whatever the current state is. Deleted objects are not reconciled: for work that must precede a deletion,
-// use package finalizer.
+// use package finalizer. [Options.OnGone] is called when an object no longer exists, never during a run of the object.
+//
+// # Other triggers
+//
+// [On] starts runs for events from outside the cluster, and [Controller.ReconcileAll] runs all objects again. A [Feed]
+// is a source that is not a view.
+//
+// [RunOf] returns why a run takes place, for logs and metrics: the first events since the last run, and the number of
+// the others. The log record of a failed run names the first one.
+//
+// # Namespaces and clusters
+//
+// [ForView] and [SourceView] take several views: of several namespaces, or of several clusters. A [Key] has the name of
+// the object's cluster. A changed object concerns objects of its own cluster, and a run receives the object of the
+// cluster in its key. With several views of one cluster, it is the object of the first view that has it.
+//
+// [Controller.Engage] adds a cluster while Run is active: it runs all sources on the cache of that cluster until its
+// context ends. [RunOf] returns the name of the cluster, both in a reconcile and in a function of [Secondary.Map], so
+// that they find the client, the store or the index of this cluster in a map of the program. The name may be missing
+// from the map by then: runs that have begun continue when their cluster leaves.
 //
 // # Errors
 //
@@ -42,8 +68,10 @@
 // # Stopping
 //
 // When the context of Run ends, no more runs begin. Current runs have [Options.StopTimeout] to finish; then their
-// context ends, too, with the same cause. Run returns when all of them have finished: it waits for a reconcile that
-// ignores its context.
+// context ends, too, with the same cause. Run returns when all of them have returned, or 10 s after the end of their
+// context, with an error that names the objects of the runs that ignore it. It logs the stack of each of these runs.
+//
+// [Options.RunTimeout] limits each run. [Controller.Runs] reports the current runs, such as for a health check.
 //
 // # Concurrency
 //

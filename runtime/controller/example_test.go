@@ -70,11 +70,11 @@ func ExampleSecondary_Map() {
 	shared := cache.New(c, nil)
 
 	// A secret concerns the config map that its label names.
-	concerned := func(s *corev1.Secret) []core.ObjectRef {
+	concerned := func(_ context.Context, s *corev1.Secret) ([]core.ObjectRef, error) {
 		if name, ok := s.Labels["for"]; ok {
-			return []core.ObjectRef{{Namespace: s.Namespace, Name: name}}
+			return []core.ObjectRef{{Namespace: s.Namespace, Name: name}}, nil
 		}
-		return nil
+		return nil, nil
 	}
 	ctl := controller.New(controller.For[corev1.ConfigMap](shared), nil).
 		Watches(controller.Source[corev1.Secret](shared).Map(concerned))

@@ -87,14 +87,19 @@ func owner(apiVersion, kind, name string, controller bool) metav1.OwnerReference
 // world is a server with a cache of its objects.
 type world struct {
 	*fakeapi.Server
-	cache *cache.Cache
-	log   *lines
+	client *client.Client
+	cache  *cache.Cache
+	log    *lines
 }
+
+// Client returns the client of the world.
+func (w *world) Client() *client.Client { return w.client }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	server := fakeapi.New(documents, pages, shelves)
-	return &world{Server: server, cache: cache.New(server.Client(), nil), log: &lines{}}
+	c := server.Client()
+	return &world{Server: server, client: c, cache: cache.New(c, nil), log: &lines{}}
 }
 
 // start runs a controller in the test's bubble until the test ends, and waits until it is idle. The returned function

@@ -285,7 +285,7 @@ func TestPanicFailsOnlyItsRun(t *testing.T) {
 						if ok && (p.Error() != want || !strings.Contains(string(p.Stack), "TestPanicFailsOnlyItsRun")) {
 							t.Errorf("got %v, want %s; the stack must include the test:\n%s", p, want, p.Stack)
 						}
-						results.add(fmt.Sprint(r.Ref.Name, " ", ok))
+						results.add(fmt.Sprint(r.Key.Ref.Name, " ", ok))
 					},
 				})
 				end := start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
@@ -324,7 +324,7 @@ func TestPanicOfOnResultIsLoggedAndDoesNotAffectTheRun(t *testing.T) {
 					Concurrency: 1,
 					Logger:      w.log.logger(),
 					OnResult: func(r controller.Result) {
-						results.add(fmt.Sprint(r.Ref.Name, " ", r.Failures))
+						results.add(fmt.Sprint(r.Key.Ref.Name, " ", r.Failures))
 						stop()
 					},
 				})
@@ -365,7 +365,7 @@ func TestPanicOfDecodingFailsOnlyItsRun(t *testing.T) {
 		var results, runs journal
 		c := controller.New(controller.For[touchy](w.cache), &controller.Options{
 			OnResult: func(r controller.Result) {
-				results.add(fmt.Sprint(r.Ref, " ", r.Err, " ", controller.IsTerminal(r.Err)))
+				results.add(fmt.Sprint(r.Key, " ", r.Err, " ", controller.IsTerminal(r.Err)))
 			},
 		})
 		start(t, c, func(context.Context, *touchy) (controller.Action, error) {
@@ -387,6 +387,7 @@ func TestOnResultReceivesEachRun(t *testing.T) {
 		c := controller.New(controller.For[document](w.cache), &controller.Options{OnResult: func(r controller.Result) {
 			mu.Lock()
 			defer mu.Unlock()
+			r.Run = controller.Run{Key: r.Key}
 			got = append(got, r)
 		}})
 		terminal := controller.Terminal(errNo)
@@ -396,12 +397,13 @@ func TestOnResultReceivesEachRun(t *testing.T) {
 			return s.reconcile(ctx, d)
 		})
 		after(time.Hour)
+		a := controller.Run{Key: controller.Key{Ref: ref("prod/a")}}
 		want := []controller.Result{
-			{Ref: ref("prod/a"), Err: errNo, Failures: 1, RetryIn: 5 * time.Millisecond, Took: time.Millisecond},
-			{Ref: ref("prod/a"), Err: errNo, Failures: 2, RetryIn: 10 * time.Millisecond, Took: time.Millisecond},
-			{Ref: ref("prod/a"), Action: controller.RequeueAfter(time.Minute), Took: time.Millisecond},
-			{Ref: ref("prod/a"), Action: controller.RequeueAfter(0), RetryIn: 5 * time.Millisecond, Took: time.Millisecond},
-			{Ref: ref("prod/a"), Err: terminal, Failures: 2, Took: time.Millisecond},
+			{Run: a, Err: errNo, Failures: 1, RetryIn: 5 * time.Millisecond, Took: time.Millisecond},
+			{Run: a, Err: errNo, Failures: 2, RetryIn: 10 * time.Millisecond, Took: time.Millisecond},
+			{Run: a, Action: controller.RequeueAfter(time.Minute), Took: time.Millisecond},
+			{Run: a, Action: controller.RequeueAfter(0), RetryIn: 5 * time.Millisecond, Took: time.Millisecond},
+			{Run: a, Err: terminal, Failures: 2, Took: time.Millisecond},
 		}
 		same := cmp.Options{
 			cmp.Comparer(func(a, b error) bool { return a == b }),
@@ -422,7 +424,7 @@ func TestObjectThatCannotBeDecodedIsReportedOnce(t *testing.T) {
 		var runs, results journal
 		c := controller.New(controller.For[document](w.cache), &controller.Options{OnResult: func(r controller.Result) {
 			if r.Err != nil {
-				results.add(fmt.Sprint(r.Ref, " ", controller.IsTerminal(r.Err)))
+				results.add(fmt.Sprint(r.Key, " ", controller.IsTerminal(r.Err)))
 			}
 		}})
 		start(t, c, runs.note)

@@ -131,8 +131,8 @@ func TestSlowReconcileDoesNotDelayTheWatch(t *testing.T) {
 		p := controller.For[document](w.cache)
 		view := viewOf[document](w)
 		start(t, controller.New(p, &controller.Options{Concurrency: 1}),
-			func(context.Context, *document) (controller.Action, error) {
-				<-time.After(time.Hour)
+			func(ctx context.Context, _ *document) (controller.Action, error) {
+				<-ctx.Done()
 				return controller.AwaitChange(), nil
 			})
 		for i := range 1000 {
@@ -172,5 +172,32 @@ func TestEachOfManyObjectsIsReconciledOnceAtTheStart(t *testing.T) {
 		if sum.Load() != objects {
 			t.Errorf("%d runs, want %d", sum.Load(), objects)
 		}
+	})
+}
+
+func TestDebounceMakesABurstOfChangesOneRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "0"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{
+			Debounce: time.Second, MaxDebounce: 5 * time.Second, Logger: w.log.logger(),
+		}).Watches(controller.Source[page](w.cache).Map(of))
+		start(t, c, runs.note)
+		after(time.Second)
+		runs.want(t, "a=0")
+		for i := range 4 {
+			w.Put(documents, doc("prod/a", fmt.Sprint(i+1)))
+			after(900 * time.Millisecond)
+		}
+		runs.want(t)
+		w.Put(pages, pageAbout("a")) // its mapping is not debounced, but the run is
+		after(900 * time.Millisecond)
+		runs.want(t)
+		w.Put(documents, doc("prod/a", "6")) // 4.5 s after the first
+		after(500 * time.Millisecond)
+		runs.want(t, "a=6")
+		after(time.Hour)
+		runs.want(t)
 	})
 }

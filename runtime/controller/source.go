@@ -8,110 +8,144 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
-	"strconv"
-	"sync"
-	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
-	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/kinds"
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// Primary is the kind that a controller reconciles. Create one with [For].
-type Primary[K any] struct{ view *cache.View[K] }
+// Primary is the kind that a controller reconciles. Create one with [For] or [ForView].
+type Primary[K any] struct {
+	inputs []input
+	filter *filter // nil without Where
+}
 
 // For returns the kind that a controller reconciles, with all objects of the cluster.
 func For[K any, P core.ObjectPtr[K]](c *cache.Cache) Primary[K] {
 	return ForView(cache.Of[K, P](c, nil))
 }
 
-// ForView returns the kind that a controller reconciles, with the objects of a view.
-func ForView[K any](v *cache.View[K]) Primary[K] { return Primary[K]{v} }
+// ForView returns the kind that a controller reconciles, with the objects of one or more views: of several namespaces,
+// or of several clusters, whose caches must have different names.
+func ForView[K any](v *cache.View[K], more ...*cache.View[K]) Primary[K] {
+	return Primary[K]{inputs: inputsOf(v, more)}
+}
 
-// Secondary is a kind whose changes concern the objects of another kind. Create one with [Source].
-type Secondary[K any] struct{ view *cache.View[K] }
+// ForFeed is [ForView] for feeds that are not views. Such a controller can't engage clusters. K must be the kind of the
+// feeds.
+func ForFeed[K any](f Feed, more ...Feed) Primary[K] {
+	return Primary[K]{inputs: inputsOfFeeds(f, more)}
+}
+
+// Secondary is a kind whose changes concern the objects of another kind. Create one with [Source] or [SourceView].
+type Secondary[K any] struct {
+	inputs []input
+	filter *filter // nil without Where
+}
 
 // Source returns a kind whose changes concern the objects of another kind, with all objects of the cluster.
 func Source[K any, P core.ObjectPtr[K]](c *cache.Cache) Secondary[K] {
 	return SourceView(cache.Of[K, P](c, nil))
 }
 
-// SourceView returns a kind whose changes concern the objects of another kind, with the objects of a view.
-func SourceView[K any](v *cache.View[K]) Secondary[K] { return Secondary[K]{v} }
+// SourceView returns a kind whose changes concern the objects of another kind, with the objects of one or more views:
+// of several namespaces, or of several clusters. A changed object concerns objects of its own cluster.
+func SourceView[K any](v *cache.View[K], more ...*cache.View[K]) Secondary[K] {
+	return Secondary[K]{inputs: inputsOf(v, more)}
+}
+
+// SourceFeed is [SourceView] for feeds that are not views. Such a controller can't engage clusters. K must be the kind
+// of the feeds.
+func SourceFeed[K any](f Feed, more ...Feed) Secondary[K] {
+	return Secondary[K]{inputs: inputsOfFeeds(f, more)}
+}
 
 // Owned is a [Secondary] of any kind.
-type Owned interface{ feed() feed }
+type Owned interface{ source() *source }
 
-func (s Secondary[K]) feed() feed { return s.view }
+func (s Secondary[K]) source() *source {
+	return &source{inputs: s.inputs, filter: s.filter, kind: newObject[K]}
+}
 
-// Trigger is a [Secondary] with a function that maps its objects to the objects that they concern.
+// newObject returns a new object of a kind.
+func newObject[K any]() core.Object { return any(new(K)).(core.Object) }
+
+// Trigger starts runs of objects that it determines. [Secondary.Map] and [On] return triggers, which
+// [Controller.Watches] takes.
 type Trigger struct{ source *source }
 
-// Map returns a trigger. f returns references to the objects that a changed object concerns. It is called with the old
-// and the new state of the object, or with the last state of a deleted object, so that objects that it no longer
-// concerns are reconciled, too. The result must depend only on the object: f is not called again when other objects
-// change. A panic of f is logged with its stack, and that state of the object then concerns no objects. A reference
-// that is invalid for the reconciled kind, such as one without a namespace, is a failed run, see [Options.OnResult].
-func (s Secondary[K]) Map(f func(*K) []core.ObjectRef) Trigger {
-	res := s.view.Resource()
-	refs := func(p wire.Packed) ([]core.ObjectRef, error) {
+// On returns a trigger that reconciles the objects of a sequence, such as those of messages from outside the cluster. A
+// goroutine of [Controller.Run] ranges over keys(ctx); ctx ends when Run stops. A sequence that waits must also wait
+// for the end of ctx:
+//
+//	controller.On(func(ctx context.Context) iter.Seq[controller.Key] {
+//		return func(yield func(controller.Key) bool) {
+//			for {
+//				select {
+//				case key := <-messages:
+//					if !yield(key) {
+//						return
+//					}
+//				case <-ctx.Done():
+//					return
+//				}
+//			}
+//		}
+//	})
+//
+// Run waits at most 10 s for a sequence that ignores the end of ctx, and then returns an error. The trigger ends when
+// the sequence ends; a panic of the sequence is logged, and ends it, too. A key of a cluster that the controller does
+// not have is logged, and one of a cluster that is not synced yet is ignored: all objects of the cluster run once it
+// is.
+func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
+	return Trigger{&source{start: func(s *session) stage { return &sequence{s, keys} }}}
+}
+
+// Map returns a trigger. f returns references to the objects that a changed object concerns; they are in the cluster of
+// the changed object. It is called with the old and the new state of the object, or with the last state of a deleted
+// object, so that objects that it no longer concerns are reconciled, too. The result must depend only on the object: f
+// is not called again when other objects change. A reference that is invalid for the reconciled kind, such as one
+// without a namespace, is a failed run, see [Options.OnResult].
+//
+// If f returns an error or panics, the state is logged and mapped again after the controller's back-off, unless the
+// error is [Terminal]: of one object, the newest 8 such states. A state that can't be decoded is not mapped again.
+//
+// f may be slow, such as when it reads from another server: up to 8 calls run at the same time, at most 4 of them for
+// initial objects, so that changes do not wait for these. Calls for one object never overlap. Other sources are not
+// delayed. The context of f ends when Run stops, or when the cluster of the object leaves. [RunOf] and [Logger] accept
+// it: Key is the changed object, with the name of its cluster.
+func (s Secondary[K]) Map(f func(ctx context.Context, obj *K) ([]core.ObjectRef, error)) Trigger {
+	src, res := s.source(), s.inputs[0].feed.Resource()
+	src.start = startMapping(func(ctx context.Context, p wire.Packed) ([]core.ObjectRef, error) {
 		obj := new(K)
-		o := any(obj).(core.Object)
-		if err := p.Decode(o); err != nil {
-			return nil, err
+		if err := decode(reflector.StateOf(p), any(obj).(core.Object), res); err != nil {
+			return nil, Terminal(err)
 		}
-		kinds.Complete(o, res)
-		return f(obj), nil
-	}
-	return Trigger{&source{feed: s.feed(), refs: eachState(func(p wire.Packed) (found []core.ObjectRef, err error) {
-		try(&err, func() { found, err = refs(p) }) // decoding calls methods of K
-		return found, err
-	})}}
+		return f(ctx, obj)
+	}, res)
+	return Trigger{src}
 }
 
-// feed is the part of a view that a controller needs, independent of its kind.
-type feed interface {
-	identity
-	changes
-	store
+// decode decodes an object, and sets its TypeMeta, which servers omit from the items of a list. A panic, as of a method
+// of the object's type, is an error.
+func decode(s reflector.State, obj core.Object, res core.Resource) (err error) {
+	try(&err, func() {
+		if err = s.Decode(obj); err != nil {
+			head, _ := s.Head()
+			err = fmt.Errorf("%s %s: %w", res, head.Ref, err)
+		}
+		kinds.Complete(obj, res)
+	})
+	return err
 }
 
-type identity interface {
-	Server() string
-	Resource() core.Resource
-	Health() error
-}
-
-type changes interface {
-	Run(ctx context.Context) error
-	Ready(ctx context.Context) error
-	Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error]
-}
-
-type store interface {
-	Observe(o reflector.Observer) (stop func())
-	Packed(ref core.ObjectRef) (wire.Packed, bool)
-	Concerns(obj core.Object) bool
-}
-
-// source is a feed with a function that maps its changes to the keys of the controller.
-type source struct {
-	feed feed
-	refs func(reflector.Change) ([]core.ObjectRef, error)
-
-	number  int           // the number of the source in the applier
-	version atomic.Uint64 // the resource version that the feed has observed
-}
-
-// ready reports whether the source has delivered its existing objects.
-func (s *source) ready() bool { return s.feed.Ready(ended()) == nil }
+// ready reports whether a feed has delivered its existing objects.
+func ready(f Feed) bool { return f.Ready(ended()) == nil }
 
 // ended returns a context that has ended, so that functions that wait return immediately.
 func ended() context.Context {
@@ -120,85 +154,56 @@ func ended() context.Context {
 	return ctx
 }
 
-// run adds the keys that the source's changes concern to the applier until ctx ends, and returns its cause, or the
-// error of an invalid source.
-func (s *source) run(ctx context.Context, a *applier.Applier[core.ObjectRef], logger *slog.Logger) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stop(nil)
-	defer s.feed.Observe(s.observer(a))()
-	wg.Go(func() { stop(s.feed.Run(ctx)) })
-	for change, err := range s.feed.Subscribe(ctx) {
-		if err != nil {
-			return err
-		}
-		s.enqueue(ctx, change, a, logger)
-	}
-	return nil // not reached: the sequence ends with an error
+// input is a feed of a source.
+type input struct {
+	feed Feed
+	on   func(*cache.Cache) Feed // returns the same feed on another cluster; nil if the feed is not a view
 }
 
-// observer reports the progress of the source to the applier.
-func (s *source) observer(a *applier.Applier[core.ObjectRef]) reflector.Observer {
-	return reflector.Observer{
-		Seen: func(version string) {
-			if n, err := strconv.ParseUint(version, 10, 64); err == nil {
-				s.version.Store(n)
-				a.Seen(s.number, n)
-			}
-		},
-		Gone: func(object wire.Packed) {
-			if head, err := object.Head(); err == nil {
-				a.Gone(s.number, head.UID)
-			}
-		},
+func inputsOf[K any](v *cache.View[K], more []*cache.View[K]) []input {
+	inputs := make([]input, 0, 1+len(more))
+	for _, v := range append([]*cache.View[K]{v}, more...) {
+		inputs = append(inputs, input{v, func(c *cache.Cache) Feed { return v.On(c) }})
 	}
+	return inputs
 }
 
-func (s *source) enqueue(
-	ctx context.Context, c reflector.Change, a *applier.Applier[core.ObjectRef], logger *slog.Logger,
-) {
-	refs, err := s.refs(c)
-	if err != nil {
-		logger.LogAttrs(ctx, slog.LevelError, "can't use a changed object", describe(s.feed.Resource(), c.Ref, err)...)
+func inputsOfFeeds(f Feed, more []Feed) []input {
+	inputs := []input{{feed: f}}
+	for _, f := range more {
+		inputs = append(inputs, input{feed: f})
 	}
-	priority := applier.Normal
-	if c.Initial {
-		priority = applier.Low
-	}
-	for _, ref := range refs {
-		a.Add(ref, priority)
-	}
+	return inputs
+}
+
+// source is a source of a controller: feeds of a kind, and a function that maps their changes to the reconciled objects
+// that they concern; or a sequence of keys.
+type source struct {
+	inputs []input
+	filter *filter            // nil without Where
+	kind   func() core.Object // returns a new object of the kind
+	refs   func(reflector.Change) ([]core.ObjectRef, error)
+	start  func(*session) stage // if the trigger has a stage, which then replaces refs
 }
 
 // itself maps an object of the primary kind to its own key.
 func itself(c reflector.Change) ([]core.ObjectRef, error) {
-	if c.Type == core.Bookmark {
-		return nil, nil
-	}
 	return []core.ObjectRef{c.Ref}, nil
 }
 
-// eachState maps a change to the keys of both states of the object, so that the objects that it concerned before are
-// reconciled, too. A key occurs only once: otherwise, a worker could finish it in between, and run it twice for one
-// change.
+// eachState maps a change to the keys of both states of the object, each once, so that the objects that it concerned
+// before are reconciled, too.
 func eachState(refs func(wire.Packed) ([]core.ObjectRef, error)) func(reflector.Change) ([]core.ObjectRef, error) {
 	return func(c reflector.Change) (all []core.ObjectRef, err error) {
-		known := make(map[core.ObjectRef]bool)
-		for _, p := range []wire.Packed{c.Old, c.New} {
-			if p.Len() == 0 {
+		for _, state := range []reflector.State{c.Old, c.New} {
+			if !state.Exists() {
 				continue
 			}
-			found, trouble := refs(p)
+			found, trouble := refs(state.Packed())
 			err = errors.Join(err, trouble)
-			for _, ref := range found {
-				if !known[ref] {
-					known[ref] = true
-					all = append(all, ref)
-				}
-			}
+			all = append(all, found...)
 		}
-		return all, err
+		return unique(all), err
 	}
 }
 

@@ -31,9 +31,9 @@ func TestKeyOccursOnceInAChange(t *testing.T) {
 		want []core.ObjectRef
 		err  error
 	}{
-		{"a new object", reflector.Change{New: packed("new")}, []core.ObjectRef{a}, nil},
-		{"a changed object", reflector.Change{Old: packed("old"), New: packed("new")}, []core.ObjectRef{b, a}, errNo},
-		{"a deleted object", reflector.Change{Old: packed("old")}, []core.ObjectRef{b, a}, errNo},
+		{"a new object", reflector.Change{New: state("new")}, []core.ObjectRef{a}, nil},
+		{"a changed object", reflector.Change{Old: state("old"), New: state("new")}, []core.ObjectRef{b, a}, errNo},
+		{"a deleted object", reflector.Change{Old: state("old")}, []core.ObjectRef{b, a}, errNo},
 		{"a bookmark", reflector.Change{Type: core.Bookmark}, nil, nil},
 	}
 	for _, tt := range tests {
@@ -46,10 +46,4 @@ func TestKeyOccursOnceInAChange(t *testing.T) {
 	}
 }
 
-func TestBookmarkHasNoKey(t *testing.T) {
-	if refs, err := itself(reflector.Change{Type: core.Bookmark}); len(refs) > 0 || err != nil {
-		t.Errorf("got %v, %v, want nothing", refs, err)
-	}
-}
-
-func packed(s string) wire.Packed { return wire.NewPacked(wire.JSON, []byte(s)) }
+func state(s string) reflector.State { return reflector.StateOf(wire.NewPacked(wire.JSON, []byte(s))) }

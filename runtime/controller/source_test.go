@@ -106,12 +106,12 @@ func TestClusterScopedOwnerOfANamespacedObjectIsReconciled(t *testing.T) {
 }
 
 // of maps a page to the documents that it names.
-func of(p *page) []core.ObjectRef {
+func of(_ context.Context, p *page) ([]core.ObjectRef, error) {
 	refs := make([]core.ObjectRef, len(p.Of))
 	for i, name := range p.Of {
 		refs[i] = core.ObjectRef{Namespace: p.Namespace, Name: name}
 	}
-	return refs
+	return refs, nil
 }
 
 // pageAbout returns the page prod/p.
@@ -153,10 +153,10 @@ func TestMapSupportsUnstructuredObjects(t *testing.T) {
 		var kinds, runs journal
 		view := cache.OfResource[unstructured.Unstructured](w.cache, pages, nil)
 		c := controller.New(controller.For[document](w.cache), nil).
-			Watches(controller.SourceView(view).Map(func(u *unstructured.Unstructured) []core.ObjectRef {
+			Watches(controller.SourceView(view).Map(func(_ context.Context, u *unstructured.Unstructured) ([]core.ObjectRef, error) {
 				kinds.add(u.GetAPIVersion() + " " + u.GetKind())
 				names, _, _ := unstructured.NestedStringSlice(u.Object, "of")
-				return []core.ObjectRef{{Namespace: u.GetNamespace(), Name: names[0]}}
+				return []core.ObjectRef{{Namespace: u.GetNamespace(), Name: names[0]}}, nil
 			}))
 		start(t, c, runs.note)
 		runs.take()
@@ -174,9 +174,9 @@ func TestPanicOfMapIsLoggedAndAffectsOnlyItsState(t *testing.T) {
 		w.Put(documents, doc("prod/b", "1"))
 		var runs journal
 		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
-			Watches(controller.Source[page](w.cache).Map(func(p *page) []core.ObjectRef {
+			Watches(controller.Source[page](w.cache).Map(func(ctx context.Context, p *page) ([]core.ObjectRef, error) {
 				_ = p.Of[0] // index out of range if it names no document
-				return of(p)
+				return of(ctx, p)
 			}))
 		start(t, c, runs.note)
 		runs.take()
@@ -201,10 +201,10 @@ func TestPanicOfDecodingAMappedObjectIsLogged(t *testing.T) {
 		w.Put(documents, doc("prod/a", "1"))
 		var runs journal
 		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
-			Watches(controller.Source[touchy](w.cache).Map(func(*touchy) []core.ObjectRef { return nil }))
+			Watches(controller.Source[touchy](w.cache).Map(func(context.Context, *touchy) ([]core.ObjectRef, error) { return nil, nil }))
 		start(t, c, runs.note)
 		runs.want(t, "a=1")
-		if lines := w.log.with("can't use a changed object"); len(lines) != 1 || !strings.Contains(lines[0], "panic: no") ||
+		if lines := w.log.with("can't map a changed object"); len(lines) != 1 || !strings.Contains(lines[0], "panic: no") ||
 			!strings.Contains(lines[0], "stack=") {
 			t.Errorf("the log does not report the panic with its stack:\n%s", w.log)
 		}
@@ -240,8 +240,8 @@ func TestInvalidReferenceIsAFailedRun(t *testing.T) {
 			if r.Err != nil {
 				results.add(r.Err.Error())
 			}
-		}}).Watches(controller.Source[page](w.cache).Map(func(p *page) []core.ObjectRef {
-			return []core.ObjectRef{{Name: "a"}}
+		}}).Watches(controller.Source[page](w.cache).Map(func(context.Context, *page) ([]core.ObjectRef, error) {
+			return []core.ObjectRef{{Name: "a"}}, nil
 		}))
 		start(t, c, runs.note)
 		after(time.Hour)

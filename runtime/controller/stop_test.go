@@ -5,6 +5,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/controller"
 )
 
@@ -167,7 +169,7 @@ func TestControllersOfOneCacheShareItsWatches(t *testing.T) {
 		stop := start(t, controller.New(controller.For[document](w.cache), nil).
 			Owns(controller.Source[page](w.cache)).
 			Watches(controller.Source[page](w.cache).Map(of)).
-			Watches(controller.Source[document](w.cache).Map(func(*document) (none []core.ObjectRef) { return none })), runs.note)
+			Watches(controller.Source[document](w.cache).Map(func(context.Context, *document) (none []core.ObjectRef, _ error) { return none, nil })), runs.note)
 		start(t, controller.New(controller.For[page](w.cache), nil).Owns(controller.Source[document](w.cache)),
 			func(_ context.Context, p *page) (controller.Action, error) {
 				others.add(p.Name)
@@ -185,6 +187,128 @@ func TestControllersOfOneCacheShareItsWatches(t *testing.T) {
 		others.want(t, "p") // although the controller that started the watches has ended
 		if asked := w.Kind(pages).Requests(); len(asked) > 0 {
 			t.Errorf("the server received more requests: %q", asked)
+		}
+	})
+}
+
+// ignoring returns a reconcile that runs until release is closed, whatever its context.
+func ignoring(release <-chan struct{}) controller.Reconcile[document] {
+	return func(context.Context, *document) (controller.Action, error) {
+		<-release
+		return controller.AwaitChange(), nil
+	}
+}
+
+func TestStopGivesUpOnRunsThatIgnoreTheirContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(documents, doc("prod/b", "1"))
+		release := make(chan struct{})
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger(), StopTimeout: time.Minute})
+		ctx, stop := context.WithCancelCause(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx, ignoring(release)) }()
+		synctest.Wait()
+		began := time.Now()
+		stop(errStop)
+		err := <-ended
+		if took := time.Since(began); took != 70*time.Second {
+			t.Errorf("Run returned after %v, want 10 s after the end of the runs' context", took)
+		}
+		if !errors.Is(err, errStop) || !strings.Contains(err.Error(), "2 runs have not returned 10s after") ||
+			!strings.Contains(err.Error(), "prod/a") || !strings.Contains(err.Error(), "prod/b") {
+			t.Errorf("Run() = %v, want the cause and the objects of the runs", err)
+		}
+		if lines := w.log.with("run is stuck"); len(lines) != 2 || !strings.Contains(lines[0], ".ignoring.1(") {
+			t.Errorf("the log does not have the stacks of both runs:\n%s", w.log)
+		}
+		if n := w.Kind(documents).Open(); n != 0 {
+			t.Errorf("%d watches are still open", n)
+		}
+		if err := c.Run(t.Context(), ignoring(release)); err == nil || !strings.Contains(err.Error(), "have not returned yet") {
+			t.Errorf("Run() = %v while runs of the last one have not returned, want an error", err)
+		}
+		close(release)
+		synctest.Wait()
+		var runs journal
+		start(t, c, runs.note)
+		runs.wantSet(t, "a=1", "b=1")
+	})
+}
+
+func TestStopNamesTheObjectWhoseOnResultDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		release := make(chan struct{})
+		defer close(release)
+		c := controller.New(controller.For[document](w.cache), &controller.Options{
+			Logger: w.log.logger(), OnResult: func(controller.Result) { <-release },
+		})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(errStop) })
+		err := c.Run(ctx, func(context.Context, *document) (controller.Action, error) {
+			return controller.AwaitChange(), nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "prod/a") {
+			t.Errorf("Run() = %v, want the object", err)
+		}
+	})
+}
+
+func TestContextOfARunEndsAfterRunTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var results journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{
+			Logger:     w.log.logger(),
+			RunTimeout: time.Minute,
+			Retry:      &applier.Backoff{InitialBackoff: time.Hour},
+			OnResult:   func(r controller.Result) { results.add(fmt.Sprint(r.Took, " ", r.Err)) },
+		})
+		start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
+			<-ctx.Done()
+			return controller.Action{}, fmt.Errorf("read: %w", ctx.Err())
+		})
+		after(time.Minute)
+		results.want(t, "1m0s the run of prod/a has taken longer than Options.RunTimeout, which is 1m0s: "+
+			"read: context deadline exceeded")
+		after(30 * time.Minute)
+		if lines := w.log.with("run is stuck"); len(lines) > 0 {
+			t.Errorf("a run that has returned is logged as stuck: %s", lines)
+		}
+	})
+}
+
+func TestStuckRunIsReportedOnceWithItsStack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		release := make(chan struct{})
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger(), RunTimeout: time.Minute})
+		start(t, c, ignoring(release))
+		after(69 * time.Second)
+		health := c.Runs()
+		if len(health) != 1 || health[0].Key.Ref != ref("prod/a") || health[0].Age != 69*time.Second || health[0].Err != nil {
+			t.Errorf("Runs() = %+v, want a run that is not stuck yet", health)
+		}
+		if s := c.Stats(); s.OldestRun != 69*time.Second || s.OldestKey.Ref != ref("prod/a") {
+			t.Errorf("Stats() = %+v, want the oldest run", s)
+		}
+		after(time.Hour)
+		if health := c.Runs(); len(health) != 1 || health[0].Err == nil {
+			t.Errorf("Runs() = %+v, want a run that is stuck", health)
+		}
+		lines := w.log.with("run is stuck")
+		if len(lines) != 1 || !strings.Contains(lines[0], "object=prod/a age=1m10s") || !strings.Contains(lines[0], ".ignoring.1(") {
+			t.Errorf("the log does not have the run with its stack once:\n%s", w.log)
+		}
+		close(release)
+		synctest.Wait()
+		if s := c.Stats(); s.OldestRun != 0 || len(c.Runs()) != 0 {
+			t.Errorf("Stats() = %+v, want no run", s)
 		}
 	})
 }

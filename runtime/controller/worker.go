@@ -6,17 +6,21 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
+	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// Result describes one run of a reconcile.
+// Result describes one run of a reconcile, and its result.
 type Result struct {
-	Ref    core.ObjectRef
+	Run
+
 	Action Action // the action that it returned, if Err is nil
 	Err    error  // the error of a failed run
 
@@ -33,64 +37,125 @@ type Result struct {
 }
 
 // worker runs reconciles until the applier is closed.
-type worker[K any] struct {
-	applier   *applier.Applier[core.ObjectRef]
-	get       func(core.ObjectRef) (*K, error)
-	reconcile Reconcile[K]
+type worker struct {
+	applier   *applier.Applier[Key, *event]
+	read      func(Key) (reflector.State, error)
+	reconcile func(context.Context, reflector.State) (Action, error)
+	timeout   time.Duration // of a run, or 0
+	stuck     func(*run)    // reports a run that does not return after the timeout
 	logger    *slog.Logger
 	kind      string
 	report    func(context.Context, Result)
+	describes bool // report needs the duration of runs, and the causes of successful ones, too
 	writes    writes
-	restart   func(func()) // continues in another goroutine
+	leave     func(w *worker, over bool) bool // see pool.leave
+	gone      func(Key) bool                  // see goneKeys.take
+	onGone    func(context.Context, Key)      // see Options.OnGone
+
+	started   time.Time    // of the goroutine
+	goroutine atomic.Int64 // see goroutineID
+	current   atomic.Pointer[run]
 }
 
-// run takes keys until take ends. A run that has begun continues until running ends, which may be later.
-func (w *worker[K]) run(take, running context.Context) {
+// run takes keys until take ends or the worker leaves. A run that has begun continues until running ends, which may be
+// later.
+func (w *worker) run(take, running context.Context) {
+	w.started = time.Now()
+	w.goroutine.Store(goroutineID())
 	ctx := client.WithWriteObserver(running, w.writes.observe)
 	over := false
 	defer func() {
 		if !over { // the reconcile or OnResult has ended the goroutine
-			w.restart(func() { w.run(take, running) })
+			go w.run(take, running)
 		}
 	}()
 	for {
 		item, err := w.applier.Get(take)
-		if err != nil {
+		if err == nil {
+			w.one(ctx, item)
+		}
+		if w.leave(w, err != nil) {
 			over = true
 			return
 		}
-		w.one(ctx, item)
 	}
 }
 
-// one runs one key. It reads the object from the store when the run begins, so that the run has the newest state. It
-// does nothing if the object does not exist: work that precedes a deletion is the task of a finalizer. A run fails
-// without a retry if the object can't be read, because it can't be decoded or because the key is invalid for the kind.
-func (w *worker[K]) one(ctx context.Context, item applier.Item[core.ObjectRef]) {
-	start := time.Now()
-	r, missing := Result{Ref: item.Key}, false
+// now returns the current time. It reads only the monotonic clock, which is half the cost of time.Now.
+func (w *worker) now() time.Time { return w.started.Add(time.Since(w.started)) }
+
+// one runs one key. It reads the object when the run begins, so that the run has the newest state. A run fails without
+// a retry if the key is invalid for the kind.
+func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
+	if isOwn(item) {
+		w.applier.Done(item.Key)
+		return
+	}
+	object, err := w.read(item.Key)
+	exists := object.Exists()
+	gone := w.gone(item.Key)
+	if !exists && !gone && err == nil {
+		w.applier.Done(item.Key)
+		return
+	}
+	r := &run{Context: ctx, worker: w, item: item, begun: w.now()}
+	w.current.Store(r)
+	if w.timeout > 0 {
+		defer w.limit(r)()
+	}
+	if exists || err != nil {
+		w.reconciled(ctx, r, object, err)
+	} else {
+		w.notify(r)
+	}
+}
+
+// reconciled calls the reconcile, unless err is not nil, and ends the run.
+func (w *worker) reconciled(ctx context.Context, r *run, object reflector.State, err error) {
+	result := Result{Run: Run{Key: r.item.Key}, Err: Terminal(err)}
 	defer func() { // also if the reconcile ends the goroutine
-		if missing {
-			w.applier.Done(item.Key)
-			return
+		defer w.current.Store(nil) // not before, since OnResult may be stuck
+		if w.describes {
+			result.Took = time.Since(r.begun)
 		}
-		r.Took = time.Since(start)
-		w.finish(ctx, item, r)
+		w.finish(ctx, r.item, result)
 	}()
-	var obj *K
-	try(&r.Err, func() { obj, r.Err = w.get(item.Key) }) // decoding calls methods of K
-	switch missing = errors.Is(r.Err, core.ErrNotFound); {
-	case missing:
-	case r.Err != nil:
-		r.Err = Terminal(r.Err)
-	default:
-		run := &runContext{Context: ctx, logger: w.logger, kind: w.kind, ref: item.Key}
-		try(&r.Err, func() { r.Action, r.Err = w.reconcile(run, obj) })
+	if err == nil {
+		try(&result.Err, func() { result.Action, result.Err = w.reconcile(r, object) })
+	}
+	if errors.Is(result.Err, context.DeadlineExceeded) {
+		if cause, timedOut := errors.AsType[*timeoutError](context.Cause(r)); timedOut {
+			result.Err = fmt.Errorf("%w: %w", cause, result.Err)
+		}
+	}
+}
+
+// notify calls OnGone.
+func (w *worker) notify(r *run) {
+	var err error
+	defer w.release(r.item.Key)
+	defer func() { // also if OnGone ends the goroutine
+		w.current.Store(nil)
+		if err != nil {
+			w.logger.LogAttrs(r, slog.LevelError, "OnGone", describe(w.kind, r.item.Key, err)...)
+		}
+	}()
+	try(&err, func() { w.onGone(r, r.item.Key) })
+}
+
+// limit ends the context of a run after the timeout, and reports the run if it does not return then.
+func (w *worker) limit(r *run) (stop func()) {
+	ctx, cancel := context.WithTimeoutCause(r.Context, w.timeout, &timeoutError{r.item.Key, w.timeout})
+	r.Context = ctx
+	late := time.AfterFunc(w.timeout+stuckAfter, func() { w.stuck(r) })
+	return func() {
+		late.Stop()
+		cancel()
 	}
 }
 
 // finish schedules the key's next run, reports this one and releases the key, even if the report panics.
-func (w *worker[K]) finish(ctx context.Context, item applier.Item[core.ObjectRef], r Result) {
+func (w *worker) finish(ctx context.Context, item applier.Item[Key, *event], r Result) {
 	defer w.release(item.Key)
 	switch {
 	case r.Err != nil:
@@ -98,18 +163,21 @@ func (w *worker[K]) finish(ctx context.Context, item applier.Item[core.ObjectRef
 		r.Failures = item.Failures + 1
 		if !IsTerminal(r.Err) {
 			atLeast, _ := core.RetryAfter(r.Err)
-			r.RetryIn = w.applier.Retry(item.Key, item.Priority, atLeast)
+			r.RetryIn = w.applier.Retry(item.Key, item.Priority, &event{what: CauseRetry}, atLeast)
 		}
 	case r.Action.requeueAfter == asBackoffAllows:
-		r.RetryIn = w.applier.Retry(item.Key, item.Priority, 0)
+		r.RetryIn = w.applier.Retry(item.Key, item.Priority, &event{what: CauseRequeue}, 0)
 	case r.Action.requeueAfter > 0:
-		w.applier.AddAfter(item.Key, applier.Normal, r.Action.requeueAfter)
+		w.applier.AddAfter(item.Key, applier.Normal, &event{what: CauseRequeue}, r.Action.requeueAfter)
+	}
+	if r.Err != nil || w.describes {
+		r.Run = runOf(item)
 	}
 	w.report(ctx, r)
 }
 
 // release ends the key's run. The applier holds the key until the sources have observed the writes of the run.
-func (w *worker[K]) release(key core.ObjectRef) {
-	w.writes.record(key, w.applier)
+func (w *worker) release(key Key) {
+	w.writes.record(key)
 	w.applier.Done(key)
 }

@@ -7,98 +7,168 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
 )
 
-// writes collects the writes of a worker's runs that a source of the controller will observe.
+// writes collects the writes of a worker's runs that a feed of the controller will observe.
 type writes struct {
-	sources []*source
+	session *session
 
-	mu   sync.Mutex // guards list: a reconcile may write from many goroutines
-	list []applier.Write
+	some atomic.Bool // list is not empty: most runs write nothing
+	mu   sync.Mutex  // guards list: a reconcile may write from many goroutines
+	list []write
 }
 
-// observe is called for each object that was written or deleted. It records the write if a source will observe it. A
-// source that has never been synced has no objects to read, so it can't be stale.
+// write is a write that a feed will observe.
+type write struct {
+	ownWrite
+	feed *memberFeed
+	held bool // the key is held back until the feed has observed the write
+}
+
+// observe is called for each object that was written or deleted. It records the write if a feed will observe it. A feed
+// that has never been synced has no objects to read, so it can't be stale.
 func (w *writes) observe(done client.Write) {
-	for i, s := range w.sources {
-		if !isOf(done, s.feed) || !s.ready() {
+	for _, f := range w.session.roster.Load().feeds() {
+		if !isOf(done, f.feed) {
 			continue
 		}
-		x := applier.Write{Source: i, Ref: core.RefOf(done.Object)}
-		if done.Deleted {
-			x.UID = done.Object.GetUID()
-		} else {
+		x := write{ownWrite{ref: core.RefOf(done.Object), uid: done.Object.GetUID(), deleted: done.Deleted}, f, ready(f.feed)}
+		if !done.Deleted {
 			version, err := strconv.ParseUint(done.Object.GetResourceVersion(), 10, 64)
-			if err != nil || !s.feed.Concerns(done.Object) {
+			if err != nil || !f.feed.Concerns(done.Object) {
 				continue
 			}
-			x.Version = version
+			x.version, x.base, x.known = version, versionOf(done.Base), done.Base != ""
 		}
 		w.mu.Lock()
 		w.list = append(w.list, x)
+		w.some.Store(true)
 		w.mu.Unlock()
 	}
 }
 
 // isOf reports whether a write is of a kind. The API version may differ: resource versions are the same in all of them.
-func isOf(w client.Write, of identity) bool {
+func isOf(w client.Write, of FeedIdentity) bool {
 	res := of.Resource()
 	return w.Server == of.Server() && w.Resource.Group == res.Group && w.Resource.Plural == res.Plural
 }
 
-// record ends a run: it reports the run's writes that the sources have not observed to the applier.
-func (w *writes) record(key core.ObjectRef, a *applier.Applier[core.ObjectRef]) {
+// record ends a run of a key. The writes that the feeds have not observed hold the key back.
+func (w *writes) record(key Key) {
+	if !w.some.Load() {
+		return
+	}
 	w.mu.Lock()
 	list := w.list
 	w.list = nil
+	w.some.Store(false)
 	w.mu.Unlock()
+	a := w.session.applier
 	for _, x := range list {
-		s := w.sources[x.Source]
-		if s.observed(x) {
+		if !x.held || x.observed() {
 			continue
 		}
-		a.Wrote(key, x)
-		if s.observed(x) { // in between
-			s.tell(a, x)
+		a.Wrote(key, applier.Write{Source: x.feed.number, Ref: x.ref, Version: x.version, UID: x.deletedUID()})
+		if x.observed() { // in between
+			x.tell(a)
 		}
 	}
+	for i, x := range list {
+		x.key = key
+		x.removed = !x.deleted && slices.ContainsFunc(list[i:], func(y write) bool {
+			return y.deleted && y.feed == x.feed && y.uid == x.uid
+		})
+		x.feed.wrote(w.session, x.ownWrite)
+	}
 }
 
-// observed reports whether the source has observed a write.
-func (s *source) observed(x applier.Write) bool {
-	if x.UID == "" {
-		return s.version.Load() >= x.Version
+// deletedUID returns the UID of a deleted object.
+func (x write) deletedUID() types.UID {
+	if x.deleted {
+		return x.uid
 	}
-	object, ok := s.feed.Packed(x.Ref)
-	if !ok {
-		return true
-	}
-	head, err := object.Head()
-	return err == nil && head.UID != x.UID
+	return ""
 }
 
-// tell reports an observed write to the applier.
-func (s *source) tell(a *applier.Applier[core.ObjectRef], x applier.Write) {
-	if x.UID == "" {
-		a.Seen(x.Source, s.version.Load())
+// observed reports whether the feed has observed the write.
+func (x write) observed() bool {
+	if !x.deleted {
+		return x.feed.version.Load() >= x.version
+	}
+	return !x.feed.contains(x.ref, x.uid)
+}
+
+// contains reports whether the feed has an object.
+func (f *memberFeed) contains(ref core.ObjectRef, uid types.UID) bool {
+	state := f.feed.State(ref)
+	if !state.Exists() {
+		return false
+	}
+	head, err := state.Head()
+	return err != nil || head.UID == uid
+}
+
+// tell reports the observed write to the applier.
+func (x write) tell(a *applier.Applier[Key, *event]) {
+	if x.deleted {
+		a.Gone(x.feed.number, x.uid)
 	} else {
-		a.Gone(x.Source, x.UID)
+		a.Seen(x.feed.number, x.feed.version.Load())
 	}
 }
 
 // errOverdue is the reason in the log record of an overdue write.
 var errOverdue = errors.New("the hold timeout has passed")
 
-// reportOverdue logs the writes that a source has not observed in time.
-func (c *Controller[K]) reportOverdue(o applier.Overdue[core.ObjectRef]) {
+// overdueEvery is the time between two log records of overdue writes of one feed.
+const overdueEvery = time.Minute
+
+// reportOverdue logs writes that a feed has not observed in time: the first one, and one each minute with the number of
+// those that were not logged.
+func (s *session) reportOverdue(o applier.Overdue[Key]) {
+	feeds := s.roster.Load().feeds()
 	for _, x := range o.Writes {
-		attrs := describe(c.sources[x.Source].feed.Resource(), x.Ref, errOverdue)
-		c.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a cache has not observed a write yet", attrs...)
+		i := slices.IndexFunc(feeds, func(f *memberFeed) bool { return f.number == x.Source })
+		if i < 0 {
+			continue // its cluster has left
+		}
+		f := feeds[i]
+		attrs := describe(f.feed.Resource().Kind, Key{f.feed.Cluster(), x.Ref}, errOverdue)
+		if skipped, log := f.overdue.next(time.Now()); log {
+			if skipped > 0 {
+				attrs = append(attrs, slog.Int("others", skipped))
+			}
+			s.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a cache has not observed a write yet", attrs...)
+		}
 	}
+}
+
+// overdueLog limits the log records of the overdue writes of a feed.
+type overdueLog struct {
+	mu      sync.Mutex // guards the fields below
+	last    time.Time  // of the last record
+	skipped int        // writes since the last record
+}
+
+// next reports whether to log a write, and the number of those that were not logged before it.
+func (l *overdueLog) next(now time.Time) (skipped int, log bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.last.IsZero() && now.Sub(l.last) < overdueEvery {
+		l.skipped++
+		return 0, false
+	}
+	skipped, l.skipped, l.last = l.skipped, 0, now
+	return skipped, true
 }

@@ -37,21 +37,20 @@ type Funcs[K any] struct {
 func Reconcile[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, obj *K, f Funcs[K],
 ) (controller.Action, error) {
-	if err := check(name, P(obj), f); err != nil {
-		return controller.Action{}, controller.Terminal(err)
+	if f.Apply == nil || f.Cleanup == nil {
+		return controller.Action{}, controller.Terminal(wrong(name, "Apply and Cleanup must both be set"))
 	}
-	if ns := P(obj).GetNamespace(); ns != "" {
-		api = api.In(ns)
-	}
-	e := editor[K, P]{api: api, name: name}
-	switch {
-	case P(obj).GetDeletionTimestamp() == nil:
-		obj, err := e.add(ctx, obj)
+	if P(obj).GetDeletionTimestamp() == nil {
+		obj, err := Add[K, P](ctx, api, name, obj)
 		if obj == nil || err != nil {
 			return controller.Action{}, err
 		}
 		return f.Apply(ctx, obj)
-	case !e.on(obj):
+	}
+	if err := check(name, P(obj)); err != nil {
+		return controller.Action{}, err
+	}
+	if !slices.Contains(P(obj).GetFinalizers(), name) {
 		return controller.AwaitChange(), nil
 	}
 	action, err := f.Cleanup(ctx, obj)
@@ -61,27 +60,56 @@ func Reconcile[K any, P core.ObjectPtr[K]](
 	case action != controller.AwaitChange():
 		return action, nil // not finished
 	}
-	return controller.AwaitChange(), e.remove(ctx, obj)
+	return controller.AwaitChange(), Remove[K, P](ctx, api, name, obj)
 }
 
-// check rejects invalid arguments before any function is called.
-func check[K any](name string, obj core.Object, f Funcs[K]) error {
-	wrong := func(what string) error { return fmt.Errorf("finalizer %q: %s", name, what) }
+// Add ensures that the object has the finalizer, unless it is being deleted. It returns the object as stored, or nil if
+// the object is deleted or being deleted. The name and the api are those of [Reconcile].
+//
+// Errors: an error of the server; a [controller.Terminal] error if the name or obj is invalid.
+func Add[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.API[K], name string, obj *K) (*K, error) {
+	if err := check(name, P(obj)); err != nil {
+		return nil, err
+	}
+	return newEditor[K, P](api, name, obj).add(ctx, obj)
+}
+
+// Remove ensures that the object does not have the finalizer, and changes no other finalizer. It is not an error if the
+// object does not exist. The name and the api are those of [Reconcile].
+//
+// Errors: an error of the server; a [controller.Terminal] error if the name or obj is invalid.
+func Remove[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.API[K], name string, obj *K) error {
+	if err := check(name, P(obj)); err != nil {
+		return err
+	}
+	return newEditor[K, P](api, name, obj).remove(ctx, obj)
+}
+
+// check rejects invalid arguments before any request is sent.
+func check(name string, obj core.Object) error {
 	switch {
 	case !strings.Contains(name, "/") || len(validation.IsQualifiedName(name)) > 0:
-		return wrong("want a name qualified by a domain, such as docs.example.com/cleanup")
-	case f.Apply == nil || f.Cleanup == nil:
-		return wrong("Apply and Cleanup must both be set")
+		return controller.Terminal(wrong(name, "want a name qualified by a domain, such as docs.example.com/cleanup"))
 	case obj.GetName() == "" || obj.GetUID() == "":
-		return wrong("the object has no name or no UID; use one that the server returned")
+		return controller.Terminal(wrong(name, "the object has no name or no UID; use one that the server returned"))
 	}
 	return nil
 }
+
+func wrong(name, what string) error { return fmt.Errorf("finalizer %q: %s", name, what) }
 
 // editor changes one finalizer of objects.
 type editor[K any, P core.ObjectPtr[K]] struct {
 	api  *client.API[K]
 	name string
+}
+
+// newEditor returns the editor for an object, which may be of another namespace than the api.
+func newEditor[K any, P core.ObjectPtr[K]](api *client.API[K], name string, obj *K) editor[K, P] {
+	if ns := P(obj).GetNamespace(); ns != "" {
+		api = api.In(ns)
+	}
+	return editor[K, P]{api: api, name: name}
 }
 
 func (e editor[K, P]) on(obj *K) bool {

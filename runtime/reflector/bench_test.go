@@ -66,7 +66,7 @@ func (s *podSource) List(context.Context, *request.ListOptions, func(wire.Packed
 	return metav1.ListMeta{}, errors.New("lists are streamed")
 }
 
-func (s *podSource) Watch(ctx context.Context, _ *request.WatchOptions) iter.Seq2[wire.Event, error] {
+func (s *podSource) Watch(ctx context.Context, _ *request.WatchOptions) (iter.Seq2[wire.Event, error], error) {
 	return func(yield func(wire.Event, error) bool) {
 		for _, pod := range s.pods {
 			if !yield(wire.Event{Type: core.Added, Object: pod}, nil) {
@@ -88,23 +88,24 @@ func (s *podSource) Watch(ctx context.Context, _ *request.WatchOptions) iter.Seq
 				return
 			}
 		}
-	}
+	}, nil
 }
 
 // store returns a store with all pods, and a function that stops its reflector.
 func (s *podSource) store(t testing.TB) (*reflector.Store[corev1.Pod], func()) {
 	t.Helper()
-	r := reflector.New[corev1.Pod](s, nil)
+	r := reflector.New(s, nil)
+	store := reflector.StoreOf[corev1.Pod](r)
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		defer close(ended)
 		_ = r.Run(ctx) // the cause of ctx
 	}()
-	if err := r.Store().Ready(ctx); err != nil {
+	if err := store.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return r.Store(), func() {
+	return store, func() {
 		cancel()
 		<-ended
 	}
@@ -218,7 +219,7 @@ func BenchmarkSync(b *testing.B) {
 func BenchmarkRelist(b *testing.B) {
 	const pods = 5000
 	src := newPodSource(b, pods, wire.Protobuf)
-	r := reflector.New[corev1.Pod](src, nil)
+	r := reflector.New(src, nil)
 	list := func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan struct{})

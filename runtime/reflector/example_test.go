@@ -29,15 +29,16 @@ func ExampleNew() {
 	defer stop()
 
 	src := exampleSource() // kube.Namespaced[corev1.ConfigMap](client, "prod").Feed()
-	configs := reflector.New[corev1.ConfigMap](src, nil)
-	go configs.Run(ctx)
-	if err := configs.Store().Ready(ctx); err != nil {
+	r := reflector.New(src, nil)
+	configs := reflector.StoreOf[corev1.ConfigMap](r)
+	go r.Run(ctx)
+	if err := configs.Ready(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}
-	web, err := configs.Store().Get(core.ObjectRef{Namespace: "prod", Name: "web"})
+	web, err := configs.Get(core.ObjectRef{Namespace: "prod", Name: "web"})
 	fmt.Println(web.Data["value"], err)
-	_, err = configs.Store().Get(core.ObjectRef{Namespace: "prod", Name: "db"})
+	_, err = configs.Get(core.ObjectRef{Namespace: "prod", Name: "db"})
 	fmt.Println(err)
 	// Output:
 	// blue <nil>
@@ -49,9 +50,10 @@ func ExampleStore_Subscribe() {
 	defer stop()
 
 	src := exampleSource() // kube.Namespaced[corev1.ConfigMap](client, "prod").Feed()
-	configs := reflector.New[corev1.ConfigMap](src, nil)
-	go configs.Run(ctx)
-	for change, err := range configs.Store().Subscribe(ctx) {
+	r := reflector.New(src, nil)
+	configs := reflector.StoreOf[corev1.ConfigMap](r)
+	go r.Run(ctx)
+	for change, err := range configs.Subscribe(ctx) {
 		if err != nil {
 			fmt.Println(err)
 			return

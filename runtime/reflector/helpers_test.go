@@ -49,16 +49,22 @@ func newServer(t testing.TB, encoding wire.Encoding, refs ...string) *fakesource
 	return s
 }
 
+// reflect returns a reflector of a server, and its store.
+func reflect(server *fakesource.Server) (*reflector.Reflector, *reflector.Store[corev1.ConfigMap]) {
+	r := reflector.New(server, nil)
+	return r, reflector.StoreOf[corev1.ConfigMap](r)
+}
+
 // run runs a reflector in the test's bubble until the test ends, and waits until it is idle.
 func run(t *testing.T, server *fakesource.Server) *reflector.Store[corev1.ConfigMap] {
 	t.Helper()
-	r := reflector.New[corev1.ConfigMap](server, nil)
+	r, store := reflect(server)
 	runUntilEnd(t, r)
-	return r.Store()
+	return store
 }
 
 // runUntilEnd runs a reflector, and returns a function that stops it and returns the error of Run.
-func runUntilEnd(t *testing.T, r *reflector.Reflector[corev1.ConfigMap]) (stop func() error) {
+func runUntilEnd(t *testing.T, r *reflector.Reflector) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
@@ -129,13 +135,13 @@ func describe(t testing.TB, c reflector.Change) string {
 		return out
 	}
 	out += " " + c.Ref.String()
-	for _, p := range []wire.Packed{c.Old, c.New} {
-		if p.Len() == 0 {
+	for _, s := range []reflector.State{c.Old, c.New} {
+		if !s.Exists() {
 			out += " -"
 			continue
 		}
 		obj := new(corev1.ConfigMap)
-		if err := p.Decode(obj); err != nil {
+		if err := s.Decode(obj); err != nil {
 			t.Errorf("change of %s: %v", c.Ref, err)
 		}
 		if got := core.RefOf(obj); got != c.Ref {

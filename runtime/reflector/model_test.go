@@ -30,7 +30,7 @@ func TestModel(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			ops := make([]byte, 300)
+			ops := make([]byte, 300+seed%4)
 			for i := range ops {
 				ops[i] = byte(r.Uint32())
 			}
@@ -57,11 +57,16 @@ func model(t *testing.T, ops []byte) {
 			encoding = wire.Protobuf
 		}
 		m := &modelRun{t: t, server: newServer(t, encoding, "prod/0", "dev/0")}
-		r := reflector.New[corev1.ConfigMap](m.server, &reflector.Options{Watch: watcher.Options{PageSize: 3}})
-		m.store = r.Store()
+		o := &reflector.Options{Watch: watcher.Options{PageSize: 3}}
+		if len(ops)%4 > 1 {
+			o.Compression = deflate
+		}
+		r := reflector.New(m.server, o)
+		m.store = reflector.StoreOf[corev1.ConfigMap](r)
 		stop := runUntilEnd(t, r)
 		m.follow(0)
 		m.follow(30 * time.Second) // a slow subscriber, with a pause after each change
+		m.receive()
 		for i, op := range ops {
 			if op == 199 { // stop the run, and start a new one
 				if err := stop(); err != errStop {
@@ -73,6 +78,7 @@ func model(t *testing.T, ops []byte) {
 			m.do(op)
 			if i%50 == 49 {
 				m.follow(time.Duration(i) * time.Millisecond)
+				m.receive()
 			}
 		}
 		m.server.Behave(fakesource.Behaviour{Bookmarks: time.Minute})
@@ -203,6 +209,15 @@ func (m *modelRun) follow(pace time.Duration) {
 	}()
 }
 
+// receive starts a receiver of all changes.
+func (m *modelRun) receive() {
+	f := &folder{t: m.t, state: make(map[core.ObjectRef]wire.Head)}
+	m.folders = append(m.folders, f)
+	ctx, cancel := context.WithCancel(m.t.Context())
+	m.t.Cleanup(cancel)
+	go func() { _ = m.store.Follow(ctx, f.take) }() // the cause of ctx
+}
+
 // folder applies changes to a map of objects.
 type folder struct {
 	t      *testing.T
@@ -229,17 +244,17 @@ func (f *folder) take(c reflector.Change) {
 	old, updated := headOf(f.t, c.Old), headOf(f.t, c.New)
 	switch c.Type {
 	case core.Added:
-		if was || c.Old.Len() != 0 {
+		if was || c.Old.Exists() {
 			f.t.Errorf("added %s, which already existed", c.Ref)
 		}
 	case core.Modified:
-		if !was || old != known || updated == known {
+		if was && old != known || !was && old.UID == updated.UID || updated == old {
 			f.t.Errorf("modified %s from %v to %v, which was %v", c.Ref, old, updated, known)
 		}
 	case core.Bookmark:
 		f.t.Error("a Bookmark with an object")
 	case core.Deleted:
-		if was && old != known || c.New.Len() != 0 || c.Old.Len() == 0 {
+		if was && old != known || c.New.Exists() || !c.Old.Exists() {
 			f.t.Errorf("deleted %s from %v, which was %v", c.Ref, old, known)
 		}
 		delete(f.state, c.Ref)
@@ -251,12 +266,12 @@ func (f *folder) take(c reflector.Change) {
 	f.state[c.Ref] = updated
 }
 
-func headOf(t *testing.T, p wire.Packed) wire.Head {
+func headOf(t *testing.T, s reflector.State) wire.Head {
 	t.Helper()
-	if p.Len() == 0 {
+	if !s.Exists() {
 		return wire.Head{}
 	}
-	head, err := p.Head()
+	head, err := s.Head()
 	if err != nil {
 		t.Error(err)
 	}

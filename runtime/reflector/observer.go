@@ -11,15 +11,17 @@ type Observer struct {
 	// Seen is called when the store has observed a resource version.
 	Seen func(version string)
 
+	// Listed, if it is not nil, is called after Seen when the store has read a list of all objects. Objects that were
+	// created and deleted while the store was disconnected are in no list, and cause no other call.
+	Listed func(version string)
+
 	// Gone is called with the last state of an object that no longer exists, or that was replaced by another object of
-	// the same name.
+	// the same name. The state is valid until Gone returns.
 	Gone func(object wire.Packed)
 }
 
-// Observe notifies o of the store's progress until stop is called. It calls Seen immediately if the store has observed
-// a version.
-func (s *Store[K]) Observe(o Observer) (stop func()) {
-	t := s.table
+// observe notifies o of the table's progress until stop is called.
+func (t *table) observe(o Observer) (stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.observers[&o] = struct{}{}
@@ -37,6 +39,15 @@ func (s *Store[K]) Observe(o Observer) (stop func()) {
 func (t *table) seen() {
 	for o := range t.observers {
 		o.Seen(t.version)
+	}
+}
+
+// listed notifies the observers of a list. The caller holds t.mu.
+func (t *table) listed() {
+	for o := range t.observers {
+		if o.Listed != nil {
+			o.Listed(t.version)
+		}
 	}
 }
 

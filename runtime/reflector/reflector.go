@@ -7,13 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
-	"github.com/kube-go/sdk/runtime/internal/kinds"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
@@ -21,101 +20,217 @@ import (
 type Options struct {
 	// Watch says which objects to watch, and how.
 	Watch watcher.Options
+
+	// Compression makes a codec that compresses the objects in memory, from samples of them. It is called when there are
+	// enough objects. Default: a fast codec that replaces text that many objects have, and halves the memory.
+	Compression func(samples [][]byte) (Codec, error)
+
+	// SnapshotDir is a directory in which [Reflector.Run] keeps a file with all objects, so that after a restart of the
+	// program the watch resumes and the objects are not listed again; see "Snapshots" in the comment of the package. The
+	// directory is created if it does not exist. Run writes the file after each list, at its end, and every five minutes
+	// if there were changes. Run returns when the file is written.
+	//
+	// The file contains the objects as they are, readable for the user of the program only (mode 0600), and remains after
+	// the program has ended. Use a directory that only this program can read and write, and that is not part of a backup.
+	// Secrets are never written, apart from their metadata; other kinds with confidential content are.
+	//
+	// A file is ignored, reported to OnError of Watch and replaced if it is damaged, in another format, older than an
+	// hour, or if it lacks fields that the stores need. Objects of less than 512 KiB are not written, because listing them
+	// is faster. Run removes files in the directory that no reflector has written for a day, of watches that no program
+	// has any more. Default: no snapshots.
+	SnapshotDir string
+
+	// SnapshotScope identifies the server and the namespace of the source. Sources of the same resource and selectors have
+	// different files in SnapshotDir only if their scopes are different. Default: empty.
+	SnapshotScope string
 }
 
-// Reflector keeps a [Store] synced with a source. Create one with [New]. It is safe for concurrent use.
-type Reflector[K any] struct {
+// Reflector keeps the objects of a source in packed form. [StoreOf] returns a store that reads them. Create a reflector
+// with [New]. It is safe for concurrent use.
+type Reflector struct {
 	source watcher.Source
 	watch  watcher.Options
-	store  *Store[K]
-	pack   func(wire.Packed) (wire.Packed, error) // returns the copy that the store keeps
+	table  *table
 
 	running sync.Mutex // held by Run
 	listing bool       // a list has begun and is not complete; used by Run only
+	scratch []byte     // the object of an event; used by Run only
+
+	snapshots snapshots
+
+	mu     sync.Mutex // guards the fields below
+	need   need       // of all stores
+	form   uint64     // counts the changes of need; 0 before the first store
+	change func()     // ends the current watch, since need has changed; nil if none is running
 }
 
-// New returns a reflector with an empty store, which [Reflector.Run] fills. K must be the kind of the source, or
-// metav1.PartialObjectMetadata. With the latter, a client's feed requests metadata only, and the store keeps only
-// metadata, whatever the source sends.
-func New[K any, P core.ObjectPtr[K]](src watcher.Source, o *Options) *Reflector[K] {
+// New returns a reflector of the objects of a source. It is empty until [Reflector.Run] fills it.
+func New(src watcher.Source, o *Options) *Reflector {
 	if o == nil {
 		o = &Options{}
 	}
-	pack := wire.Packed.Compact
-	if kinds.IsMetadata[K]() {
-		src, pack = kinds.Source[K](src), packMetadata
+	r := &Reflector{source: src, watch: o.Watch, table: newTable(src.Resource())}
+	r.snapshots.dir, r.snapshots.scope = o.SnapshotDir, o.SnapshotScope
+	if o.Compression != nil {
+		r.table.compression.create = o.Compression
 	}
-	return &Reflector[K]{
-		source: src,
-		watch:  o.Watch,
-		pack:   pack,
-		store: &Store[K]{
-			resource: src.Resource(),
-			table:    newTable(),
-			as:       func(obj *K) core.Object { return P(obj) },
-		},
-	}
+	return r
 }
 
-// Store returns the reflector's store.
-func (r *Reflector[K]) Store() *Store[K] { return r.store }
+// add registers what a store needs, and returns the form of the objects that satisfies it. If a running watch does not,
+// it is replaced: the objects are listed again.
+func (r *Reflector) add(n need) (form uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.form == 0:
+		r.need = n
+	case slices.Contains(r.need.types, n.types[0]), r.need.covers(n):
+		return r.form
+	default:
+		r.need = r.need.union(n)
+	}
+	r.form++
+	r.table.require(r.form)
+	if r.change != nil {
+		r.change()
+	}
+	return r.form
+}
 
-// Health returns the error of the reflector's last request, or nil if data has arrived since. The reflector recovers
-// automatically; until then the store keeps its objects.
-func (r *Reflector[K]) Health() error {
-	t := r.store.table
+// Health returns the error of the reflector's last request, or nil since the server has accepted a later one. The
+// reflector recovers automatically; until then it keeps its objects.
+func (r *Reflector) Health() error { return r.Status().Err }
+
+// Status returns the state of the watch.
+func (r *Reflector) Status() watcher.Status {
+	t := r.table
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.trouble
+	return t.status
 }
 
-// Ready waits until the current run, or the next one, has synced the store with the server. Then no object in the store
-// is older than the start of that run. If ctx ends first, the error includes the last error of the reflector.
-func (r *Reflector[K]) Ready(ctx context.Context) error {
-	t := r.store.table
-	return r.store.awaitAll(ctx, func() bool { return t.current })
+// Ready waits until the current run, or the next one, has listed all objects. Then no object is older than the start of
+// that run. If ctx ends first, the error includes the last error of the reflector.
+func (r *Reflector) Ready(ctx context.Context) error {
+	return r.table.awaitAll(ctx, func() bool { return r.table.current })
 }
 
-// errRunning reports a mistake of the caller.
-var errRunning = errors.New("reflector: Run was called while it was running")
+// Reset discards all objects, so that a reflector that is not used needs no memory. The next Run lists them again. Reset
+// does nothing and returns false if the reflector runs, or if something subscribes to its changes.
+func (r *Reflector) Reset() bool {
+	if !r.running.TryLock() {
+		return false
+	}
+	defer r.running.Unlock()
+	r.scratch = nil
+	return r.table.reset()
+}
 
-// Run keeps the store synced until ctx ends, and returns the cause. It returns another error if the request is invalid
-// and can't be sent. The store then keeps its objects, and the next Run updates it: unchanged objects keep their
+var (
+	errRunning = errors.New("reflector: Run was called while it was running") // a mistake of the caller
+	errForm    = errors.New("another form of the objects is needed")          // ends a watch, which the next one replaces
+)
+
+// Run keeps the objects synced until ctx ends, and returns the cause. It returns another error if the request is invalid
+// and can't be sent. The reflector then keeps its objects, and the next Run updates them: unchanged objects keep their
 // entries, and subscribers receive the differences. Run must not be called while it is running.
-func (r *Reflector[K]) Run(ctx context.Context) error {
+func (r *Reflector) Run(ctx context.Context) error {
 	if !r.running.TryLock() {
 		return errRunning
 	}
 	defer r.running.Unlock()
-	t := r.store.table
-	t.setFailed(nil)
-	defer t.endRun()
+	r.table.setFailed(nil)
+	defer r.endSnapshots()
+	defer r.table.endRun()
+	resume := true
+	for {
+		err := r.runOnce(ctx, resume)
+		if err == errForm {
+			continue
+		}
+		if e, ok := errors.AsType[*errSnapshot](err); ok {
+			r.report(fmt.Errorf("list %s: the snapshot is not used: %w", r.table.resource, e))
+			resume = false
+			continue
+		}
+		if ctx.Err() == nil {
+			r.table.setFailed(err)
+		}
+		return err
+	}
+}
+
+// runOnce watches until ctx ends, or until a store needs another form of the objects. If resume is true, it resumes
+// from a snapshot if it can.
+func (r *Reflector) runOnce(parent context.Context, resume bool) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	r.mu.Lock()
+	need, form := r.need, r.form
+	r.change = func() { cancel(errForm) }
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.change = nil
+	}()
 	config := r.watch
-	config.OnError = func(err error) {
-		t.setTrouble(err)
-		if r.watch.OnError != nil {
-			r.watch.OnError(err)
+	config.OnError = r.report
+	config.OmitManagedFields = true
+	config.OnStatus = func(s watcher.Status) {
+		r.table.setStatus(s)
+		if r.watch.OnStatus != nil {
+			r.watch.OnStatus(s)
 		}
 	}
-	var end error
-	for ev, err := range watcher.Events(ctx, r.source, &config) {
-		if end = err; err != nil {
-			break
-		}
-		if err := r.take(ev); err != nil {
-			config.OnError(err)
+	fields, src := need.fields(), need.source(r.source)
+	var from *resumed // nil if the objects are listed
+	if resume {
+		if from = r.resume(need, src, cancel); from != nil {
+			src, config.ResourceVersion = from, strconv.FormatUint(from.version, 10)
 		}
 	}
-	if ctx.Err() == nil {
-		t.setTrouble(end)
-		t.setFailed(end)
+	for ev, err := range watcher.Events(ctx, src, &config) {
+		if err != nil {
+			return err
+		}
+		if from != nil && ev.Type == watcher.Init { // of a list, because the watch can't be resumed
+			from.objects, from = nil, nil
+		}
+		if from == nil {
+			if err := r.take(ev, fields, form); err != nil {
+				r.report(err)
+			}
+			r.note(ev.Type)
+			r.table.compress()
+			continue
+		}
+		if err := from.take(ev); err != nil {
+			return err
+		}
+		if from.confirmed {
+			if err := r.adopt(from, fields, form); err != nil {
+				return err
+			}
+			from = nil
+		}
 	}
-	return end
+	return nil // not reached: the sequence ends with an error
+}
+
+// report reports an error from which the reflector recovers.
+func (r *Reflector) report(err error) {
+	if r.watch.OnError != nil {
+		r.watch.OnError(err)
+		return
+	}
+	slog.Warn("reflector", slog.String("resource", r.table.resource.String()), slog.Any("err", err))
 }
 
 // take applies an event to the table. An error concerns only its object, which keeps its old state.
-func (r *Reflector[K]) take(ev watcher.Event) error {
-	t := r.store.table
+func (r *Reflector) take(ev watcher.Event, keep *wire.Projection, form uint64) error {
+	t := r.table
 	version := ev.Head.ResourceVersion
 	if r.listing && ev.Type != watcher.InitDone {
 		version = "" // the versions of a list are not in order
@@ -123,12 +238,12 @@ func (r *Reflector[K]) take(ev watcher.Event) error {
 	switch ev.Type {
 	case watcher.Init:
 		r.listing = true
-		t.beginList()
+		t.beginList(form)
 	case watcher.InitApply, watcher.Apply:
-		return r.put(ev, version)
+		return r.put(ev, version, keep, form)
 	case watcher.InitDone:
 		r.listing = false
-		t.endList(version)
+		return t.endList(version, form)
 	case watcher.Delete:
 		t.drop(ev.Head.Ref, version)
 	case watcher.Bookmark:
@@ -138,32 +253,11 @@ func (r *Reflector[K]) take(ev watcher.Event) error {
 }
 
 // put stores the object of an event, unless the table already has it.
-func (r *Reflector[K]) put(ev watcher.Event, version string) error {
-	t := r.store.table
-	old, ok, _ := t.get(ev.Head.Ref)
-	if ok && unchanged(old, ev.Head) {
-		t.keep(ev.Head.Ref, version)
-		return nil
-	}
-	object, err := r.pack(ev.Object)
+func (r *Reflector) put(ev watcher.Event, version string, keep *wire.Projection, form uint64) error {
+	data, err := ev.Object.AppendCompact(r.scratch[:0], keep)
 	if err != nil {
 		return fmt.Errorf("skip %s %s: %w", r.source.Resource(), ev.Head.Ref, err)
 	}
-	t.put(ev.Head.Ref, object, version)
-	return nil
-}
-
-// packMetadata returns a copy of an object's metadata, without managedFields.
-func packMetadata(p wire.Packed) (wire.Packed, error) {
-	meta, err := p.Metadata()
-	if err != nil {
-		return wire.Packed{}, err
-	}
-	return wire.Pack(&metav1.PartialObjectMetadata{ObjectMeta: *meta}, p.Encoding())
-}
-
-// unchanged reports whether a stored object has the UID and the version of a head.
-func unchanged(old wire.Packed, now wire.Head) bool {
-	head, err := old.Head()
-	return err == nil && head.UID == now.UID && head.ResourceVersion == now.ResourceVersion && now.ResourceVersion != ""
+	r.scratch = data
+	return r.table.put(ev.Head, wire.NewPacked(ev.Object.Encoding(), data), version, form)
 }

@@ -12,9 +12,9 @@ import (
 )
 
 func TestTableReleasesNamespacesWaitersAndSubscriptions(t *testing.T) {
-	table := newTable()
+	table := newTable(core.Resource{})
 	ref := core.ObjectRef{Namespace: "prod", Name: "a"}
-	table.put(ref, wire.NewPacked(wire.JSON, []byte(`{}`)), "1")
+	_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{}`)), "1", 0)
 	table.drop(ref, "2")
 	if n := len(table.objects); n != 0 {
 		t.Errorf("%d namespaces are left after the last object", n)
@@ -22,15 +22,19 @@ func TestTableReleasesNamespacesWaitersAndSubscriptions(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := table.await(ctx, func() bool { return false }); err != context.Canceled {
-		t.Errorf("await() = %v", err)
+	for _, w := range []*waiter{{list: func() bool { return false }}, {version: 100}} {
+		if err := table.await(ctx, w); err != context.Canceled {
+			t.Errorf("await() = %v", err)
+		}
 	}
-	if n := len(table.waiters); n != 0 {
+	if n := len(table.waiters.lists) + len(table.waiters.versions); n != 0 {
 		t.Errorf("%d waiters are left after their context has ended", n)
 	}
 
-	store := Store[struct{}]{table: table}
-	for _, err := range store.Subscribe(ctx) {
+	ctx, cancel = context.WithCancel(t.Context())
+	subscribing := table.changes(ctx, 0)
+	cancel()
+	for _, err := range subscribing {
 		if err != context.Canceled {
 			t.Errorf("Subscribe() yields %v", err)
 		}
@@ -44,11 +48,11 @@ func TestTableReleasesNamespacesWaitersAndSubscriptions(t *testing.T) {
 }
 
 func TestQueueOfABurstIsReleased(t *testing.T) {
-	table := newTable()
+	table := newTable(core.Resource{})
 	s := table.subscribe()
 	for i := range 100 {
 		ref := core.ObjectRef{Name: string(rune('a' + i))}
-		table.put(ref, wire.NewPacked(wire.JSON, []byte(`{}`)), "1")
+		_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{}`)), "1", 0)
 	}
 	for range 100 {
 		if _, ok, err := table.next(s); !ok || err != nil {

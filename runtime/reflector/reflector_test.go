@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -23,9 +21,9 @@ import (
 func TestRelistKeepsUnchangedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b", "prod/c")
-		r := reflector.New[corev1.ConfigMap](server, nil)
+		r, store := reflect(server)
 		stop := runUntilEnd(t, r)
-		before, _ := r.Store().Packed(ref("prod/a"))
+		before := store.State(ref("prod/a")).Packed()
 		if err := stop(); err != errStop {
 			t.Errorf("Run ended with %v, want the cause", err)
 		}
@@ -33,8 +31,8 @@ func TestRelistKeepsUnchangedEntries(t *testing.T) {
 		server.Delete(ref("prod/c"))
 		server.Put(configMap("prod/d", "first"))
 		runUntilEnd(t, r)
-		wantNames(t, r.Store(), nil, "prod/a", "prod/b", "prod/d")
-		after, _ := r.Store().Packed(ref("prod/a"))
+		wantNames(t, store, nil, "prod/a", "prod/b", "prod/d")
+		after := store.State(ref("prod/a")).Packed()
 		if &before.Bytes()[0] != &after.Bytes()[0] {
 			t.Error("the entry of an unchanged object was replaced")
 		}
@@ -44,9 +42,9 @@ func TestRelistKeepsUnchangedEntries(t *testing.T) {
 func TestRelistDeliversMissedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b", "prod/c", "prod/d")
-		r := reflector.New[corev1.ConfigMap](server, nil)
+		r, store := reflect(server)
 		stop := runUntilEnd(t, r)
-		sub := subscribe(t, r.Store())
+		sub := subscribe(t, store)
 		for range 5 { // four objects and the Bookmark
 			if _, err, _ := sub.next(); err != nil {
 				t.Fatal(err)
@@ -74,7 +72,7 @@ func TestRelistDeliversMissedChanges(t *testing.T) {
 func TestInterruptedListRemovesNoObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b")
-		r := reflector.New[corev1.ConfigMap](server, nil)
+		r, store := reflect(server)
 		if err := runUntilEnd(t, r)(); err != errStop {
 			t.Errorf("Run ended with %v, want the cause", err)
 		}
@@ -91,10 +89,10 @@ func TestInterruptedListRemovesNoObjects(t *testing.T) {
 			},
 		})
 		runUntilEnd(t, r)
-		wantNames(t, r.Store(), nil, "prod/a", "prod/a0", "prod/b") // half of a list
+		wantNames(t, store, nil, "prod/a", "prod/a0", "prod/b") // half of a list
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		wantNames(t, r.Store(), nil, "prod/a0", "prod/b")
+		wantNames(t, store, nil, "prod/a0", "prod/b")
 	})
 }
 
@@ -102,30 +100,30 @@ func TestObjectThatIsListedAndDeletedInTheSameListIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b")
 		server.Behave(fakesource.Behaviour{Streaming: fakesource.Ignored})
-		r := reflector.New[corev1.ConfigMap](server, nil)
+		r, store := reflect(server)
 		runUntilEnd(t, r)
 		server.Delete(ref("prod/a"))
 		synctest.Wait()
-		if n := r.Store().Len(); n != 1 {
+		if n := store.Len(); n != 1 {
 			t.Errorf("Len() = %d, want 1", n)
 		}
-		if rv := r.Store().ResourceVersion(); rv != "" {
+		if rv := store.ResourceVersion(); rv != "" {
 			t.Errorf("ResourceVersion() = %s of an incomplete list, want none", rv)
 		}
 		server.Delete(ref("prod/b"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		wantNames(t, r.Store(), nil)
+		wantNames(t, store, nil)
 	})
 }
 
 func TestReadyWaitsForEachRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")
-		r := reflector.New[corev1.ConfigMap](server, nil)
+		r, store := reflect(server)
 		look, stopLooking := context.WithCancel(t.Context())
 		stopLooking() // what waits with it only looks
-		ready := func() (run, ever bool) { return r.Ready(look) == nil, r.Store().Ready(look) == nil }
+		ready := func() (run, ever bool) { return r.Ready(look) == nil, store.Ready(look) == nil }
 		if run, ever := ready(); run || ever {
 			t.Errorf("ready %v, ever %v before the first run", run, ever)
 		}
@@ -150,7 +148,7 @@ func TestHealthReturnsTheLastErrorUntilRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON)
 		reported := make(chan error, 100)
-		r := reflector.New[corev1.ConfigMap](server, &reflector.Options{
+		r := reflector.New(server, &reflector.Options{
 			Watch: watcher.Options{OnError: func(err error) { reported <- err }},
 		})
 		runUntilEnd(t, r)
@@ -178,11 +176,11 @@ func TestInvalidRequestEndsRunAndAllWaiters(t *testing.T) {
 		server := newServer(t, wire.JSON)
 		invalid := &request.InvalidError{Field: "namespace", Detail: "is empty"}
 		server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return invalid }})
-		r := reflector.New[corev1.ConfigMap](server, nil)
+		r, store := reflect(server)
 		waiting := make(chan error, 2)
-		go func() { waiting <- r.Store().Ready(t.Context()) }()
+		go func() { waiting <- store.Ready(t.Context()) }()
 		go func() {
-			for _, err := range r.Store().Subscribe(t.Context()) {
+			for _, err := range store.Subscribe(t.Context()) {
 				waiting <- err
 			}
 		}()
@@ -195,15 +193,15 @@ func TestInvalidRequestEndsRunAndAllWaiters(t *testing.T) {
 				t.Errorf("a waiter got %v, want %v", err, invalid)
 			}
 		}
-		if err := r.Store().WaitFor(t.Context(), "1"); !errors.Is(err, invalid) {
+		if err := store.WaitFor(t.Context(), "1"); !errors.Is(err, invalid) {
 			t.Errorf("WaitFor() = %v, want %v", err, invalid)
 		}
 		server.Behave(fakesource.Behaviour{})
 		runUntilEnd(t, r)
-		if err := r.Store().Ready(t.Context()); err != nil {
+		if err := store.Ready(t.Context()); err != nil {
 			t.Errorf("after a successful Run: %v", err)
 		}
-		sub := subscribe(t, r.Store())
+		sub := subscribe(t, store)
 		sub.want("BOOKMARK")
 		sub.wantNothing()
 	})
@@ -211,7 +209,7 @@ func TestInvalidRequestEndsRunAndAllWaiters(t *testing.T) {
 
 func TestConcurrentRunIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := reflector.New[corev1.ConfigMap](newServer(t, wire.JSON), nil)
+		r, _ := reflect(newServer(t, wire.JSON))
 		runUntilEnd(t, r)
 		if err := r.Run(t.Context()); err == nil {
 			t.Error("the second Run returned no error")

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime/debug"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kube-go/sdk/core"
@@ -20,15 +23,29 @@ import (
 // ErrNotReady is returned by a store that has not completed its first list. Wait for [Store.Ready].
 var ErrNotReady = errors.New("the store is not synced yet")
 
-// Store holds recent states of the objects of one kind. It is packed: it keeps each object as encoded bytes without
-// managedFields, and decodes a new object for each read, which the caller may change.
-//
-// It is safe for concurrent use.
+// Store reads the objects of a [Reflector] as objects of type K. It decodes a new object for each read, which the
+// caller may change. Create one with [StoreOf]. It is safe for concurrent use.
 type Store[K any] struct {
-	resource core.Resource
-	table    *table
-	as       func(*K) core.Object
+	reflector *Reflector
+	form      uint64 // the objects that it can read, see [Reflector.add]
+	as        func(*K) core.Object
 }
+
+// StoreOf returns a store that reads the objects of a reflector. Stores of several types can read one reflector, which
+// has one watch: K may be the kind of the source, a struct with some of its fields, unstructured.Unstructured, or
+// metav1.PartialObjectMetadata.
+//
+// The reflector holds what its stores can read: the fields that one of the types declares. If all of them read only
+// metadata, it requests nothing else. If one type can't be decoded from protobuf, the watch uses JSON for all of them,
+// which needs more memory, and several times as much CPU for each read; see EncodingOf in package client. A struct with
+// some fields of a kind of k8s.io/api can be decoded from protobuf if all its fields have the protobuf tags of the
+// kind. A store of a type that needs more than the current objects have is not ready until the reflector has listed the
+// objects again; the other stores continue to work.
+func StoreOf[K any, P core.ObjectPtr[K]](r *Reflector) *Store[K] {
+	return &Store[K]{r, r.add(needOf[K]()), func(obj *K) core.Object { return P(obj) }}
+}
+
+func (s *Store[K]) table() *table { return s.reflector.table }
 
 // SelectOptions select objects of a store. The zero value of a field is its default.
 type SelectOptions struct {
@@ -36,21 +53,30 @@ type SelectOptions struct {
 	Namespace string
 	// LabelSelector is a label selector as in API requests, such as "app=web,tier!=cache". Default: all labels.
 	LabelSelector string
+	// Owner is the UID of an owner: an object is selected if it has an owner reference with this UID. Default: all
+	// objects.
+	Owner types.UID
 }
 
 // Resource returns the resource of the kind.
-func (s *Store[K]) Resource() core.Resource { return s.resource }
+func (s *Store[K]) Resource() core.Resource { return s.table().resource }
 
 // Get returns an object.
 //
 // Errors: [core.ErrNotFound]; [ErrNotReady] if the store does not hold the object and is not synced yet. A ref that is
 // invalid for the kind, because it lacks a namespace or has one that it can't have, is another error.
 func (s *Store[K]) Get(ref core.ObjectRef) (*K, error) {
-	object, ok, ready := s.table.get(ref)
-	if ok {
-		return s.decode(object)
+	t := s.table()
+	state, ready := t.get(ref, s.form)
+	if !state.Exists() {
+		return nil, missing(t.resource, ref, ready)
 	}
-	err := s.checkRef(ref)
+	return s.decode(state)
+}
+
+// missing returns why a store does not have an object.
+func missing(res core.Resource, ref core.ObjectRef, ready bool) error {
+	err := res.CheckRef(ref)
 	switch {
 	case err != nil:
 	case ready:
@@ -58,113 +84,105 @@ func (s *Store[K]) Get(ref core.ObjectRef) (*K, error) {
 	default:
 		err = ErrNotReady
 	}
-	return nil, fmt.Errorf("%s %s: %w", s.resource, ref, err)
-}
-
-// checkRef returns why a ref is invalid for the kind, or nil.
-func (s *Store[K]) checkRef(ref core.ObjectRef) error {
-	switch {
-	case ref.Name == "":
-		return errors.New("the name is empty: set ObjectRef.Name")
-	case ref.Namespace == "" && s.resource.Namespaced:
-		return fmt.Errorf("the namespace is empty: set ObjectRef.Namespace, because %s live in namespaces", s.resource)
-	case ref.Namespace != "" && !s.resource.Namespaced:
-		return fmt.Errorf("the namespace is %q: leave ObjectRef.Namespace empty, because %s are cluster-scoped",
-			ref.Namespace, s.resource)
-	}
-	return nil
+	return fmt.Errorf("%s %s: %w", res, ref, err)
 }
 
 // Has reports whether the store holds an object. If it returns false, [Store.Get] returns the reason: the object does
 // not exist, the store is not synced yet, or the ref is invalid for the kind.
 func (s *Store[K]) Has(ref core.ObjectRef) bool {
-	_, ok, _ := s.table.get(ref)
-	return ok
+	return s.State(ref).Exists()
 }
 
-// Packed returns an object in its packed form, and reports whether the store holds it; see [Store.Has]. The bytes stay
-// valid, and must not be changed.
-func (s *Store[K]) Packed(ref core.ObjectRef) (wire.Packed, bool) {
-	object, ok, _ := s.table.get(ref)
-	return object, ok
+// State returns the current state of an object, without decoding it. If the store does not hold the object, the state
+// does not exist; see [Store.Has]. A JSON object has no kind and apiVersion, and perhaps not all fields, see [StoreOf].
+func (s *Store[K]) State(ref core.ObjectRef) State {
+	state, _ := s.table().get(ref, s.form)
+	return state
 }
 
 // All iterates over a snapshot of the objects, which is taken when the loop begins. The order is not specified. Each
-// object is decoded when it is yielded. Selecting a namespace does not read other namespaces. For an object that can't
-// be decoded, the sequence yields an error that names the object, and continues.
+// object is decoded when it is yielded. For an object that can't be decoded, the sequence yields an error that names
+// the object, and continues.
+//
+// A selection reads only the objects that it selects, or little more: namespaces, labels and owners are indexed. The
+// first selection by labels or owner creates the index. It needs about 100 bytes for each object with an owner, and 40
+// bytes for each label of each object.
 //
 // Errors: [ErrNotReady].
 func (s *Store[K]) All(o *SelectOptions) iter.Seq2[*K, error] {
-	var opts SelectOptions
-	if o != nil {
-		opts = *o
+	return s.each(func() ([]wire.Packed, filter, error) { return s.table().selected(o) })
+}
+
+// selected returns a snapshot of candidates, and a filter for those that the options select.
+func (t *table) selected(o *SelectOptions) ([]wire.Packed, filter, error) {
+	if o == nil {
+		o = &SelectOptions{}
 	}
+	selector, err := labels.Parse(o.LabelSelector)
+	if err != nil {
+		return nil, nil, fmt.Errorf("select %s: %w", t.resource, err)
+	}
+	if o.Namespace != "" && !t.resource.Namespaced {
+		return nil, nil, fmt.Errorf("select %s: the namespace is %q: leave SelectOptions.Namespace empty, because they are "+
+			"cluster-scoped", t.resource, o.Namespace)
+	}
+	objects, selects := t.find(query{namespace: o.Namespace, owner: o.Owner, labels: selector})
+	return objects, selects, nil
+}
+
+// each decodes the selected of the objects that find returns, if the store is ready.
+func (s *Store[K]) each(find func() ([]wire.Packed, filter, error)) iter.Seq2[*K, error] {
 	return func(yield func(*K, error) bool) {
-		selector, err := labels.Parse(opts.LabelSelector)
+		objects, selects, err := find()
+		if err == nil && !s.ready() {
+			err = fmt.Errorf("%s: %w", s.table().resource, ErrNotReady)
+		}
 		if err != nil {
-			yield(nil, fmt.Errorf("select %s: %w", s.resource, err))
+			yield(nil, err)
 			return
 		}
-		if opts.Namespace != "" && !s.resource.Namespaced {
-			yield(nil, fmt.Errorf("select %s: the namespace is %q: leave SelectOptions.Namespace empty, because they are "+
-				"cluster-scoped", s.resource, opts.Namespace))
-			return
-		}
-		objects, ready := s.table.snapshot(opts.Namespace)
-		if !ready {
-			yield(nil, fmt.Errorf("%s: %w", s.resource, ErrNotReady))
-			return
-		}
-		for _, object := range objects {
-			obj, err := s.match(object, selector)
-			if (obj != nil || err != nil) && !yield(obj, err) {
+		var buffer []byte
+		for _, kept := range objects {
+			object := s.table().plain(kept, buffer)
+			if isCompressed(kept) {
+				buffer = object.Bytes()[:0]
+			}
+			if (selects == nil || selects(object)) && !yield(s.decode(StateOf(object))) {
 				return
 			}
 		}
 	}
 }
 
-// match decodes an object if the selector matches it, and returns nil otherwise.
-func (s *Store[K]) match(object wire.Packed, selector labels.Selector) (*K, error) {
-	if !selector.Empty() {
-		meta, err := object.Metadata()
-		if err != nil {
-			return nil, s.decodeError(object, err)
-		}
-		if !selector.Matches(labels.Set(meta.Labels)) {
-			return nil, nil
-		}
-	}
-	return s.decode(object)
+// ready reports whether the store has all objects.
+func (s *Store[K]) ready() bool {
+	t := s.table()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.isReady(s.form)
 }
 
 // Len returns the number of objects.
 func (s *Store[K]) Len() int {
-	s.table.mu.RLock()
-	defer s.table.mu.RUnlock()
-	return s.table.count
+	t := s.table()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.count
 }
 
 // ResourceVersion returns the resource version that the store has observed. It is empty until the store is synced.
 func (s *Store[K]) ResourceVersion() string {
-	s.table.mu.RLock()
-	defer s.table.mu.RUnlock()
-	return s.table.version
+	t := s.table()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.version
 }
 
 // Ready waits until the store has been synced once. From then on the store is ready, but its objects may become
 // outdated: when the server can't be reached, see [Reflector.Health], or when Run is not running, see
 // [Reflector.Ready]. If ctx ends first, the error includes the last error of the reflector.
 func (s *Store[K]) Ready(ctx context.Context) error {
-	return s.awaitAll(ctx, func() bool { return s.table.ready })
-}
-
-// awaitAll waits until cond, which concerns a complete list, is true.
-func (s *Store[K]) awaitAll(ctx context.Context, cond func() bool) error {
-	if err := s.table.await(ctx, cond); err != nil {
-		return fmt.Errorf("wait for all %s: %w", s.resource, err)
-	}
-	return nil
+	return s.table().awaitAll(ctx, func() bool { return s.table().isReady(s.form) })
 }
 
 // WaitFor waits until the store has observed a resource version, such as that of the response to a write. Later reads
@@ -174,27 +192,77 @@ func (s *Store[K]) awaitAll(ctx context.Context, cond func() bool) error {
 // A store that holds only some of the objects does not see changes of the others. It observes those versions through
 // bookmarks, which servers send about once a minute.
 func (s *Store[K]) WaitFor(ctx context.Context, version string) error {
+	return s.table().awaitVersion(ctx, version)
+}
+
+// awaitVersion waits until the table has observed a version.
+func (t *table) awaitVersion(ctx context.Context, version string) error {
 	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
-		return fmt.Errorf("wait for %s: %w", s.resource, err)
+		return fmt.Errorf("wait for %s: %w", t.resource, err)
 	}
-	if err := s.table.await(ctx, func() bool { return s.table.hasSeen(version) }); err != nil {
-		return fmt.Errorf("wait for %s at version %s: %w", s.resource, version, err)
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return fmt.Errorf("wait for %s: resource version: %w", t.resource, err)
+	}
+	if err := t.await(ctx, &waiter{version: n}); err != nil {
+		return fmt.Errorf("wait for %s at version %s: %w", t.resource, version, err)
 	}
 	return nil
 }
 
-// decode decodes a packed object, and sets the TypeMeta, which servers omit from the items of a list.
-func (s *Store[K]) decode(object wire.Packed) (*K, error) {
+// Subscribe yields the existing objects as Added, a Bookmark after them, and each change as it happens. If the store is
+// not synced yet, the Bookmark follows when it is. No change that happens while the subscription begins is lost or
+// delivered twice.
+//
+// A slow subscriber does not delay the watch. Undelivered changes of one object are merged into one, from the oldest
+// Old to the newest New, so the number of undelivered changes never exceeds the number of objects. Deletions are always
+// delivered. Changes of different objects are delivered in the order of the first undelivered change of each; they take
+// turns with the existing objects, so that a change does not wait for all of them. The states
+// of a change stay valid.
+//
+// The subscription begins when the caller ranges over the sequence, and ends with the loop. The sequence yields an
+// error only as its last pair: the cause of ctx, or the error that [Reflector.Run] returned for an invalid request.
+func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
+	return s.table().changes(ctx, s.form)
+}
+
+// Follow calls f with the changes that [Store.Subscribe] yields, until ctx ends, without merging them. It calls f in
+// the goroutine of the watch, which waits for it, and for the existing objects in that of the caller. So f receives a
+// change earlier than a subscriber, but it must be fast, and must not call Follow, Ready, WaitFor or [IndexBy], or
+// select by labels or owner. Calls of f do not overlap. Follow returns the cause of ctx, or the error that
+// [Reflector.Run] returned for an invalid request.
+func (s *Store[K]) Follow(ctx context.Context, f func(Change)) error {
+	return s.table().follow(ctx, s.form, f)
+}
+
+// Observe notifies o of the store's progress until stop is called. It calls Seen immediately if the store has observed
+// a version.
+func (s *Store[K]) Observe(o Observer) (stop func()) { return s.table().observe(o) }
+
+// decode decodes an object, and sets the TypeMeta, which servers omit from the items of a list.
+func (s *Store[K]) decode(state State) (*K, error) {
 	obj := new(K)
-	o := s.as(obj)
-	if err := object.Decode(o); err != nil {
-		return nil, s.decodeError(object, err)
+	res, as := s.table().resource, s.as(obj)
+	if err := state.Decode(as); err != nil {
+		return nil, decodeError(res, state, err)
 	}
-	kinds.Complete(o, s.resource)
+	kinds.Complete(as, res)
 	return obj, nil
 }
 
-func (s *Store[K]) decodeError(object wire.Packed, err error) error {
-	head, _ := object.Head()
-	return fmt.Errorf("%s %s: %w", s.resource, head.Ref, err)
+func decodeError(res core.Resource, state State, err error) error {
+	head, _ := state.Head()
+	return fmt.Errorf("%s %s: %w", res, head.Ref, err)
+}
+
+// try calls f for an object, and reports its error or panic to the OnError of the watch.
+func (r *Reflector) try(object wire.Packed, f func() error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.report(decodeError(r.table.resource, StateOf(object), fmt.Errorf("panic in an index: %v\n%s", v, debug.Stack())))
+		}
+	}()
+	if err := f(); err != nil {
+		r.report(fmt.Errorf("index %w", err))
+	}
 }

@@ -68,11 +68,11 @@ func TestStoreFollowsTheServer(t *testing.T) {
 		if !store.Has(ref("dev/b")) || store.Has(ref("prod/b")) || store.Has(ref("b")) {
 			t.Error("Has and Get disagree")
 		}
-		if p, ok := store.Packed(ref("dev/b")); !ok || !strings.Contains(string(p.Bytes()), `"name":"b"`) {
-			t.Errorf("Packed = %s, %v", p.Bytes(), ok)
+		if s := store.State(ref("dev/b")); !s.Exists() || !strings.Contains(string(s.Packed().Bytes()), `"name":"b"`) {
+			t.Errorf("State = %s", s.Packed().Bytes())
 		}
-		if p, ok := store.Packed(ref("prod/b")); ok || p.Len() != 0 {
-			t.Errorf("Packed of a deleted object = %s, %v", p.Bytes(), ok)
+		if s := store.State(ref("prod/b")); s.Exists() || s.Packed().Len() != 0 {
+			t.Errorf("State of a deleted object = %s", s.Packed().Bytes())
 		}
 		if _, err := store.Get(ref("prod/b")); !errors.Is(err, core.ErrNotFound) || err.Error() != "configmaps prod/b: not found" {
 			t.Errorf("Get of a deleted object: %v", err)
@@ -106,21 +106,29 @@ func TestAllSelects(t *testing.T) {
 
 func TestAllRejectsAnInvalidSelector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		pairs := 0
 		for obj, err := range run(t, newServer(t, wire.JSON, "prod/a")).All(&reflector.SelectOptions{LabelSelector: "=,"}) {
-			if obj != nil || err == nil || !strings.HasPrefix(err.Error(), "select configmaps: ") {
+			if pairs++; obj != nil || err == nil || !strings.HasPrefix(err.Error(), "select configmaps: ") {
 				t.Errorf("got %v, %v", obj, err)
 			}
+		}
+		if pairs != 1 {
+			t.Errorf("%d pairs, want one", pairs)
 		}
 	})
 }
 
 func TestAllEndsAtBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, err := range run(t, newServer(t, wire.JSON, "prod/a", "prod/b")).All(nil) {
-			if err != nil {
-				t.Error(err)
+		pairs := 0
+		for obj, err := range run(t, newServer(t, wire.JSON, "prod/a", "prod/b")).All(nil) {
+			if pairs++; obj == nil || err != nil {
+				t.Errorf("got %v, %v", obj, err)
 			}
-			break
+			break // a sequence that continued would panic
+		}
+		if pairs != 1 {
+			t.Errorf("%d pairs, want one", pairs)
 		}
 	})
 }
@@ -221,9 +229,9 @@ func TestObjectThatCannotBeDecodedIsNamed(t *testing.T) {
 func TestReadyWaitsForTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")
-		r := reflector.New[corev1.ConfigMap](server, nil)
+		r, store := reflect(server)
 		ready := make(chan error, 1)
-		go func() { ready <- r.Store().Ready(t.Context()) }()
+		go func() { ready <- store.Ready(t.Context()) }()
 		synctest.Wait()
 		if len(ready) != 0 {
 			t.Fatal("ready before Run")
@@ -232,7 +240,7 @@ func TestReadyWaitsForTheFirstList(t *testing.T) {
 		if err := <-ready; err != nil {
 			t.Error(err)
 		}
-		if err := r.Store().Ready(t.Context()); err != nil {
+		if err := store.Ready(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -341,8 +349,8 @@ func TestEachWaiterWakesAtItsVersion(t *testing.T) {
 
 func TestInvalidRefIsNotErrNotFound(t *testing.T) {
 	nodes, _ := core.ResourceOf[corev1.Node]()
-	maps := reflector.New[corev1.ConfigMap](newServer(t, wire.JSON), nil).Store()
-	machines := reflector.New[corev1.Node](fakesource.New(nodes, wire.JSON), nil).Store()
+	_, maps := reflect(newServer(t, wire.JSON))
+	machines := reflector.StoreOf[corev1.Node](reflector.New(fakesource.New(nodes, wire.JSON), nil))
 	for _, tt := range []struct {
 		name string
 		get  func() error

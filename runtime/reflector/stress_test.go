@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/core"
@@ -23,8 +24,7 @@ import (
 func TestConcurrentUse(t *testing.T) {
 	const writes, objects = 2000, 20
 	server := newServer(t, wire.Protobuf)
-	r := reflector.New[corev1.ConfigMap](server, nil)
-	store := r.Store()
+	r, store := reflect(server)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var watching, working sync.WaitGroup
 	watching.Go(func() {
@@ -38,6 +38,8 @@ func TestConcurrentUse(t *testing.T) {
 		working.Go(func() { comeAndGo(t, store, writes/100) })
 	}
 	followed := &folder{t: t, state: make(map[core.ObjectRef]wire.Head)}
+	received := &folder{t: t, state: make(map[core.ObjectRef]wire.Head)}
+	watching.Go(func() { _ = store.Follow(ctx, received.take) }) // the cause of ctx
 	caughtUp := make(chan struct{})
 	watching.Go(func() {
 		done := false
@@ -61,6 +63,9 @@ func TestConcurrentUse(t *testing.T) {
 	watching.Wait()
 	if got, want := fmt.Sprint(followed.state), fmt.Sprint(server.Objects()); got != want {
 		t.Errorf("the subscriber has %s, the server has %s", got, want)
+	}
+	if diff := cmp.Diff(followed.state, received.state); diff != "" {
+		t.Errorf("(-subscriber +follower):\n%s", diff)
 	}
 	if err := r.Health(); err != nil {
 		t.Error(err)

@@ -19,40 +19,35 @@ type Change struct {
 
 	Ref core.ObjectRef
 
-	// Old is the last state of the object that the subscriber received. It is empty (see [wire.Packed.Len]) if the
-	// subscriber received none, or if it received the deletion. A deletion is delivered even if the subscriber received
-	// no other change of the object; Old is then the last state of the object. If Old and New have different UIDs, the
-	// old object was deleted and New is another object with the same name.
-	Old wire.Packed
+	// Old is the last state of the object that the subscriber received. It does not exist if the subscriber received none,
+	// or if it received the deletion. A deletion is delivered even if the subscriber received
+	// no other change of the object; Old is then its last state. If Old and New have different UIDs, the old object was
+	// deleted, and New is another object with the same name: also if the subscriber did not receive the old one.
+	Old State
 
-	// New is the current state of the object. It is empty if the object is deleted.
-	New wire.Packed
+	// New is the current state of the object. It does not exist if the object is deleted.
+	New State
 
 	// Initial is true for the Added changes of the objects that existed when the subscription began.
 	Initial bool
 }
 
-// Subscribe yields the existing objects as Added, then a Bookmark, then each change as it happens. If the store is not
-// synced yet, the Bookmark follows when it is. No change that happens while the subscription begins is lost or
-// delivered twice.
-//
-// A slow subscriber does not delay the watch. Undelivered changes of one object are merged into one, from the oldest
-// Old to the newest New, so the number of undelivered changes never exceeds the number of objects. Deletions are always
-// delivered. Changes of different objects are delivered in the order of the first undelivered change of each. The
-// packed objects stay valid, and must not be changed.
-//
-// The subscription begins when the caller ranges over the sequence, and ends with the loop. The sequence yields an
-// error only as its last pair: the cause of ctx, or the error that [Reflector.Run] returned for an invalid request.
-func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
+// changes yields the changes of the table, see [Store.Subscribe], for readers of a form. If the objects have an older
+// form, the subscription begins when they have the form.
+func (t *table) changes(ctx context.Context, form uint64) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		sub := s.table.subscribe()
-		defer s.table.unsubscribe(sub)
+		if err := t.await(ctx, &waiter{list: func() bool { return !t.ready || t.form >= form }}); err != nil {
+			yield(Change{}, err)
+			return
+		}
+		sub := t.subscribe()
+		defer t.unsubscribe(sub)
 		for {
 			if ctx.Err() != nil {
 				yield(Change{}, context.Cause(ctx))
 				return
 			}
-			change, ok, err := s.table.next(sub)
+			change, ok, err := t.next(sub)
 			switch {
 			case ok && !yield(change, nil):
 				return
@@ -73,7 +68,9 @@ func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
 // subscription holds the undelivered changes of a subscriber. It is changed with the table's lock held: the write lock
 // by writers of the table, the read lock by its subscriber, which is one goroutine.
 type subscription struct {
-	queue   []*pending
+	queue   []*pending // the existing objects, and the Bookmark; a change of an object moves it to changed
+	changed []*pending // the objects that changed later; they take turns with queue
+	turn    bool       // the last turn was for changed
 	byRef   map[core.ObjectRef]*pending
 	synced  bool          // the Bookmark was queued or delivered
 	alerted chan struct{} // has one token when there are new changes
@@ -83,8 +80,9 @@ type subscription struct {
 type pending struct {
 	ref     core.ObjectRef
 	old     wire.Packed // the last delivered state, or the last state of all if unknown
-	unknown bool        // no state was delivered: the object was created and deleted in the meantime
+	unknown bool        // old was not delivered: the object was created and deleted in the meantime
 	initial bool
+	changed bool // it is initial, and was moved to the changed ones
 	synced  bool // it is the Bookmark: all existing objects were delivered
 }
 
@@ -119,18 +117,21 @@ func (t *table) unsubscribe(s *subscription) {
 // gone reports that the object was deleted.
 func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 	p, ok := s.byRef[ref]
-	switch {
-	case !ok:
+	if !ok {
 		p = &pending{ref: ref, old: old, initial: !s.synced}
 		if s.byRef == nil {
 			s.byRef = make(map[core.ObjectRef]*pending)
 		}
 		s.byRef[ref] = p
 		s.push(p)
-	case gone && p.old.Len() == 0:
+		return
+	}
+	if p.initial && s.synced && !p.changed {
+		p.changed = true
+		s.push(p)
+	}
+	if gone && (p.old.Len() == 0 || p.unknown) {
 		p.old, p.unknown = old, true
-	case p.unknown:
-		p.old, p.unknown = wire.Packed{}, false
 	}
 }
 
@@ -141,23 +142,34 @@ func (s *subscription) markSynced() {
 }
 
 func (s *subscription) push(p *pending) {
-	s.queue = append(s.queue, p)
+	if s.synced && !p.synced {
+		s.changed = append(s.changed, p)
+	} else {
+		s.queue = append(s.queue, p)
+	}
 	s.alert()
 }
 
-// pop returns the oldest undelivered change, or nil.
+// pop returns the next undelivered change, or nil.
 func (s *subscription) pop() *pending {
-	if len(s.queue) == 0 {
-		s.queue, s.byRef = nil, nil // so that a burst does not leave a large map behind
-		return nil
+	for len(s.changed)+len(s.queue) > 0 {
+		from := &s.queue
+		if s.turn = !s.turn; len(s.changed) > 0 && (s.turn || len(s.queue) == 0) {
+			from = &s.changed
+		}
+		p := (*from)[0]
+		(*from)[0] = nil
+		*from = (*from)[1:]
+		switch {
+		case p.synced:
+			return p
+		case s.byRef[p.ref] == p:
+			delete(s.byRef, p.ref)
+			return p
+		} // otherwise it was delivered from the other list
 	}
-	p := s.queue[0]
-	s.queue[0] = nil
-	s.queue = s.queue[1:]
-	if !p.synced {
-		delete(s.byRef, p.ref)
-	}
-	return p
+	s.queue, s.changed, s.byRef = nil, nil, nil // so that a burst does not leave a large map behind
+	return nil
 }
 
 // alert notifies the subscriber of new changes.
@@ -180,9 +192,9 @@ func (t *table) next(s *subscription) (Change, bool, error) {
 	case p.synced:
 		return Change{Type: core.Bookmark}, true, nil
 	}
-	c := Change{Type: core.Deleted, Ref: p.ref, Old: p.old}
-	if e, ok := t.objects[p.ref.Namespace][p.ref.Name]; ok {
-		c.New = e.object
+	c := Change{Type: core.Deleted, Ref: p.ref, Old: t.state(p.old)}
+	if e := t.objects[p.ref.Namespace][p.ref.Name]; e != nil {
+		c.New = t.state(e.object)
 		c.Type = core.Modified
 		if p.old.Len() == 0 {
 			c.Type, c.Initial = core.Added, p.initial

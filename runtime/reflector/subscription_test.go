@@ -4,14 +4,12 @@
 package reflector_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
-	"github.com/kube-go/sdk/runtime/reflector"
 )
 
 func TestSubscriberReceivesExistingObjectsThenChanges(t *testing.T) {
@@ -31,8 +29,8 @@ func TestSubscriberReceivesExistingObjectsThenChanges(t *testing.T) {
 func TestSubscriberBeforeTheFirstListReceivesTheBookmarkAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b")
-		r := reflector.New[corev1.ConfigMap](server, nil)
-		sub := subscribe(t, r.Store())
+		r, store := reflect(server)
+		sub := subscribe(t, store)
 		go func() {
 			synctest.Wait()
 			_ = r.Run(t.Context()) // ends with the test
@@ -63,7 +61,7 @@ func TestChangesOfOneObjectBecomeOne(t *testing.T) {
 		{"created, changed", false, []string{"1", "2"}, []string{"ADDED prod/a - uid-2=2"}},
 		{"created, deleted", false, []string{"1", ""}, []string{"DELETED prod/a uid-2=1 -"}},
 		{"created, changed, deleted", false, []string{"1", "2", ""}, []string{"DELETED prod/a uid-2=2 -"}},
-		{"created, deleted, created", false, []string{"1", "", "2"}, []string{"ADDED prod/a - uid-3=2"}},
+		{"created, deleted, created", false, []string{"1", "", "2"}, []string{"MODIFIED prod/a uid-2=1 uid-3=2"}},
 		{"created, deleted, created, deleted", false, []string{"1", "", "2", ""}, []string{"DELETED prod/a uid-3=2 -"}},
 		{"changed", true, []string{"1"}, []string{"MODIFIED prod/a uid-2=0 uid-2=1"}},
 		{"changed twice", true, []string{"1", "2"}, []string{"MODIFIED prod/a uid-2=0 uid-2=2"}},
@@ -113,11 +111,54 @@ func TestChangeWhileTheSubscriptionBeginsIsDeliveredOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		if told.Ref.Name == "a" {
-			sub.want("initial ADDED prod/b - uid-2=second", "BOOKMARK", "MODIFIED prod/a uid-1=first uid-1=second")
+			sub.want("initial ADDED prod/b - uid-2=second", "MODIFIED prod/a uid-1=first uid-1=second", "BOOKMARK")
 		} else {
-			sub.want("initial ADDED prod/a - uid-1=second", "BOOKMARK", "MODIFIED prod/b uid-2=first uid-2=second")
+			sub.want("initial ADDED prod/a - uid-1=second", "MODIFIED prod/b uid-2=first uid-2=second", "BOOKMARK")
 		}
 		sub.wantNothing()
+	})
+}
+
+func TestChangesTakeTurnsWithExistingObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const count = 100
+		server := newServer(t, wire.JSON)
+		for i := range count {
+			server.Put(configMap(fmt.Sprint("prod/", i), "first"))
+		}
+		sub := subscribe(t, run(t, server))
+		first, err, _ := sub.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		live := make(map[core.ObjectRef]bool)
+		for i := range 10 { // of objects that were delivered, that were not, and that are new
+			name := fmt.Sprint("prod/", i*count/9)
+			live[ref(name)] = true
+			server.Put(configMap(name, "second"))
+		}
+		live[first.Ref] = true
+		server.Put(configMap(first.Ref.String(), "second"))
+		synctest.Wait()
+		seen := map[core.ObjectRef]int{first.Ref: 1}
+		for n := 1; ; n++ {
+			c, err, _ := sub.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Type == core.Bookmark {
+				break
+			}
+			if n > 2*len(live) && live[c.Ref] {
+				t.Errorf("change %d is %s of %s, which changed before", n, c.Type, c.Ref)
+			}
+			seen[c.Ref]++
+		}
+		for i := range count {
+			if r := ref(fmt.Sprint("prod/", i)); seen[r] != 1 && r != first.Ref || seen[first.Ref] != 2 {
+				t.Errorf("%s was delivered %d times, and the first object %d times", r, seen[r], seen[first.Ref])
+			}
+		}
 	})
 }
 

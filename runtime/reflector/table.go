@@ -4,75 +4,112 @@
 package reflector
 
 import (
+	"bytes"
+	"hash/maphash"
 	"slices"
+	"strconv"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// table is the part of a store that does not depend on the kind: the packed objects, the subscriptions and the waiters.
-// It has one writer, and any number of readers.
+// table holds the packed objects of a reflector, with their indexes, subscriptions and waiters. It knows no Go type of
+// the objects. It has one writer, and any number of readers.
 type table struct {
+	resource core.Resource
+
+	// writing is held while an object or the set of indexes changes, before mu. So the keys of an object are computed
+	// without blocking readers.
+	writing sync.Mutex
+
+	creating sync.Mutex // held while the index of owners or labels is created, before writing
+
 	mu sync.RWMutex // guards the fields below
 
 	// Objects by namespace and name. Each namespace's string is stored once, and one namespace can be read without the
 	// others.
-	objects map[string]map[string]entry
+	objects map[string]map[string]*entry
 	count   int
 
 	list    uint32 // counts the lists; the entries with an older number were not in the last list
 	version string // the resource version that the table has observed
+	number  uint64 // the same as a number; 0 if the version is not a number
 	ready   bool   // a list has been completed
-	current bool   // a list of the current run has been completed
-	trouble error  // the error of the last request; nil if data has arrived since
-	failed  error  // the error that ended the run permanently
+	current bool   // a list of the current run has been completed, in the wanted form
+	form    uint64 // the form of the objects since the last complete list, see [Reflector.add]
+	wanted  uint64 // the form that the stores need
+	status  watcher.Status
+	failed  error // the error that ended the run permanently
+
+	indexes []indexer   // changed with writing held, too
+	labels  *labelIndex // nil until the first selection by labels
+	owners  *index[types.UID]
+
+	compression compression
+	seed        maphash.Seed // of the hashes in the entries
+	before      []byte       // the old state of a changed object; used with writing held
 
 	subscriptions map[*subscription]struct{}
+	followers     followers
 	observers     map[*Observer]struct{}
-	waiters       []*waiter
+	waiters       waiters
 }
 
-// entry is an object in packed form, and the last list that contained it.
+// entry is an object in packed form. With the hashes, most changes are found without decompressing the old state. The
+// size of an entry is that of a size class of the allocator.
 type entry struct {
-	object wire.Packed
-	list   uint32
+	object wire.Packed // see [table.state]
+	uid    uint64      // the hash of the UID
+	sum    uint32      // the hash of the bytes before they were compressed
+	list   uint32      // the last list that contained the object
 }
 
-func newTable() *table {
+func newTable(res core.Resource) *table {
 	return &table{
-		objects:       make(map[string]map[string]entry),
+		resource:      res,
+		compression:   compression{create: newDictionary},
+		seed:          maphash.MakeSeed(),
+		objects:       make(map[string]map[string]*entry),
 		subscriptions: make(map[*subscription]struct{}),
+		followers:     followers{all: make(map[*func(Change)]struct{})},
 		observers:     make(map[*Observer]struct{}),
 	}
 }
 
-// get returns an object, and whether the table has been completed by a list.
-func (t *table) get(ref core.ObjectRef) (object wire.Packed, ok, ready bool) {
+// get returns the state of an object, and whether the table is ready for readers of a form. An object that may have an
+// older form is not returned.
+func (t *table) get(ref core.ObjectRef, form uint64) (state State, ready bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	e, ok := t.objects[ref.Namespace][ref.Name]
-	return e.object, ok, t.ready
+	if t.form < form {
+		return State{}, false
+	}
+	if e := t.objects[ref.Namespace][ref.Name]; e != nil {
+		return t.state(e.object), t.ready
+	}
+	return State{}, t.ready
 }
 
-// snapshot returns the objects of a namespace, or all objects if it is empty, and whether the table has been completed
-// by a list.
-func (t *table) snapshot(namespace string) (objects []wire.Packed, ready bool) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
+// isReady reports whether readers of a form can rely on the table to have all objects. The caller holds t.mu.
+func (t *table) isReady(form uint64) bool { return t.ready && t.form >= form }
+
+// snapshot returns the objects of a namespace, or all objects if it is empty. The caller holds t.mu.
+func (t *table) snapshot(namespace string) (objects []wire.Packed) {
 	if namespace != "" {
-		return appendObjects(nil, t.objects[namespace]), t.ready
+		return appendObjects(nil, t.objects[namespace])
 	}
 	objects = make([]wire.Packed, 0, t.count)
 	for _, in := range t.objects {
 		objects = appendObjects(objects, in)
 	}
-	return objects, t.ready
+	return objects
 }
 
-func appendObjects(dst []wire.Packed, objects map[string]entry) []wire.Packed {
+func appendObjects(dst []wire.Packed, objects map[string]*entry) []wire.Packed {
 	dst = slices.Grow(dst, len(objects))
 	for _, e := range objects {
 		dst = append(dst, e.object)
@@ -80,26 +117,47 @@ func appendObjects(dst []wire.Packed, objects map[string]entry) []wire.Packed {
 	return dst
 }
 
-// beginList starts a list. It may replace an incomplete one.
-func (t *table) beginList() {
+// beginList starts a list of objects in a form. It may replace an incomplete one.
+func (t *table) beginList(form uint64) {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	defer t.deliver()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.list++
+	if !t.ready {
+		if t.form != form {
+			t.sweep() // an incomplete list had another form
+		}
+		t.form = form
+	}
 }
 
-// endList removes the objects that were not in the list.
-func (t *table) endList(version string) {
+// endList removes the objects that were not in the list, and records the form of the others.
+func (t *table) endList(version string, form uint64) error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	t.finishList(version, form)
+	t.deliver()
+	return t.train(form)
+}
+
+func (t *table) finishList(version string, form uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep()
-	t.current = true
+	t.form = form
+	t.current = form == t.wanted
 	if !t.ready {
 		t.ready = true
 		for s := range t.subscriptions {
 			s.markSynced()
 		}
+		t.followers.markSynced()
 	}
 	t.advance(version)
+	t.listed()
+	t.wake()
 }
 
 func (t *table) sweep() {
@@ -112,27 +170,113 @@ func (t *table) sweep() {
 	}
 }
 
-// put stores an object, whose bytes it keeps, and records the observed version.
-func (t *table) put(ref core.ObjectRef, object wire.Packed, version string) {
+// put stores a copy of an object in a form, unless the table already has it, and records the observed version, which is
+// empty within a list.
+func (t *table) put(head wire.Head, object wire.Packed, version string, form uint64) error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	next := entry{
+		uid: maphash.String(t.seed, string(head.UID)),
+		sum: uint32(maphash.Bytes(t.seed, object.Bytes())),
+	}
+	e := t.objects[head.Ref.Namespace][head.Ref.Name] // nobody else writes
+	if e != nil && e.sum == next.sum && t.has(e, object) {
+		t.keep(head.Ref, version)
+		return nil
+	}
+	c := t.compare(e, next.uid, head, form)
+	for _, x := range t.indexes {
+		x.prepare(object)
+	}
+	recent := version != "" && len(t.compression.codecs) > 0
+	ref := head.Ref
+	ref.Name, next.object = t.pack(head.Ref.Name, object.Encoding(), object.Bytes(), recent)
+	t.replace(ref, next, version, c)
+	t.deliver()
+	if recent {
+		t.defers(ref, object.Len())
+	}
+	return t.train(t.form) // not only at the end of a list, so that a long one does not need memory for all objects
+}
+
+// has reports whether an entry has exactly an object. The caller holds t.writing.
+func (t *table) has(e *entry, object wire.Packed) bool {
+	old := t.old(e)
+	return old.Encoding() == object.Encoding() && bytes.Equal(old.Bytes(), object.Bytes())
+}
+
+// old returns the object of an entry as the server sent it, until the next call. The caller holds t.writing.
+func (t *table) old(e *entry) wire.Packed {
+	object := t.state(e.object).plain(t.before)
+	if isCompressed(e.object) {
+		t.before = object.Bytes()[:0]
+	}
+	return object
+}
+
+// change is what put knows of a change without the lock.
+type change struct {
+	old      wire.Packed // as the server sent it; empty if nobody needs it
+	another  bool        // the new state is of another object with the same name
+	repacked bool        // only the form has changed
+}
+
+// compare compares an entry, if it is not nil, with a new state. The caller holds t.writing.
+func (t *table) compare(e *entry, uid uint64, head wire.Head, form uint64) (c change) {
+	if e == nil {
+		return c
+	}
+	c.another = e.uid != uid
+	if len(t.indexes) > 0 || c.another || form > t.form {
+		c.old = t.old(e)
+	}
+	c.repacked = form > t.form && unchanged(c.old, head)
+	return c
+}
+
+// unchanged reports whether a stored object has the UID and the version of a head.
+func unchanged(old wire.Packed, now wire.Head) bool {
+	head, err := old.Head()
+	return err == nil && head.UID == now.UID && head.ResourceVersion == now.ResourceVersion && now.ResourceVersion != ""
+}
+
+// replace stores an object under its name, both of which pack has returned.
+func (t *table) replace(ref core.ObjectRef, next entry, version string, c change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer t.advance(version)
-	objects := t.objects[ref.Namespace]
-	if objects == nil {
-		objects = make(map[string]entry)
-		t.objects[ref.Namespace] = objects
+	if t.objects[ref.Namespace] == nil {
+		t.objects[ref.Namespace] = make(map[string]*entry)
 	}
-	old, ok := objects[ref.Name]
-	if !ok {
+	e := t.objects[ref.Namespace][ref.Name]
+	if e == nil {
+		e = new(entry)
 		t.count++
 	}
-	objects[ref.Name] = entry{object, t.list}
-	if ok && len(t.observers) > 0 && replaced(old.object, object) {
-		t.gone(old.object)
+	t.rename(e, ref)
+	old := e.object
+	next.list = t.list
+	*e = next
+	for _, x := range t.indexes {
+		x.update(e, c.old, false)
+	}
+	if c.repacked {
+		return
+	}
+	if c.another {
+		t.gone(c.old)
 	}
 	for s := range t.subscriptions {
-		s.offer(ref, old.object, false)
+		s.offer(ref, old, false)
 	}
+	t.followers.add(Change{Ref: ref, Old: t.state(old), New: t.state(next.object)}, t.ready)
+}
+
+// rename stores an entry under a name whose memory is that of its new object.
+func (t *table) rename(e *entry, ref core.ObjectRef) {
+	objects := t.objects[ref.Namespace]
+	delete(objects, ref.Name) // whose key is in the memory of the old object
+	objects[ref.Name] = e
 }
 
 // keep marks an object, if the table has it, as unchanged and present in the list, and records the observed version.
@@ -140,34 +284,63 @@ func (t *table) keep(ref core.ObjectRef, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer t.advance(version)
-	if e, ok := t.objects[ref.Namespace][ref.Name]; ok {
+	if e := t.objects[ref.Namespace][ref.Name]; e != nil {
 		e.list = t.list
-		t.objects[ref.Namespace][ref.Name] = e
 	}
 }
 
 // drop removes an object, and records the observed version.
 func (t *table) drop(ref core.ObjectRef, version string) {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	defer t.deliver()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer t.advance(version)
-	if e, ok := t.objects[ref.Namespace][ref.Name]; ok {
+	if e := t.objects[ref.Namespace][ref.Name]; e != nil {
 		t.remove(ref, e)
 	}
 }
 
-// remove removes an entry. The caller holds t.mu.
-func (t *table) remove(ref core.ObjectRef, e entry) {
+// remove removes an entry. The caller holds t.writing and t.mu.
+func (t *table) remove(ref core.ObjectRef, e *entry) {
 	objects := t.objects[ref.Namespace]
 	delete(objects, ref.Name)
 	if len(objects) == 0 {
 		delete(t.objects, ref.Namespace)
 	}
 	t.count--
+	if len(t.indexes)+len(t.observers) > 0 {
+		old := t.old(e)
+		for _, x := range t.indexes {
+			x.update(e, old, true)
+		}
+		t.gone(old)
+	}
 	for s := range t.subscriptions {
 		s.offer(ref, e.object, true)
 	}
-	t.gone(e.object)
+	t.followers.add(Change{Ref: ref, Old: t.state(e.object)}, t.ready)
+}
+
+// reset discards all objects, unless somebody subscribes to their changes. The table is then as new.
+func (t *table) reset() bool {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.subscriptions) > 0 || len(t.observers) > 0 || len(t.followers.all) > 0 {
+		return false
+	}
+	clear(t.objects)
+	t.objects = make(map[string]map[string]*entry)
+	t.compression = compression{create: t.compression.create}
+	t.before = nil
+	t.count, t.ready, t.form, t.version, t.number = 0, false, 0, "", 0
+	for _, x := range t.indexes {
+		x.reset()
+	}
+	return true
 }
 
 // see records an observed version.
@@ -177,21 +350,30 @@ func (t *table) see(version string) {
 	t.advance(version)
 }
 
-// advance clears the trouble, and records the observed version unless it is empty. The caller holds t.mu.
+// advance records the observed version unless it is empty. The caller holds t.mu.
 func (t *table) advance(version string) {
-	if version != "" {
-		t.version = version
-		t.seen()
+	if version == "" {
+		return
 	}
-	t.trouble = nil
-	t.wake()
+	t.version = version
+	t.number, _ = strconv.ParseUint(version, 10, 64)
+	t.seen()
+	t.wakeVersions()
 }
 
-// setTrouble records the error of a request.
-func (t *table) setTrouble(err error) {
+// setStatus records the state of the watch.
+func (t *table) setStatus(s watcher.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.trouble = err
+	t.status = s
+}
+
+// require records the form that the stores need.
+func (t *table) require(form uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wanted = form
+	t.current = false
 }
 
 // endRun records that the run has ended.
@@ -206,24 +388,11 @@ func (t *table) setFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.failed = err
+	if err != nil {
+		t.status.Err = err
+	}
 	t.wake()
 	for s := range t.subscriptions {
 		s.alert()
 	}
-}
-
-// hasSeen reports whether the table has observed a version.
-func (t *table) hasSeen(version string) bool {
-	c, err := resourceversion.CompareResourceVersion(t.version, version)
-	return err == nil && c >= 0
-}
-
-// replaced reports whether two states are of different objects with the same name.
-func replaced(old, object wire.Packed) bool {
-	before, err := old.Head()
-	if err != nil {
-		return true
-	}
-	after, err := object.Head()
-	return err != nil || before.UID != after.UID
 }

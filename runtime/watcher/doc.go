@@ -20,8 +20,11 @@
 //
 // # How it recovers
 //
-// The watcher lists the objects with a streaming list, or with a paged list if the server rejects streaming lists, which
-// it remembers. Then it watches them. All lists request the newest state, so the watcher never goes back in time.
+// The watcher lists the objects with a streaming list, or with a paged list if the server does not support streaming
+// lists. A [Server] remembers this for all watchers that share it, for one to two hours or until a connection fails, so
+// that an upgraded server is noticed. Then the watcher watches the objects. All lists request the newest state, so the
+// watcher never goes back in time. A consumer that already has the state of a version skips the first list with
+// [Options.ResourceVersion].
 //
 //   - A watch that ends normally, or whose connection breaks after it has delivered a new version, resumes from the last
 //     version that the consumer has received: immediately, or one second after the watch was opened.
@@ -29,10 +32,24 @@
 //     lists the objects again.
 //   - After other failures (429, 401, 403, 404, no connection, …) it repeats the request. After ten consecutive ones,
 //     or three whose cause is unknown (such as 500), it lists the objects again.
-//   - A watch that ends within a second, or whose connection breaks, without a new version is a failure.
+//   - A watch that ends within a second of its acceptance by the server, or whose connection breaks, without a new
+//     version is a failure. So is a watch that the server has not accepted after a minute.
 //   - A page that fails is requested again. When its continue token has expired, the watcher lists the objects again,
 //     without pages. After ten consecutive failures, the list starts again.
 //   - When a streaming list ends early, or is silent for 20 seconds, the next list is paged.
+//   - A server ignores the request for a streaming list if it sends a bookmark that is not the end of the list, or
+//     changes without the end of the list within 20 seconds. Such a server is listed in pages. A list that is only long
+//     is not interrupted.
+//
+// # Guarantees
+//
+// FuzzStepKeepsItsLaws checks that, whatever the server does:
+//
+//   - A list is an Init, its objects, and an InitDone. A list that is interrupted starts again with another Init.
+//   - Changes follow only a complete state: that of a list, or of Options.ResourceVersion.
+//   - A watch starts at the version that the consumer has received last.
+//   - Each failed request is reported, except the first one that rejects a streaming list.
+//   - The watcher sends at most 90 requests per minute, apart from further pages of a list.
 //
 // # Retries and timeouts
 //
@@ -40,6 +57,13 @@
 // without a failure. A random time of up to the same length is added to each delay. The watcher waits at least as long
 // as the server requests with Retry-After. The number of retries is not limited, since the kind may be installed, or
 // the permission granted, at any time. See [Options.Timeout] for the detection of dead connections.
+//
+// # Health
+//
+// [Options.OnStatus] receives the [Status] of the sequence: what it is doing and since when, which version the consumer
+// has, when the last data arrived, and the error of the last request. An error ends as soon as the server accepts a
+// watch again, not with the next event. A server that supports bookmarks sends data about once per minute, so an older
+// LastData of an open watch means that the server, or the connection, is slow or dead.
 //
 // # Errors
 //

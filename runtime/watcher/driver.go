@@ -24,6 +24,10 @@ const (
 	// For a streaming list. A busy server may queue the request for up to a quarter of its one-minute timeout.
 	streamSilence = 20 * time.Second
 
+	// For a watch, until the server has accepted it. It is the server's own timeout of other requests, which it does not
+	// apply to watches.
+	openSilence = time.Minute
+
 	// For a watch, after the time at which the server should have ended it.
 	watchSilence = 10 * time.Second
 )
@@ -37,12 +41,18 @@ type driver struct {
 	opts  Options
 	yield func(Event, error) bool
 	state state
+	out   output // of the last step
+
+	waited time.Duration // for the current item or event
+
+	status   Status
+	reported time.Time // when OnStatus was last called
 }
 
 // run returns the reason why it ended, or nil if the consumer has left its loop.
 func (d *driver) run(ctx context.Context) error {
 	for {
-		out, err := d.request(ctx)
+		err := d.request(ctx)
 		switch {
 		case err == errBreak:
 			return nil
@@ -51,18 +61,23 @@ func (d *driver) run(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if err := pause(ctx, max(jitter(out.delay), out.atLeast)); err != nil {
+		if err := pause(ctx, max(jitter(d.out.delay), d.out.atLeast)); err != nil {
 			return err
 		}
 	}
 }
 
 // request sends the request of the current phase, and reads the response to its end.
-func (d *driver) request(parent context.Context) (output, error) {
+func (d *driver) request(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	w := watchdog{ctx: ctx, cancel: cancel}
 	defer w.pause()
+	now := time.Now()
+	if d.opts.Paged || !d.opts.Server.streams(d.src.Resource(), now) {
+		d.state = d.state.unstreamed()
+	}
+	d.report(d.status.request(d.state.phase, now), now)
 	if d.state.phase == paging {
 		return d.list(ctx, parent, &w)
 	}
@@ -70,7 +85,7 @@ func (d *driver) request(parent context.Context) (output, error) {
 }
 
 // list reads one page.
-func (d *driver) list(ctx, parent context.Context, w *watchdog) (output, error) {
+func (d *driver) list(ctx, parent context.Context, w *watchdog) error {
 	w.allow(pageSilence)
 	var stop error // why each stopped reading
 	meta, err := d.src.List(ctx, d.listOptions(), func(p wire.Packed) error {
@@ -78,7 +93,7 @@ func (d *driver) list(ctx, parent context.Context, w *watchdog) (output, error) 
 		if parent.Err() != nil {
 			stop = context.Cause(parent)
 		} else {
-			_, stop = d.object(gotObject, p)
+			stop = d.object(gotObject, p)
 		}
 		w.allow(pageSilence)
 		return stop
@@ -86,13 +101,13 @@ func (d *driver) list(ctx, parent context.Context, w *watchdog) (output, error) 
 	w.pause()
 	switch {
 	case stop != nil:
-		return output{}, stop
+		return stop
 	case parent.Err() != nil:
-		return output{}, context.Cause(parent)
+		return context.Cause(parent)
 	case err != nil:
-		return d.over(d.ending(w, err))
+		return d.over(w, err)
 	}
-	in := input{kind: gotPage, rv: meta.ResourceVersion, token: meta.Continue, now: time.Now()}
+	in := &input{kind: gotPage, rv: meta.ResourceVersion, token: meta.Continue, now: time.Now()}
 	return d.take(in, versionEvent(in.rv))
 }
 
@@ -100,8 +115,11 @@ func (d *driver) listOptions() *request.ListOptions {
 	o := &request.ListOptions{
 		LabelSelector: d.opts.LabelSelector,
 		FieldSelector: d.opts.FieldSelector,
+		ShardSelector: d.opts.ShardSelector,
 		Limit:         d.opts.PageSize,
 		Continue:      d.state.token,
+
+		OmitManagedFields: d.opts.OmitManagedFields,
 	}
 	if d.state.whole {
 		o.Limit = 0
@@ -110,40 +128,50 @@ func (d *driver) listOptions() *request.ListOptions {
 }
 
 // watch reads one watch, which may begin with a streaming list.
-func (d *driver) watch(ctx, parent context.Context, w *watchdog) (output, error) {
+func (d *driver) watch(ctx, parent context.Context, w *watchdog) error {
 	o := d.watchOptions()
-	start := time.Now()
-	w.allow(d.silence(o))
-	for ev, err := range d.src.Watch(ctx, o) {
-		w.pause()
+	timeout := o.Timeout
+	w.allow(min(d.silence(timeout), openSilence))
+	events, err := d.src.Watch(ctx, o)
+	w.pause()
+	switch {
+	case parent.Err() != nil:
+		return context.Cause(parent)
+	case err != nil:
+		return d.over(w, err)
+	}
+	if err := d.take(&input{kind: gotOpen, now: time.Now()}, Event{}); err != nil {
+		return err
+	}
+	w.allow(d.silence(timeout))
+	for ev, err := range events {
+		d.waited = w.pause()
 		if parent.Err() != nil {
-			return output{}, context.Cause(parent)
+			return context.Cause(parent)
 		}
 		if err != nil {
-			in := d.ending(w, err)
-			in.lived = in.now.Sub(start)
-			return d.over(in)
+			return d.over(w, err)
 		}
-		out, err := d.event(ev)
-		if out.done || err != nil {
-			return out, err
+		if err := d.event(ev); err != nil || d.out.done {
+			return err
 		}
-		w.allow(d.silence(o))
+		w.allow(d.silence(timeout))
 	}
 	w.pause()
 	if parent.Err() != nil {
-		return output{}, context.Cause(parent)
+		return context.Cause(parent)
 	}
-	in := d.ending(w, nil)
-	in.lived = in.now.Sub(start)
-	return d.over(in)
+	return d.over(w, nil)
 }
 
 func (d *driver) watchOptions() *request.WatchOptions {
 	o := &request.WatchOptions{
 		LabelSelector: d.opts.LabelSelector,
 		FieldSelector: d.opts.FieldSelector,
+		ShardSelector: d.opts.ShardSelector,
 		Timeout:       d.opts.Timeout,
+
+		OmitManagedFields: d.opts.OmitManagedFields,
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 5*time.Minute + rand.N[time.Duration](300)*time.Second
@@ -156,73 +184,93 @@ func (d *driver) watchOptions() *request.WatchOptions {
 	return o
 }
 
-func (d *driver) silence(o *request.WatchOptions) time.Duration {
+// silence returns how long an open watch with a timeout may send no data.
+func (d *driver) silence(timeout time.Duration) time.Duration {
 	if d.state.phase == streaming {
 		return streamSilence
 	}
-	return o.Timeout + watchSilence
+	return timeout + watchSilence
 }
 
 // event handles an event of a watch.
-func (d *driver) event(ev wire.Event) (output, error) {
+func (d *driver) event(ev wire.Event) error {
 	switch ev.Type {
-	case core.Added, core.Modified:
+	case core.Added:
 		return d.object(gotObject, ev.Object)
+	case core.Modified:
+		return d.object(gotModified, ev.Object)
 	case core.Deleted:
 		return d.object(gotDelete, ev.Object)
 	case core.Bookmark:
 		meta, err := ev.Object.Metadata()
 		if err != nil {
 			d.trouble(fmt.Errorf("bookmark of %s: %w", d.src.Resource(), err))
-			return output{}, nil
+			return nil
 		}
-		in := input{kind: gotBookmark, rv: meta.ResourceVersion, now: time.Now()}
+		in := &input{kind: gotBookmark, rv: meta.ResourceVersion, now: time.Now(), waited: d.waited}
 		if core.InitialEventsEnd(meta) {
 			in.kind = gotStart
 		}
 		return d.take(in, versionEvent(in.rv))
 	}
-	return output{}, nil
+	return nil
 }
 
 // object handles an object. An object without an identity is skipped.
-func (d *driver) object(kind inputKind, p wire.Packed) (output, error) {
+func (d *driver) object(kind inputKind, p wire.Packed) error {
 	head, err := p.Head()
 	if err == nil && head.Ref.Name == "" {
 		err = errors.New("the name is empty")
 	}
 	if err != nil {
 		d.trouble(fmt.Errorf("skip an object of %s: %w", d.src.Resource(), err))
-		return output{}, nil
+		return nil
 	}
-	return d.take(input{kind: kind, rv: head.ResourceVersion}, Event{Head: head, Object: p})
+	in := &input{kind: kind, rv: head.ResourceVersion, now: time.Now(), waited: d.waited}
+	return d.take(in, Event{Head: head, Object: p})
 }
 
 // take runs a step and yields its event to the consumer. The state changes only if the consumer continues its loop.
-func (d *driver) take(in input, ev Event) (output, error) {
-	next, out := d.state.step(in)
-	if out.init && !d.yield(Event{Type: Init}, nil) {
-		return out, errBreak
+func (d *driver) take(in *input, ev Event) error {
+	var next state
+	next, d.out = d.state.step(*in)
+	if d.out.forget {
+		d.opts.Server.forget()
 	}
-	if out.emit != 0 {
-		ev.Type = out.emit
+	if d.out.refused {
+		d.opts.Server.refuse(d.src.Resource(), in.now)
+	}
+	if d.out.init && !d.yield(Event{Type: Init}, nil) {
+		return errBreak
+	}
+	if d.out.emit != 0 {
+		ev.Type = d.out.emit
 		if !d.yield(ev, nil) {
-			return out, errBreak
+			return errBreak
 		}
 	}
 	d.state = next
-	if err := out.trouble; err != nil {
-		if f, ok := errors.AsType[fault](err); ok {
-			err = fmt.Errorf("watch %s: %w", d.src.Resource(), f)
-		}
-		d.trouble(err)
+	if f, ok := errors.AsType[fault](d.out.trouble); ok {
+		d.out.trouble = fmt.Errorf("watch %s: %w", d.src.Resource(), f)
 	}
-	return out, out.fatal
+	d.report(d.status.step(&d.state, in, &d.out), in.now)
+	if d.out.trouble != nil {
+		d.trouble(d.out.trouble)
+	}
+	return d.out.fatal
 }
 
-// ending returns the input for the end of a request. The error is nil if the server ended the request normally.
-func (d *driver) ending(w *watchdog, err error) input {
-	in := input{kind: gotEnd, err: err, now: time.Now()}
+// report calls OnStatus if the status has changed, or some time after it last did.
+func (d *driver) report(changed bool, now time.Time) {
+	if d.opts.OnStatus != nil && (changed || now.Sub(d.reported) >= statusInterval) {
+		d.reported = now
+		d.opts.OnStatus(d.status)
+	}
+}
+
+// over handles the end of a request. The error is nil if the server ended it normally.
+func (d *driver) over(w *watchdog, err error) error {
+	in := &input{kind: gotEnd, err: err, now: time.Now()}
 	switch {
 	case w.fired():
 		in.kind = gotSilence
@@ -230,11 +278,6 @@ func (d *driver) ending(w *watchdog, err error) input {
 	case err != nil:
 		in.kind = gotError
 	}
-	return in
-}
-
-// over handles the end of a request.
-func (d *driver) over(in input) (output, error) {
 	return d.take(in, Event{})
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -129,4 +130,18 @@ func (r *recorder) wantErrors(targets ...any) {
 		r.t.Errorf("reported errors:\n got %v\nwant %v", r.errs, targets)
 	}
 	r.errs = nil
+}
+
+// wantCause checks that a sequence has only one pair: the error with which its context has ended.
+func wantCause(t *testing.T, events iter.Seq2[watcher.Event, error]) {
+	t.Helper()
+	pairs := 0
+	for ev, err := range events {
+		if pairs++; err != errStop {
+			t.Errorf("got %v, %v, want the cause", ev, err)
+		}
+	}
+	if pairs != 1 {
+		t.Errorf("%d pairs, want one", pairs)
+	}
 }

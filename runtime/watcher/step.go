@@ -20,7 +20,7 @@ import (
 type phase uint8
 
 const (
-	streaming phase = iota // a watch that sends the existing objects, then a bookmark, then changes
+	streaming phase = iota // a watch that sends the existing objects, then a bookmark, then changes; or else a paged list
 	paging                 // a paged list
 	watching               // a watch of the changes after state.rv
 )
@@ -31,6 +31,11 @@ const (
 
 	// A watch that lived longer was healthy: its end does not count together with earlier failures.
 	steady = time.Minute
+
+	// After the first event of a streaming list that is not an existing object, the watcher waits for data for at most
+	// this time in total, until the end of the list must arrive. API servers send the end before any such event; the
+	// first versions with streaming lists sent it up to seconds later.
+	longestEnd = 20 * time.Second
 
 	// After this number of consecutive failures of streaming lists, the next list is paged; of a page, the list starts
 	// again; of watches, the objects are listed again, in case the cause is unknown to this package. Errors that say
@@ -46,12 +51,17 @@ type state struct {
 	phase phase
 	begun bool // the consumer has received Init, but not InitDone
 
-	rv    string // the newest version that the consumer has received; while paging, the version of the list
-	moved bool   // rv has changed since the watch was opened
+	rv     string    // the newest version that the consumer has received; while paging, the version of the list
+	stored bool      // rv is from the consumer, and no list has begun: that it has expired is normal
+	opened time.Time // when the server accepted the current watch; zero before
+	moved  bool      // rv has changed since the watch was opened
 
-	token string // of the next page
-	whole bool   // a continue token has expired: list without pages, which needs no token
-	paged bool   // permanently: the server does not support streaming lists
+	live   bool          // the streaming list has sent an event that is not an existing object
+	waited time.Duration // for data since then
+
+	token   string // of the next page
+	whole   bool   // a continue token has expired: list without pages, which needs no token
+	refused bool   // the server has rejected this list as a streaming list, or ignored that it should be one
 
 	failures int // consecutive
 	backoff  backoff
@@ -61,24 +71,30 @@ type state struct {
 type inputKind uint8
 
 const (
-	gotObject   inputKind = iota // an item of a page, or an object that was added or modified
+	// data from the server
+	gotOpen     inputKind = iota // the server has accepted the watch
+	gotObject                    // an item of a page, or an object that was added
+	gotModified                  // an object that was modified
 	gotDelete                    // an object that was deleted
 	gotBookmark                  // a version without an object
 	gotStart                     // the bookmark that ends the initial events of a streaming list
 	gotPage                      // the end of a page and of its request
-	gotEnd                       // the server ended the watch
-	gotSilence                   // no data for too long; the driver has cancelled the request
-	gotError                     // the request failed
+
+	// the end of the request
+	gotEnd     // the server ended the watch
+	gotSilence // no data for too long; the driver has cancelled the request
+	gotError   // the request failed
 )
 
 // input is a part of the response to the current request.
 type input struct {
 	kind  inputKind
-	rv    string        // of the object, the bookmark or the list
-	token string        // gotPage: of the next page
-	err   error         // gotError and gotSilence
-	now   time.Time     // gotEnd, gotSilence, gotError
-	lived time.Duration // gotEnd, gotError: how long the request was open
+	rv    string // of the object, the bookmark or the list
+	token string // gotPage: of the next page
+	err   error  // gotError and gotSilence
+	now   time.Time
+
+	waited time.Duration // how long the driver waited for it, without the time of the consumer
 }
 
 // output is what the driver has to do after an input.
@@ -87,6 +103,8 @@ type output struct {
 	emit    EventType     // then emit this for the input's object or version, unless zero
 	done    bool          // the request is over: send the next one, according to the new state
 	trouble error         // report it
+	refused bool          // remember that the server does not support streaming lists
+	forget  bool          // forget what is known of the server: another version of it may start
 	delay   time.Duration // wait for this time and a random time up to the same length before the next request
 	atLeast time.Duration // but at least for this time: the server's Retry-After
 	fatal   error         // stop: all further requests would fail
@@ -100,57 +118,81 @@ func (f fault) Error() string { return string(f) }
 const (
 	errNoVersion fault = "the server sent no resource version: a watch can't start after it"
 	errNoStart   fault = "the server ended a streaming list before it was complete: falling back to a paged list"
+	errNoMark    fault = "the server does not mark the end of a streaming list: falling back to a paged list"
 	errShort     fault = "the server ended the watch immediately"
 )
 
 // step returns the state after an input, and the output.
 func (s state) step(in input) (state, output) {
+	out := s.take(&in)
+	out.forget = in.kind == gotError && broken(in.err)
+	return s, out
+}
+
+// take is step in place, like the functions that it calls.
+func (s *state) take(in *input) output {
 	switch over := in.kind == gotEnd || in.kind == gotSilence || in.kind == gotError; {
 	case over && isFatal(in.err):
-		return s, output{done: true, fatal: in.err}
+		return output{done: true, fatal: in.err}
 	case over && s.phase == streaming:
 		return s.streamOver(in)
 	case over && s.phase == paging:
 		return s.pageOver(in)
 	case over:
 		return s.watchOver(in)
+	case in.kind == gotOpen:
+		s.opened = in.now
+		return output{}
 	case in.kind == gotPage:
 		return s.page(in)
 	case s.phase == watching:
 		return s.change(in)
+	case s.phase == paging && in.kind == gotBookmark:
+		return output{}
 	}
 	return s.initial(in)
 }
 
-// initial handles the inputs of a list until it is complete. Objects may change during a streaming list. Versions are
-// not in order, so only the last one counts.
-func (s state) initial(in input) (state, output) {
+// initial handles the inputs of a list until it is complete. Versions are not in order, so only the last one counts.
+//
+// A server may ignore that a watch should begin with a streaming list, and send the existing objects, then changes. The
+// content shows this, and never the time that a list takes: a server that supports streaming lists first sends all
+// existing objects, each of them as added; and its first bookmark is the one that ends the list.
+func (s *state) initial(in *input) output {
+	if s.live {
+		s.waited += in.waited
+	}
+	s.live = s.live || s.phase == streaming && (in.kind == gotModified || in.kind == gotDelete)
+	if in.kind == gotBookmark || in.kind != gotStart && s.waited >= longestEnd {
+		return s.unmarked()
+	}
 	out := output{init: !s.begun}
 	switch in.kind {
-	case gotObject:
+	case gotObject, gotModified:
 		out.emit = InitApply
 	case gotDelete:
 		out.emit = Delete
 	case gotStart:
 		if s.phase != streaming {
-			return s, output{}
+			return output{}
 		}
 		if in.rv == "" {
-			return s.streamOver(input{kind: gotError, err: errNoVersion, now: in.now})
+			return s.streamOver(&input{kind: gotError, err: errNoVersion, now: in.now})
 		}
 		out.emit = InitDone
-		return state{phase: watching, rv: in.rv, paged: s.paged, backoff: s.backoff}, out
+		*s = state{phase: watching, rv: in.rv, opened: s.opened, backoff: s.backoff}
+		return out
 	default:
-		return s, output{}
+		return output{}
 	}
 	s.begun = true
-	return s, out
+	return out
 }
 
 // page handles the end of a page.
-func (s state) page(in input) (state, output) {
+func (s *state) page(in *input) output {
 	if s.phase != paging {
-		return s, output{done: true}
+		return output{done: true}
 	}
 	out := output{init: !s.begun, done: true}
 	s.begun = true
@@ -159,111 +201,140 @@ func (s state) page(in input) (state, output) {
 	}
 	if in.token != "" {
 		s.token, s.failures = in.token, 0
-		return s, out
+		return out
 	}
 	if s.rv == "" {
-		return s.pageOver(input{kind: gotError, err: errNoVersion, now: in.now})
+		return s.pageOver(&input{kind: gotError, err: errNoVersion, now: in.now})
 	}
-	out.emit = InitDone
-	return state{phase: watching, rv: s.rv, paged: s.paged, backoff: s.backoff}, out
+	// Only now is it known that the streaming list was rejected for what it is, rather than for its selectors.
+	out.emit, out.refused = InitDone, s.refused
+	*s = state{phase: watching, rv: s.rv, backoff: s.backoff}
+	return out
 }
 
 // change handles an event of a watch.
-func (s state) change(in input) (state, output) {
+func (s *state) change(in *input) output {
 	if in.rv != "" && in.rv != s.rv {
 		s.rv, s.moved, s.failures = in.rv, true, 0
 	}
 	switch in.kind {
-	case gotObject:
-		return s, output{emit: Apply}
+	case gotObject, gotModified:
+		return output{emit: Apply}
 	case gotDelete:
-		return s, output{emit: Delete}
+		return output{emit: Delete}
 	default:
-		return s, output{emit: Bookmark}
+		return output{emit: Bookmark}
 	}
 }
 
-// streamOver handles the end of an incomplete streaming list. Only a rejection says that the server does not support it.
+// unmarked handles a streaming list that continues without its end.
+func (s *state) unmarked() output {
+	s.close()
+	s.refused, s.phase = true, paging
+	return output{done: true, trouble: errNoMark}
+}
+
+// close discards what concerns only the current request of an incomplete streaming list.
+func (s *state) close() {
+	s.begun, s.opened, s.live, s.waited = false, time.Time{}, false, 0
+}
+
+// streamOver handles the end of an incomplete streaming list. A rejection says that the server does not support it.
 // After silence or an early end, which an overloaded server or a proxy can cause, only the next list is paged.
-func (s state) streamOver(in input) (state, output) {
-	s.begun = false
+func (s *state) streamOver(in *input) output {
+	s.close()
 	switch {
 	case in.kind == gotError && rejected(in.err):
-		s.paged, s.phase = true, paging
-		return s, output{done: true}
+		s.refused, s.phase = true, paging
+		return output{done: true}
 	case in.kind == gotSilence:
 		s.phase = paging
-		return s, output{done: true, trouble: in.err}
+		return output{done: true, trouble: in.err}
 	case in.kind == gotEnd:
 		s.phase = paging
 		return s.fail(in.now, errNoStart)
 	}
-	s, out := s.fail(in.now, in.err)
+	out := s.fail(in.now, in.err)
 	if s.failures >= mostStreams {
 		s.phase = paging
 	}
-	return s, out
+	return out
 }
 
 // pageOver handles the failure of a page. The same page is requested again: its token is valid for some minutes. A new
 // list begins if the token has expired, or the page fails too often.
-func (s state) pageOver(in input) (state, output) {
+func (s *state) pageOver(in *input) output {
 	expired := s.token != "" && gone(in.err)
 	if s.token == "" || expired || s.failures+1 >= mostPages {
 		s.begun, s.token = false, ""
 	}
 	if expired && !s.whole {
 		s.whole = true
-		return s, output{done: true, trouble: in.err}
+		return output{done: true, trouble: in.err}
 	}
 	return s.fail(in.now, in.err)
 }
 
-// watchOver handles the end of a watch.
-func (s state) watchOver(in input) (state, output) {
-	moved, floor := s.moved, max(0, shortest-in.lived) // so that a server that ends each watch gets one per second
-	s.moved = false
-	if in.lived >= steady {
+// watchOver handles the end of a watch. The time before the server accepted the watch does not count as its life: the
+// request may have waited in a queue.
+func (s *state) watchOver(in *input) output {
+	var lived time.Duration
+	if !s.opened.IsZero() {
+		lived = in.now.Sub(s.opened)
+	}
+	moved, floor := s.moved, max(0, shortest-lived) // so that a server that ends each watch gets one per second
+	s.moved, s.opened = false, time.Time{}
+	if lived >= steady {
 		s.failures = 0
 	}
 	switch {
-	case in.kind == gotEnd && (moved || in.lived >= shortest):
+	case in.kind == gotEnd && (moved || lived >= shortest):
 		s.failures = 0
-		return s, output{done: true, atLeast: floor}
+		return output{done: true, atLeast: floor}
 	case in.kind == gotEnd:
 		in.err = errShort
 	case in.kind == gotError && moved && broken(in.err):
-		return s, output{done: true, trouble: in.err, atLeast: floor}
+		return output{done: true, trouble: in.err, atLeast: floor}
 	}
-	s, out := s.fail(in.now, in.err)
+	out := s.fail(in.now, in.err)
 	most := mostWatches
 	if in.kind == gotError && !resumable(in.err) {
 		most = mostUnclear
 	}
-	if s.failures >= most || in.kind == gotError && useless(in.err) {
-		s = s.list()
+	switch {
+	case s.stored && in.kind == gotError && gone(in.err):
+		*s = state{}
+		return output{done: true, trouble: in.err}
+	case s.failures >= most || in.kind == gotError && useless(in.err):
+		s.list()
 	}
-	return s, out
+	return out
 }
 
 // useless reports whether a watch can't start at its version, or not with its request.
 func useless(err error) bool { return gone(err) || tooNew(err) || rejected(err) }
 
-// list returns the state that lists the objects again.
-func (s state) list() state {
-	if s.paged {
-		return state{phase: paging, paged: true, backoff: s.backoff}
+// resumed returns the state that watches the changes after a version that the consumer already has.
+func resumed(rv string) state { return state{phase: watching, rv: rv, stored: true} }
+
+// list lists the objects again.
+func (s *state) list() { *s = state{phase: streaming, backoff: s.backoff} }
+
+// unstreamed returns the state that requests a page instead of a streaming list.
+func (s state) unstreamed() state {
+	if s.phase == streaming {
+		s.phase = paging
 	}
-	return state{phase: streaming, backoff: s.backoff}
+	return s
 }
 
 // fail counts a failure, and waits before the next request.
-func (s state) fail(now time.Time, err error) (state, output) {
+func (s *state) fail(now time.Time, err error) output {
 	s.failures++
 	out := output{done: true, trouble: err}
 	s.backoff, out.delay = s.backoff.next(now)
 	out.atLeast, _ = core.RetryAfter(err)
-	return s, out
+	return out
 }
 
 // isFatal reports whether all requests would fail, because the client rejects them as invalid.

@@ -35,6 +35,13 @@ var (
 	errUnsent  = &request.InvalidError{Field: "namespace", Detail: "is empty"}
 )
 
+// brokenOff is the output for a connection that breaks.
+func brokenOff() output {
+	out := trouble(io.ErrUnexpectedEOF)
+	out.forget = true
+	return out
+}
+
 func status(code int32, reason metav1.StatusReason) *core.StatusError {
 	return &core.StatusError{Status: metav1.Status{Code: code, Reason: reason}}
 }
@@ -49,6 +56,18 @@ type cell struct {
 	in   input
 	to   state
 	out  output
+}
+
+// since returns the state of a watch that was opened some time ago.
+func (s state) since(ago time.Duration) state {
+	s.opened = now.Add(-ago)
+	return s
+}
+
+// waiting returns the state of a streaming list that has waited for its end.
+func (s state) waiting(d time.Duration) state {
+	s.waited = d
+	return s
 }
 
 func check(t *testing.T, cells []cell) {
@@ -70,13 +89,21 @@ func check(t *testing.T, cells []cell) {
 
 func TestStepStreaming(t *testing.T) {
 	begun := state{phase: streaming, begun: true, rv: "1"}
+	live := state{phase: streaming, begun: true, rv: "1", live: true}
 	again := state{phase: streaming, rv: "1", failures: 1, backoff: failed}
 	check(t, []cell{
 		{"the first object begins the list", state{}, input{kind: gotObject, rv: "7"}, state{begun: true}, output{init: true, emit: InitApply}},
 		{"an object", begun, input{kind: gotObject, rv: "7"}, begun, output{emit: InitApply}},
-		{"a delete", begun, input{kind: gotDelete, rv: "7"}, begun, output{emit: Delete}},
-		{"a delete begins the list", state{}, input{kind: gotDelete, rv: "7"}, state{begun: true}, output{init: true, emit: Delete}},
-		{"a bookmark", begun, input{kind: gotBookmark, rv: "7"}, begun, output{}},
+		{"a delete", begun, input{kind: gotDelete, rv: "7"}, live, output{emit: Delete}},
+		{"a delete begins the list", state{}, input{kind: gotDelete, rv: "7"}, state{begun: true, live: true}, output{init: true, emit: Delete}},
+		{"a bookmark that is not the end", begun, input{kind: gotBookmark, rv: "7"}, state{phase: paging, refused: true, rv: "1"}, output{done: true, trouble: errNoMark}},
+		{"the first change", begun, input{kind: gotModified, rv: "7", waited: time.Hour}, live, output{emit: InitApply}},
+		{"an object after a change", live.waiting(time.Second), input{kind: gotObject, rv: "7", waited: time.Second}, live.waiting(2 * time.Second), output{emit: InitApply}},
+		{"an object too long after a change", live.waiting(longestEnd - 1), input{kind: gotObject, rv: "7", waited: 1}, state{phase: paging, refused: true, rv: "1"}, output{done: true, trouble: errNoMark}},
+		{"a change too long after a change", live, input{kind: gotDelete, rv: "7", waited: longestEnd}, state{phase: paging, refused: true, rv: "1"}, output{done: true, trouble: errNoMark}},
+		{"the end long after a change", live, input{kind: gotStart, rv: "7", waited: time.Hour}, state{phase: watching, rv: "7"}, output{emit: InitDone}},
+		{"an object after hours", begun.since(time.Hour), input{kind: gotObject, rv: "7", waited: time.Hour}, begun.since(time.Hour), output{emit: InitApply}},
+		{"a failure after a change", live.waiting(1), input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
 		{"the end of the list", begun, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7"}, output{emit: InitDone}},
 		{"the end of an empty list", state{}, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7"}, output{init: true, emit: InitDone}},
 		{"the end keeps the back-off", state{begun: true, failures: 2, backoff: failed}, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7", backoff: failed}, output{emit: InitDone}},
@@ -84,10 +111,10 @@ func TestStepStreaming(t *testing.T) {
 		{"a page", begun, input{kind: gotPage, rv: "7"}, begun, output{done: true}},
 		{"the end of the watch", begun, input{kind: gotEnd}, state{phase: paging, rv: "1", failures: 1, backoff: failed}, trouble(errNoStart)},
 		{"silence", begun, input{kind: gotSilence, err: errUnknown}, state{phase: paging, rv: "1"}, output{done: true, trouble: errUnknown}},
-		{"refused as invalid", state{}, input{kind: gotError, err: status(422, "")}, state{phase: paging, paged: true}, output{done: true}},
-		{"refused as a bad request", state{}, input{kind: gotError, err: status(400, "")}, state{phase: paging, paged: true}, output{done: true}},
-		{"refused as an unsupported method", state{}, input{kind: gotError, err: status(405, "")}, state{phase: paging, paged: true}, output{done: true}},
-		{"a broken connection", begun, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: time.Hour}, again, trouble(io.ErrUnexpectedEOF)},
+		{"refused as invalid", state{}, input{kind: gotError, err: status(422, "")}, state{phase: paging, refused: true}, output{done: true}},
+		{"refused as a bad request", state{}, input{kind: gotError, err: status(400, "")}, state{phase: paging, refused: true}, output{done: true}},
+		{"refused as an unsupported method", state{}, input{kind: gotError, err: status(405, "")}, state{phase: paging, refused: true}, output{done: true}},
+		{"a broken connection", begun.since(time.Hour), input{kind: gotError, err: io.ErrUnexpectedEOF}, again, brokenOff()},
 		{"forbidden", begun, input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
 		{"expired", begun, input{kind: gotError, err: errExpired}, again, trouble(errExpired)},
 		{"an internal error", begun, input{kind: gotError, err: errInternal}, again, trouble(errInternal)},
@@ -99,11 +126,11 @@ func TestStepStreaming(t *testing.T) {
 }
 
 func TestStepPaging(t *testing.T) {
-	first := state{phase: paging, paged: true}
-	begun := state{phase: paging, paged: true, begun: true}
-	second := state{phase: paging, paged: true, begun: true, rv: "7", token: "t"}
-	again := state{phase: paging, paged: true, failures: 1, backoff: failed}
-	samePage := state{phase: paging, paged: true, begun: true, rv: "7", token: "t", failures: 1, backoff: failed}
+	first := state{phase: paging}
+	begun := state{phase: paging, begun: true}
+	second := state{phase: paging, begun: true, rv: "7", token: "t"}
+	again := state{phase: paging, failures: 1, backoff: failed}
+	samePage := state{phase: paging, begun: true, rv: "7", token: "t", failures: 1, backoff: failed}
 	check(t, []cell{
 		{"the first object begins the list", first, input{kind: gotObject, rv: "5"}, begun, output{init: true, emit: InitApply}},
 		{"an object", begun, input{kind: gotObject, rv: "5"}, begun, output{emit: InitApply}},
@@ -112,28 +139,30 @@ func TestStepPaging(t *testing.T) {
 		{"the end of another kind of list", begun, input{kind: gotStart, rv: "5"}, begun, output{}},
 		{"a page with more to come", begun, input{kind: gotPage, rv: "7", token: "t"}, second, output{done: true}},
 		{"an empty page with more to come", first, input{kind: gotPage, rv: "7", token: "t"}, second, output{init: true, done: true}},
-		{"a later page", second, input{kind: gotPage, rv: "8", token: "u"}, state{phase: paging, paged: true, begun: true, rv: "7", token: "u"}, output{done: true}},
-		{"the last page", second, input{kind: gotPage, rv: "8"}, state{phase: watching, paged: true, rv: "7"}, output{emit: InitDone, done: true}},
-		{"the only page", begun, input{kind: gotPage, rv: "7"}, state{phase: watching, paged: true, rv: "7"}, output{emit: InitDone, done: true}},
-		{"an empty list", first, input{kind: gotPage, rv: "7"}, state{phase: watching, paged: true, rv: "7"}, output{init: true, emit: InitDone, done: true}},
+		{"a later page", second, input{kind: gotPage, rv: "8", token: "u"}, state{phase: paging, begun: true, rv: "7", token: "u"}, output{done: true}},
+		{"the last page", second, input{kind: gotPage, rv: "8"}, state{phase: watching, rv: "7"}, output{emit: InitDone, done: true}},
+		{"the only page", begun, input{kind: gotPage, rv: "7"}, state{phase: watching, rv: "7"}, output{emit: InitDone, done: true}},
+		{"an empty list", first, input{kind: gotPage, rv: "7"}, state{phase: watching, rv: "7"}, output{init: true, emit: InitDone, done: true}},
+		{"the last page of a list that was refused as a streaming list", state{phase: paging, refused: true, begun: true}, input{kind: gotPage, rv: "7"}, state{phase: watching, rv: "7"}, output{emit: InitDone, done: true, refused: true}},
+		{"a page of such a list fails", state{phase: paging, refused: true}, input{kind: gotError, err: errForbidden}, state{phase: paging, refused: true, failures: 1, backoff: failed}, trouble(errForbidden)},
 		{"the end after failures", state{phase: paging, failures: 3, whole: true, begun: true, backoff: failed}, input{kind: gotPage, rv: "7"}, state{phase: watching, rv: "7", backoff: failed}, output{emit: InitDone, done: true}},
 		{"the end without a version", begun, input{kind: gotPage}, again, trouble(errNoVersion)},
 		{"the end of a watch", begun, input{kind: gotEnd}, again, output{done: true, delay: firstDelay}},
 		{"silence", begun, input{kind: gotSilence, err: errUnknown}, again, trouble(errUnknown)},
-		{"an expired token", second, input{kind: gotError, err: errExpired}, state{phase: paging, paged: true, rv: "7", whole: true}, output{done: true, trouble: errExpired}},
-		{"a token that is gone", second, input{kind: gotError, err: errGone}, state{phase: paging, paged: true, rv: "7", whole: true}, output{done: true, trouble: errGone}},
+		{"an expired token", second, input{kind: gotError, err: errExpired}, state{phase: paging, rv: "7", whole: true}, output{done: true, trouble: errExpired}},
+		{"a token that is gone", second, input{kind: gotError, err: errGone}, state{phase: paging, rv: "7", whole: true}, output{done: true, trouble: errGone}},
 		{
 			"an expired token of a list without pages",
-			state{phase: paging, paged: true, begun: true, rv: "7", token: "t", whole: true},
+			state{phase: paging, begun: true, rv: "7", token: "t", whole: true},
 			input{kind: gotError, err: errExpired},
-			state{phase: paging, paged: true, rv: "7", whole: true, failures: 1, backoff: failed},
+			state{phase: paging, rv: "7", whole: true, failures: 1, backoff: failed},
 			trouble(errExpired),
 		},
 		{"expired without a token", begun, input{kind: gotError, err: errExpired}, again, trouble(errExpired)},
-		{"a broken connection", second, input{kind: gotError, err: io.ErrUnexpectedEOF}, samePage, trouble(io.ErrUnexpectedEOF)},
+		{"a broken connection", second, input{kind: gotError, err: io.ErrUnexpectedEOF}, samePage, brokenOff()},
 		{"busy at a later page", second, input{kind: gotError, err: errBusy}, samePage, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
 		{"silence at a later page", second, input{kind: gotSilence, err: errUnknown}, samePage, trouble(errUnknown)},
-		{"a page after failures", samePage, input{kind: gotPage, rv: "8", token: "u"}, state{phase: paging, paged: true, begun: true, rv: "7", token: "u", backoff: failed}, output{done: true}},
+		{"a page after failures", samePage, input{kind: gotPage, rv: "8", token: "u"}, state{phase: paging, begun: true, rv: "7", token: "u", backoff: failed}, output{done: true}},
 		{
 			"the tenth consecutive failure of a page",
 			state{phase: paging, begun: true, rv: "7", token: "t", failures: 9},
@@ -155,6 +184,7 @@ func TestStepWatching(t *testing.T) {
 	const long, short = time.Second, time.Second - 1
 	check(t, []cell{
 		{"an object", opened, input{kind: gotObject, rv: "8"}, moved, output{emit: Apply}},
+		{"a change", opened, input{kind: gotModified, rv: "8"}, moved, output{emit: Apply}},
 		{"a delete", opened, input{kind: gotDelete, rv: "8"}, moved, output{emit: Delete}},
 		{"a bookmark", opened, input{kind: gotBookmark, rv: "8"}, moved, output{emit: Bookmark}},
 		{"a bookmark of the same version", opened, input{kind: gotBookmark, rv: "7"}, opened, output{emit: Bookmark}},
@@ -162,30 +192,32 @@ func TestStepWatching(t *testing.T) {
 		{"an object without a version", opened, input{kind: gotObject}, opened, output{emit: Apply}},
 		{"a new version resets the failures", state{phase: watching, rv: "7", failures: 9, backoff: failed}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true, backoff: failed}, output{emit: Apply}},
 		{"a page", opened, input{kind: gotPage, rv: "8"}, opened, output{done: true}},
-		{"the end", opened, input{kind: gotEnd, lived: long}, opened, output{done: true}},
-		{"a normal end resets the failures", again, input{kind: gotEnd, lived: long}, state{phase: watching, rv: "7", backoff: failed}, output{done: true}},
-		{"the end of a short watch with a new version", moved, input{kind: gotEnd, lived: time.Millisecond}, state{phase: watching, rv: "8"}, output{done: true, atLeast: 999 * time.Millisecond}},
-		{"the end of a watch with a new version", moved, input{kind: gotEnd, lived: long}, state{phase: watching, rv: "8"}, output{done: true}},
-		{"the end of a short watch", opened, input{kind: gotEnd, lived: short}, again, trouble(errShort)},
+		{"the end", opened.since(long), input{kind: gotEnd}, opened, output{done: true}},
+		{"a normal end resets the failures", again.since(long), input{kind: gotEnd}, state{phase: watching, rv: "7", backoff: failed}, output{done: true}},
+		{"the end of a short watch with a new version", moved.since(time.Millisecond), input{kind: gotEnd}, state{phase: watching, rv: "8"}, output{done: true, atLeast: 999 * time.Millisecond}},
+		{"the end of a watch with a new version", moved.since(long), input{kind: gotEnd}, state{phase: watching, rv: "8"}, output{done: true}},
+		{"the end of a short watch", opened.since(short), input{kind: gotEnd}, again, trouble(errShort)},
 		{"silence", opened, input{kind: gotSilence, err: errUnknown}, again, trouble(errUnknown)},
-		{"a connection that breaks without a new version", opened, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: long}, again, trouble(io.ErrUnexpectedEOF)},
-		{"a connection that breaks after a new version", moved, input{kind: gotError, err: io.ErrUnexpectedEOF}, state{phase: watching, rv: "8"}, output{done: true, trouble: io.ErrUnexpectedEOF, atLeast: time.Second}},
-		{"a connection that breaks after a minute", state{phase: watching, rv: "7", failures: 9}, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: steady}, again, trouble(io.ErrUnexpectedEOF)},
-		{"a connection that breaks immediately", opened, input{kind: gotError, err: io.ErrUnexpectedEOF, lived: short}, again, trouble(io.ErrUnexpectedEOF)},
-		{"busy", opened, input{kind: gotError, err: errBusy, lived: long}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
+		{"a connection that breaks without a new version", opened.since(long), input{kind: gotError, err: io.ErrUnexpectedEOF}, again, brokenOff()},
+		{"a connection that breaks after a new version", moved, input{kind: gotError, err: io.ErrUnexpectedEOF}, state{phase: watching, rv: "8"}, output{done: true, trouble: io.ErrUnexpectedEOF, forget: true, atLeast: time.Second}},
+		{"a connection that breaks after a minute", state{phase: watching, rv: "7", failures: 9}.since(steady), input{kind: gotError, err: io.ErrUnexpectedEOF}, again, brokenOff()},
+		{"a connection that breaks immediately", opened.since(short), input{kind: gotError, err: io.ErrUnexpectedEOF}, again, brokenOff()},
+		{"busy", opened.since(long), input{kind: gotError, err: errBusy}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
 		{"unauthorized", opened, input{kind: gotError, err: status(401, "")}, again, trouble(core.ErrUnauthorized)},
 		{"forbidden", opened, input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
 		{"not found", opened, input{kind: gotError, err: status(404, "")}, again, trouble(core.ErrNotFound)},
 		{"unavailable", opened, input{kind: gotError, err: status(503, "")}, again, trouble(core.ErrUnavailable)},
 		{"a timeout", opened, input{kind: gotError, err: status(504, "")}, again, trouble(core.ErrTimeout)},
-		{"expired", moved, input{kind: gotError, err: errExpired, lived: long}, listed, trouble(errExpired)},
+		{"expired", moved.since(long), input{kind: gotError, err: errExpired}, listed, trouble(errExpired)},
+		{"a stored version that has expired", resumed("7"), input{kind: gotError, err: errExpired}, state{}, output{done: true, trouble: errExpired}},
+		{"a stored version of a busy server", resumed("7"), input{kind: gotError, err: errForbidden}, state{phase: watching, rv: "7", stored: true, failures: 1, backoff: failed}, trouble(errForbidden)},
+		{"a stored version that is too new", resumed("7"), input{kind: gotError, err: errTooNew}, listed, trouble(errTooNew)},
 		{"gone", opened, input{kind: gotError, err: errGone}, listed, trouble(errGone)},
 		{"a version that is too new", opened, input{kind: gotError, err: errTooNew}, listed, trouble(errTooNew)},
 		{"a bad request", opened, input{kind: gotError, err: status(400, "")}, listed, trouble(core.ErrBadRequest)},
 		{"an internal error", opened, input{kind: gotError, err: errInternal}, again, trouble(errInternal)},
-		{"an unknown error", opened, input{kind: gotError, err: errUnknown, lived: long}, again, trouble(errUnknown)},
+		{"an unknown error", opened.since(long), input{kind: gotError, err: errUnknown}, again, trouble(errUnknown)},
 		{"the third consecutive internal error", state{phase: watching, rv: "7", failures: 2}, input{kind: gotError, err: errInternal}, listed, trouble(errInternal)},
-		{"an expired version of a server without streaming lists", state{phase: watching, paged: true, rv: "7"}, input{kind: gotError, err: errExpired}, state{phase: paging, paged: true, backoff: failed}, trouble(errExpired)},
 		{"the tenth consecutive failure", state{phase: watching, rv: "7", failures: 9}, input{kind: gotError, err: errForbidden}, listed, trouble(errForbidden)},
 		{"the tenth consecutive silence", state{phase: watching, rv: "7", failures: 9}, input{kind: gotSilence, err: errUnknown}, listed, trouble(errUnknown)},
 		{"an invalid request", opened, input{kind: gotError, err: errUnsent}, opened, output{done: true, fatal: errUnsent}},
@@ -205,11 +237,9 @@ func TestStepHoldsItsInvariants(t *testing.T) {
 		{phase: watching, rv: "7"},
 		{phase: watching, rv: "7", moved: true},
 	} {
-		for _, paged := range []bool{false, s.phase != streaming} {
-			for _, failures := range []int{0, 2, 9, 1000} {
-				s.paged, s.failures = paged, failures
-				states = append(states, s)
-			}
+		for _, failures := range []int{0, 2, 9, 1000} {
+			s.failures = failures
+			states = append(states, s)
 		}
 	}
 	errs := []error{errExpired, errGone, errForbidden, errInternal, errBusy, errTooNew, errUnknown, io.ErrUnexpectedEOF}
@@ -229,9 +259,6 @@ func TestStepHoldsItsInvariants(t *testing.T) {
 					listing := out.emit == InitApply || out.emit == InitDone
 					if listing && !s.begun && !out.init || out.init && s.begun {
 						t.Error("Init is missing or repeated:", name)
-					}
-					if s.paged && to.phase == streaming {
-						t.Error("the fallback was forgotten:", name)
 					}
 					over := kind == gotEnd || kind == gotSilence || kind == gotError
 					if over && !out.done {

@@ -27,6 +27,8 @@ import (
 // version that the watch has reached. Callers own the objects. An object that can't be decoded is skipped, and
 // [Options.OnError] receives an error that names it.
 //
+// Watch always starts with a list: Options.ResourceVersion is an error.
+//
 // If K is metav1.PartialObjectMetadata, a client's feed requests metadata only.
 func Watch[K any, P core.ObjectPtr[K]](
 	ctx context.Context, src Source, o *Options,
@@ -34,6 +36,10 @@ func Watch[K any, P core.ObjectPtr[K]](
 	src = kinds.Source[K](src)
 	opts := o.withDefaults(src.Resource())
 	return func(yield func(core.WatchEvent[K], error) bool) {
+		if opts.ResourceVersion != "" {
+			yield(core.WatchEvent[K]{}, errVersion("is only for Events: Watch does not know the objects of that version"))
+			return
+		}
 		f := follower[K]{
 			resource: src.Resource(),
 			as:       func(obj *K) core.Object { return P(obj) },

@@ -18,11 +18,12 @@ type watchdog struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer // nil until first used
 	limit  time.Duration
+	from   time.Time // when the wait began
 }
 
 // allow starts to wait for data, for at most the limit.
 func (w *watchdog) allow(limit time.Duration) {
-	w.limit = limit
+	w.limit, w.from = limit, time.Now()
 	if w.timer == nil {
 		w.timer = time.AfterFunc(limit, func() { w.cancel(errSilence) })
 	} else {
@@ -30,11 +31,12 @@ func (w *watchdog) allow(limit time.Duration) {
 	}
 }
 
-// pause stops the timer until allow is called again.
-func (w *watchdog) pause() {
+// pause stops the timer until allow is called again. It returns how long the wait was.
+func (w *watchdog) pause() time.Duration {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
+	return time.Since(w.from)
 }
 
 // fired reports whether the watchdog has cancelled the request.

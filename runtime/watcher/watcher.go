@@ -26,9 +26,10 @@ type Source interface {
 	// returns an error, List stops reading.
 	List(ctx context.Context, o *request.ListOptions, each func(wire.Packed) error) (metav1.ListMeta, error)
 
-	// Watch yields the events of one watch. The bytes of an event are valid until the next event is requested. The
-	// sequence ends without an error when the server ends the watch.
-	Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error]
+	// Watch sends a watch request, and returns its events as soon as the server has accepted it, without waiting for an
+	// event. The bytes of an event are valid until the next event is requested. The sequence ends without an error when
+	// the server ends the watch. The watch ends with ctx, even if the sequence is not ranged over.
+	Watch(ctx context.Context, o *request.WatchOptions) (iter.Seq2[wire.Event, error], error)
 }
 
 // Options are the options of [Watch] and [Events]. The zero value of a field is its default.
@@ -36,13 +37,34 @@ type Options struct {
 	LabelSelector string
 	FieldSelector string
 
+	// ShardSelector selects a subset of the objects, so that several programs can share the work, see
+	// [request.ListOptions]. A client's feed returns an error for a server that does not support it; the watcher reports
+	// the error, and retries until the server does.
+	ShardSelector string
+
+	// OmitManagedFields asks the server to omit metadata.managedFields, see [request.ListOptions]. Servers that do not
+	// support it send them. Set it if the consumer does not use them.
+	OmitManagedFields bool
+
+	// ResourceVersion is the version of a complete state that the consumer has already, for example from a file. The
+	// sequence of [Events] then starts with the changes after it, without a list: it sends no Init, and the first event
+	// may be a Delete. If the server no longer has the version, it starts with a list. The version must be of the same
+	// cluster and the same selectors: a server does not detect that it has never sent it, for example after its database
+	// was restored from an older backup. [Watch] can't be resumed, because it does not know the objects of that state.
+	// Default: start with a list.
+	ResourceVersion string
+
 	// PageSize is the number of objects on a page of a list, when the server does not support streaming lists. Default:
 	// 500.
 	PageSize int64
 
-	// Paged requests pages from the start, without trying a streaming list. Set it for servers that ignore the request
-	// for a streaming list, which is otherwise detected only after 20 seconds without data.
+	// Paged requests pages, without trying a streaming list. Set it for servers that ignore the request for a streaming
+	// list, which is otherwise detected only after 20 seconds or more.
 	Paged bool
+
+	// Server remembers which APIs of the server do not support streaming lists. Set the same for all watchers of a
+	// server. Default: one that only this sequence uses.
+	Server *Server
 
 	// Timeout is the time after which the server ends a watch, in whole seconds. The watcher then resumes it. When no
 	// data has arrived by 10 seconds after that, the connection is considered dead. Default: a random time from 5 to 10
@@ -53,15 +75,21 @@ type Options struct {
 	// can't be used. It is called by the loop that ranges over the sequence. Default: the error is logged as a warning to
 	// [slog.Default].
 	OnError func(error)
+
+	// OnStatus receives the status of the sequence when its phase, Lists, Err or Failures change. While data arrives, it
+	// is also called every 10 seconds, so that LastData and ResourceVersion are not older than that. It is called by the
+	// loop that ranges over the sequence, after the consumer has received the events that the status includes, and
+	// before OnError. It is not called when the sequence ends. Default: none.
+	OnStatus func(Status)
 }
 
 // EventType is the type of an [Event].
 type EventType uint8
 
-// The types of events. The objects are listed at the start, and when the server no longer has the changes since the
-// last version. Each list is an Init, an InitApply for each object, and an InitDone. Another Init before the InitDone
-// means that the list has started again. An object that existed before, and that occurs in no event between Init and
-// InitDone, no longer exists.
+// The types of events. The objects are listed at the start, unless Options.ResourceVersion is set, and when the server
+// no longer has the changes since the last version. Each list is an Init, an InitApply for each object, and an InitDone.
+// Another Init before the InitDone means that the list has started again. An object that existed before, and that occurs
+// in no event between Init and InitDone, no longer exists.
 const (
 	Init      EventType = iota + 1 // a list begins
 	InitApply                      // an existing object
@@ -105,15 +133,32 @@ type Event struct {
 // Events lists and watches the objects of a source, and recovers from interruptions; see the package comment.
 // [Options.OnError] receives errors from which it recovers. The sequence ends with the cause of ctx, or with an error
 // such as a [*request.InvalidError] if the request can't be sent at all; it has no other errors. Ranging over it again
-// starts from the beginning.
+// starts from the beginning, which is Options.ResourceVersion if that is set.
+//
+// A consumer that applies the events of Init, InitApply, …, InitDone as a list that replaces its state, and Apply and
+// Delete as changes of it, has the state of the server at the version of the last InitDone, Apply, Delete or Bookmark.
+// If it stores that state and the version, it can continue from there later.
 func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error] {
 	opts := o.withDefaults(src.Resource())
 	return func(yield func(Event, error) bool) {
-		d := &driver{src: src, opts: opts, yield: yield, state: state{paged: opts.Paged}.list()}
+		if opts.ResourceVersion == "0" {
+			yield(Event{}, errVersion("0 means any version, not a state that can be resumed; leave it empty to list"))
+			return
+		}
+		var start state
+		if opts.ResourceVersion != "" {
+			start = resumed(opts.ResourceVersion)
+		}
+		d := &driver{src: src, opts: opts, yield: yield, state: start}
+		d.status.ResourceVersion = start.rv
 		if err := d.run(ctx); err != nil {
 			yield(Event{}, err)
 		}
 	}
+}
+
+func errVersion(detail string) error {
+	return &request.InvalidError{Field: "watcher.Options.ResourceVersion", Detail: detail}
 }
 
 func (o *Options) withDefaults(res core.Resource) Options {
@@ -123,6 +168,9 @@ func (o *Options) withDefaults(res core.Resource) Options {
 	}
 	if d.PageSize <= 0 {
 		d.PageSize = 500
+	}
+	if d.Server == nil {
+		d.Server = new(Server)
 	}
 	if d.OnError == nil {
 		d.OnError = func(err error) {

@@ -139,7 +139,12 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	case !ok:
 		return answer(nil, fakesource.Status(404, metav1.StatusReasonNotFound))
 	case r.Method != http.MethodGet:
-		return answer(t.write(r))
+		obj, created, err := t.write(r)
+		resp, err := answer(obj, err)
+		if created {
+			resp.StatusCode = http.StatusCreated
+		}
+		return resp, err
 	case t.ref.Name != "":
 		return answer(t.get())
 	case r.URL.Query().Get("watch") == "true":

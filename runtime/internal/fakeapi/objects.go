@@ -65,9 +65,9 @@ func (t target) notFound() error {
 
 // write responds to a request that changes an object. Every patch is treated as a merge patch, and an apply as one that
 // may create the object. Like on a real server, an object that does not change keeps its version.
-func (t target) write(r *http.Request) (any, error) {
+func (t target) write(r *http.Request) (obj any, created bool, err error) {
 	if r.Header.Get("Content-Type") == wire.MediaTypeProtobuf {
-		return nil, fakesource.Status(415, metav1.StatusReasonUnsupportedMediaType)
+		return nil, false, fakesource.Status(415, metav1.StatusReasonUnsupportedMediaType)
 	}
 	var sent map[string]any
 	if r.Body != nil && r.Method != http.MethodDelete {
@@ -76,7 +76,7 @@ func (t target) write(r *http.Request) (any, error) {
 			err = wire.UnmarshalJSON(body, &sent)
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	t.mu.Lock()
@@ -89,9 +89,9 @@ func (t target) write(r *http.Request) (any, error) {
 	old, ok := t.objects[t.ref]
 	switch apply := r.URL.Query().Get("fieldManager") != ""; {
 	case r.Method == http.MethodPost && ok:
-		return nil, fakesource.Status(409, metav1.StatusReasonAlreadyExists)
+		return nil, false, fakesource.Status(409, metav1.StatusReasonAlreadyExists)
 	case r.Method != http.MethodPost && !ok && !apply:
-		return nil, t.notFound()
+		return nil, false, t.notFound()
 	}
 	switch r.Method {
 	case http.MethodDelete:
@@ -99,7 +99,7 @@ func (t target) write(r *http.Request) (any, error) {
 		return &metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
 			Details: &metav1.StatusDetails{Name: t.ref.Name, UID: (&unstructured.Unstructured{Object: old}).GetUID()},
-		}, nil
+		}, false, nil
 	case http.MethodPatch:
 		merged := runtime.DeepCopyJSON(old)
 		if merged == nil {
@@ -107,16 +107,15 @@ func (t target) write(r *http.Request) (any, error) {
 		}
 		merge(merged, sent)
 		sent = merged
-	case http.MethodPut:
-		if v := version(sent); v != "" && v != version(old) {
-			return nil, fakesource.Status(409, metav1.StatusReasonConflict)
-		}
+	}
+	if v := version(sent); v != "" && v != version(old) {
+		return nil, false, fakesource.Status(409, metav1.StatusReasonConflict)
 	}
 	if ok && reflect.DeepEqual(sent, old) {
-		return old, nil
+		return old, false, nil
 	}
 	t.put(sent)
-	return sent, nil
+	return sent, !ok, nil
 }
 
 func version(m map[string]any) string {

@@ -59,7 +59,11 @@ func (s *Server) watch(r *http.Request, t target) (*http.Response, error) {
 	if err != nil {
 		return answer(nil, err)
 	}
-	next, stop := iter.Pull2(t.Watch(r.Context(), watchOptions(r)))
+	events, err := t.Watch(r.Context(), watchOptions(r))
+	if err != nil {
+		return answer(nil, err)
+	}
+	next, stop := iter.Pull2(events)
 	return response(http.StatusOK, &stream{
 		next: next,
 		stop: func() {

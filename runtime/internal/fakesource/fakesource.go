@@ -37,10 +37,15 @@ const (
 type Behaviour struct {
 	Streaming Streaming
 
+	// Pace is the time before each object of a streaming list, and EndAfter the time before its end, during which the
+	// server sends changes already.
+	Pace, EndAfter time.Duration
+
 	// Bookmarks is the interval at which a watch sends the newest version. Default: only at its end.
 	Bookmarks time.Duration
 
-	// OnList and OnWatch, if set, are called for each request. If they return an error, it is the response.
+	// OnList and OnWatch, if set, are called for each request before its response. If they return an error, it is the
+	// response.
 	OnList  func(*request.ListOptions) error
 	OnWatch func(*request.WatchOptions) error
 
@@ -282,24 +287,27 @@ func (s *Server) sorted() []wire.Packed {
 	return items
 }
 
-// Watch sends one watch.
-func (s *Server) Watch(ctx context.Context, o *request.WatchOptions) iter.Seq2[wire.Event, error] {
+// Watch sends one watch. It returns when OnWatch has returned.
+func (s *Server) Watch(ctx context.Context, o *request.WatchOptions) (iter.Seq2[wire.Event, error], error) {
+	if o.SendInitialEvents {
+		s.note("stream", "rv", o.ResourceVersion)
+	} else {
+		s.note("watch", "rv", o.ResourceVersion)
+	}
+	s.count(1)
+	closed := sync.OnceFunc(func() { s.count(-1) })
+	w, err := s.begin(o)
+	if err != nil {
+		closed()
+		return nil, err
+	}
+	context.AfterFunc(ctx, closed) // if the sequence is not ranged over
 	return func(yield func(wire.Event, error) bool) {
-		if o.SendInitialEvents {
-			s.note("stream", "rv", o.ResourceVersion)
-		} else {
-			s.note("watch", "rv", o.ResourceVersion)
-		}
-		s.count(1)
-		defer s.count(-1)
-		w, err := s.begin(o)
-		if err == nil {
-			err = w.run(ctx, yield)
-		}
-		if err != nil && err != errBreak {
+		defer closed()
+		if err := w.run(ctx, yield); err != nil && err != errBreak {
 			yield(wire.Event{}, err)
 		}
-	}
+	}, nil
 }
 
 func (s *Server) begin(o *request.WatchOptions) (*watch, error) {
@@ -318,7 +326,11 @@ func (s *Server) begin(o *request.WatchOptions) (*watch, error) {
 		for _, object := range s.sorted() {
 			w.initial = append(w.initial, change{s.version, core.Added, object})
 		}
-		if s.behaviour.Streaming == Supported {
+		switch after := s.behaviour.EndAfter; {
+		case s.behaviour.Streaming != Supported:
+		case after > 0:
+			w.end = time.After(after)
+		default:
 			w.initial = append(w.initial, change{s.version, core.Bookmark, s.bookmark(s.version, true)})
 		}
 	default:

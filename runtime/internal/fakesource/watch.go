@@ -20,7 +20,8 @@ type watch struct {
 	server   *Server
 	timeout  time.Duration
 	initial  []change
-	position uint64 // the last version that was sent
+	end      <-chan time.Time // when to send the end of a streaming list, if that is not in initial
+	position uint64           // the last version that was sent
 	cut      chan struct{}
 }
 
@@ -38,6 +39,12 @@ func (w *watch) run(ctx context.Context, yield func(wire.Event, error) bool) err
 		})
 	}
 	for _, c := range w.initial {
+		if pace := w.server.behaves().Pace; pace > 0 {
+			select {
+			case <-time.After(pace):
+			case <-ctx.Done():
+			}
+		}
 		if err := send(c); err != nil {
 			return err
 		}
@@ -56,6 +63,13 @@ func (w *watch) run(ctx context.Context, yield func(wire.Event, error) bool) err
 			w.position = max(w.position, c.version)
 		}
 		if len(changes) > 0 {
+			select {
+			case <-w.end: // which a reader that is slower than the changes receives, too
+				if err := send(w.bookmark(true)); err != nil {
+					return err
+				}
+			default:
+			}
 			continue
 		}
 		bookmarks := w.server.behaves().Bookmarks
@@ -63,13 +77,17 @@ func (w *watch) run(ctx context.Context, yield func(wire.Event, error) bool) err
 		select {
 		case <-changed:
 		case <-bookmark:
-			if err := send(w.bookmark()); err != nil {
+			if err := send(w.bookmark(false)); err != nil {
+				return err
+			}
+		case <-w.end:
+			if err := send(w.bookmark(true)); err != nil {
 				return err
 			}
 		case <-timeout.C:
 			stop()
 			if bookmarks > 0 {
-				return send(w.bookmark())
+				return send(w.bookmark(false))
 			}
 			return nil
 		case <-w.cut:
@@ -115,7 +133,7 @@ func ticker(d time.Duration) (<-chan time.Time, func()) {
 }
 
 // bookmark returns a bookmark with the newest version, or with the last sent one if there are changes to send.
-func (w *watch) bookmark() change {
+func (w *watch) bookmark(end bool) change {
 	s := w.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +141,7 @@ func (w *watch) bookmark() change {
 	if n := len(s.log); n > 0 && s.log[n-1].version > w.position {
 		version = w.position
 	}
-	return change{version, core.Bookmark, s.bookmark(version, false)}
+	return change{version, core.Bookmark, s.bookmark(version, end)}
 }
 
 func (s *Server) cutError() error {

@@ -1,0 +1,66 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package zstd
+
+import (
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+const (
+	// The size of a dictionary. A larger one hardly makes the objects smaller.
+	dictionarySize = 32 << 10
+
+	// A decompressed object is not larger than this: the server refuses larger ones, see the limit of etcd of 1.5 MiB for
+	// a request, https://etcd.io/docs/v3.6/dev-guide/limit/.
+	mostBytes = 16 << 20
+
+	// The window of the encoder, which needs this memory. Few objects are larger.
+	window = 64 << 10
+
+	dictionaryID = 1
+)
+
+// New returns a codec for objects that resemble the samples. It is the value of the option Compression of caches and
+// reflectors.
+func New(samples [][]byte) (reflector.Codec, error) {
+	var dictionary []byte
+	for i := len(samples) - 1; i >= 0 && len(dictionary) < dictionarySize; i-- {
+		dictionary = append(dictionary, samples[i]...)
+	}
+	encoder, err := zstd.NewWriter(nil,
+		zstd.WithEncoderDictRaw(dictionaryID, dictionary),
+		zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderLevel(zstd.SpeedFastest), // whose tables are small
+		zstd.WithWindowSize(window),
+		zstd.WithLowerEncoderMem(true),
+		zstd.WithEncoderCRC(false),
+		zstd.WithSingleSegment(true),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("create zstd encoder: %w", err)
+	}
+	decoder, err := zstd.NewReader(nil,
+		zstd.WithDecoderDictRaw(dictionaryID, dictionary),
+		zstd.WithDecoderConcurrency(0),
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(mostBytes),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("create zstd decoder: %w", err)
+	}
+	return &codec{encoder, decoder}, nil
+}
+
+type codec struct {
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+}
+
+func (c *codec) Compress(dst, data []byte) []byte { return c.encoder.EncodeAll(data, dst) }
+
+func (c *codec) Decompress(dst, data []byte) ([]byte, error) { return c.decoder.DecodeAll(data, dst) }

@@ -1,0 +1,138 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package applier_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kube-go/sdk/runtime/applier"
+)
+
+// The tests of this file are the guarantees of the package that no other test states.
+
+func TestOnlyOneWorkerHasAKeyAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := applier.New[string, string](nil)
+		a.Add("a", applier.Normal, "")
+		get(t, a, "a")
+		a.Add("a", applier.High, "")
+		second := goGet(t.Context(), a)
+		synctest.Wait()
+		select {
+		case err := <-second:
+			t.Fatalf("a second worker got the key, %v", err)
+		default:
+		}
+		a.Done("a")
+		if err := <-second; err != nil {
+			t.Errorf("Get() = %v after Done", err)
+		}
+	})
+}
+
+func TestAddsForAHeldKeyCollapseIntoOneMoreRun(t *testing.T) {
+	a := applier.New[string, string](nil)
+	defer a.Close()
+	write(t, a, "a", applier.Write{Version: 7})
+	for range 3 {
+		a.Add("a", applier.Normal, "changed")
+		wantNothing(t, a)
+	}
+	a.Seen(0, 7)
+	if item := get(t, a, "a"); len(item.Others) != 2 {
+		t.Errorf("got %+v, want the three causes", item)
+	}
+	a.Done("a")
+	wantNothing(t, a)
+}
+
+func TestKeysOfOnePriorityAreHandedOutInTheOrderOfTheirAdds(t *testing.T) {
+	a := applier.New[string, string](nil)
+	keys := []string{"c", "a", "d", "b"}
+	for _, key := range keys {
+		a.Add(key, applier.Normal, "")
+	}
+	a.Add("c", applier.Normal, "") // it waits already, and keeps its place
+	for _, key := range keys {
+		run(t, a, key)
+	}
+}
+
+func TestKeyWhosePriorityRisesIsTheLastOfItsNewPriority(t *testing.T) {
+	a := applier.New[string, string](nil)
+	a.Add("raised", applier.Low, "")
+	a.Add("first", applier.High, "")
+	a.Add("raised", applier.High, "")
+	a.Add("raised", applier.Low, "") // it keeps the highest priority
+	a.Add("last", applier.High, "")
+	for _, key := range []string{"first", "raised", "last"} {
+		if item := get(t, a, key); item.Priority != applier.High {
+			t.Errorf("%s has the priority %d, want the highest", key, item.Priority)
+		}
+		a.Done(key)
+	}
+}
+
+func TestForgottenSourceHoldsNoKeys(t *testing.T) {
+	a := applier.New[string, string](nil)
+	defer a.Close()
+	write(t, a, "a", applier.Write{Source: 1, Version: 7}, applier.Write{Source: 1, UID: "1"})
+	write(t, a, "b", applier.Write{Source: 1, Version: 7}, applier.Write{Source: 2, Version: 7})
+	wantHeld(t, a, 2)
+	a.Forget(1)
+	wantHeld(t, a, 1)
+	a.Add("a", applier.Normal, "")
+	run(t, a, "a")
+	a.Seen(2, 7)
+	wantHeld(t, a, 0)
+}
+
+func TestRetriesAndDelayedAddsAreNotDebounced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := applier.New[string, string](&applier.Options{
+			Debounce: time.Hour, Backoff: applier.Backoff{InitialBackoff: time.Second},
+		})
+		defer a.Close()
+		a.Add("a", applier.High, "") // not debounced either
+		wantDelay(t, fail(t, a, "a", 0), time.Second)
+		time.Sleep(time.Second)
+		run(t, a, "a")
+		a.AddAfter("a", applier.Normal, "requested", time.Minute)
+		time.Sleep(time.Minute)
+		run(t, a, "a")
+	})
+}
+
+// goroutines returns the number of goroutines of the test's bubble.
+func goroutines() int {
+	buf := make([]byte, 1<<20)
+	n := 0
+	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if head, _, _ := strings.Cut(stack, "\n"); strings.Contains(head, "synctest bubble") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestApplierStartsNoGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := goroutines()
+		a := applier.New[string, string](&applier.Options{Debounce: time.Second})
+		write(t, a, "held", applier.Write{Version: 7})
+		a.AddAfter("delayed", applier.Normal, "", time.Minute)
+		a.Add("debounced", applier.Normal, "")
+		waiting := goGet(t.Context(), a)
+		synctest.Wait()
+		if n := goroutines(); n != before+1 {
+			t.Errorf("%d goroutines, want that of Get", n-before)
+		}
+		a.Close()
+		wantError(t, <-waiting, applier.ErrClosed)
+	})
+}

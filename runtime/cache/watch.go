@@ -1,0 +1,169 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// idle is the time after the last Run of a watch after which its objects are discarded. It is longer than the time for
+// which a program usually stops a part of itself, such as for a new configuration.
+const idle = time.Minute
+
+// watch is a watch of one resource, and the objects that it has received. Views of several Go types read it.
+type watch struct {
+	cache     *Cache
+	resource  core.Resource
+	selection Selection
+	labels    labels.Selector // parsed from the selection
+	setup     error           // the error of an invalid resource or selection
+	reflector *reflector.Reflector
+
+	mu      sync.Mutex // guards the fields below, and the number of users of the run
+	views   map[reflect.Type]any
+	last    *run // nil before the first
+	discard *time.Timer
+}
+
+// run is one run of the reflector, which concurrent calls of View.Run share.
+type run struct {
+	users int
+	stop  context.CancelFunc
+	ended chan struct{} // closed when it has ended
+	err   error         // why it ended; read it only after ended is closed
+}
+
+// errGoexit is the error of a run whose goroutine did not return.
+var errGoexit = errors.New("cache: runtime.Goexit was called by the client's middleware or the logger's handler")
+
+func newWatch(c *Cache, res core.Resource, s Selection, setup error) *watch {
+	options := watcher.Options{
+		LabelSelector: s.LabelSelector,
+		FieldSelector: s.FieldSelector,
+		Server:        &c.learned,
+		OnError: func(err error) {
+			c.logger.LogAttrs(context.Background(), slog.LevelWarn, "watch", slog.Any("err", err))
+		},
+	}
+	w := &watch{
+		cache:     c,
+		resource:  res,
+		selection: s,
+		views:     make(map[reflect.Type]any),
+		reflector: reflector.New(c.source(res, s.Namespace), &reflector.Options{
+			Watch: options, Compression: c.codec,
+			SnapshotDir: c.dir, SnapshotScope: fmt.Sprintf("%q", []string{c.server, c.cluster, s.Namespace}),
+		}),
+	}
+	w.labels, w.setup = s.parse()
+	switch {
+	case setup != nil:
+		w.setup = errors.Join(setup, w.setup)
+	case w.setup == nil && s.Namespace != "" && !res.Namespaced:
+		w.setup = &request.InvalidError{Field: "namespace", Detail: fmt.Sprintf(
+			"%q was selected, but %s are cluster-scoped; leave Selection.Namespace empty", s.Namespace, res)}
+	}
+	return w
+}
+
+// parse returns the label selector. It returns an error for selectors that every server would reject, since the watch
+// would repeat such a request forever.
+func (s Selection) parse() (labels.Selector, error) {
+	selector, err := labels.Parse(s.LabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("label selector %q: %w", s.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(s.FieldSelector); err != nil {
+		return nil, fmt.Errorf("field selector %q: %w", s.FieldSelector, err)
+	}
+	return selector, nil
+}
+
+// selects reports whether the selection selects an object, as far as this can be known without the server.
+func (w *watch) selects(obj core.Object) bool {
+	return w.selection.FieldSelector == "" && w.labels.Matches(labels.Set(obj.GetLabels()))
+}
+
+// run keeps the objects synced until ctx ends.
+func (w *watch) run(ctx context.Context) error {
+	if w.setup != nil {
+		return w.setup
+	}
+	r := w.join()
+	defer w.leave(r)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.ended:
+		return r.err
+	}
+}
+
+// join returns the current run, or creates one that starts when the previous one has ended.
+func (w *watch) join() *run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.last
+	if before != nil && before.users > 0 {
+		before.users++
+		return before
+	}
+	if w.discard != nil {
+		w.discard.Stop()
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &run{users: 1, stop: stop, ended: make(chan struct{}), err: errGoexit}
+	go func() { // owned by the callers of Run: the last one waits for it
+		defer close(r.ended)
+		if before != nil {
+			<-before.ended
+		}
+		r.err = w.reflector.Run(ctx)
+	}()
+	w.last = r
+	return r
+}
+
+// leave ends the run if it has no other users, and then waits for its end without blocking other callers.
+func (w *watch) leave(r *run) {
+	w.mu.Lock()
+	r.users--
+	last := r.users == 0
+	w.mu.Unlock()
+	if !last {
+		return
+	}
+	r.stop()
+	<-r.ended
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last == r {
+		w.discardLater()
+	}
+}
+
+// discardLater discards the objects after the idle time, unless the watch runs again. The caller holds w.mu.
+func (w *watch) discardLater() {
+	w.discard = time.AfterFunc(idle, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.last.users == 0 && !w.reflector.Reset() {
+			w.discardLater() // something subscribes to the changes
+		}
+	})
+}

@@ -1,0 +1,202 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+func TestPredicatesSelectModifications(t *testing.T) {
+	const none = ""
+	tests := []struct {
+		name  string
+		where []controller.Predicate
+		want  string // the modifications that pass
+	}{
+		{"none", nil, "generation labels annotations finalizers text"},
+		{"generation", []controller.Predicate{controller.GenerationChanged()}, "generation"},
+		{"labels", []controller.Predicate{controller.LabelsChanged()}, "labels"},
+		{"annotations", []controller.Predicate{controller.AnnotationsChanged()}, "annotations"},
+		{"finalizers", []controller.Predicate{controller.FinalizersChanged()}, "finalizers"},
+		{
+			"resource version",
+			[]controller.Predicate{controller.ResourceVersionChanged()},
+			"generation labels annotations finalizers text",
+		},
+		{"all must hold", []controller.Predicate{controller.LabelsChanged(), controller.ResourceVersionChanged()}, "labels"},
+		{
+			"and can exclude each other",
+			[]controller.Predicate{controller.LabelsChanged(), controller.GenerationChanged()},
+			none,
+		},
+		{
+			"any",
+			[]controller.Predicate{controller.AnyOf(controller.LabelsChanged(), controller.AnnotationsChanged())},
+			"labels annotations",
+		},
+		{"a custom one", []controller.Predicate{controller.PredicateOf(func(before, after *document) bool {
+			return before.Text != after.Text
+		})}, "text"},
+		{"a custom one of another Go type", []controller.Predicate{
+			controller.PredicateOf(func(before, after *unstructured.Unstructured) bool {
+				return before.Object["text"] != after.Object["text"]
+			}),
+		}, "text"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				d := doc("prod/a", "1")
+				d.Generation = 1
+				put := func() {
+					w.Put(documents, d)
+					synctest.Wait()
+				}
+				put()
+				var runs journal
+				start(t, controller.New(controller.For[document](w.cache).Where(tt.where...), nil), runs.note)
+				runs.want(t, "a=1") // the initial object always passes
+				var got []string
+				for _, step := range []struct {
+					name string
+					do   func()
+				}{
+					{"generation", func() { d.Generation++ }},
+					{"labels", func() { d.Labels = map[string]string{"a": "b"} }},
+					{"annotations", func() { d.Annotations = map[string]string{"a": "b"} }},
+					{"finalizers", func() { d.Finalizers = []string{"example.com/a"} }},
+					{"text", func() { d.Text = "2" }},
+				} {
+					step.do()
+					put()
+					if len(runs.take()) > 0 {
+						got = append(got, step.name)
+					}
+				}
+				if got := strings.Join(got, " "); got != tt.want {
+					t.Errorf("the modifications %q pass, want %q", got, tt.want)
+				}
+				d.DeletionTimestamp = new(metav1.Now())
+				put()
+				runs.want(t, "a=2")
+				w.Delete(documents, ref("prod/a"))
+				d.UID, d.DeletionTimestamp, d.Text = "2", nil, "3"
+				put() // the deletion and the creation may be one change, or cause two runs of the new object
+				if got := slices.Compact(runs.take()); !slices.Equal(got, []string{"a=3"}) {
+					t.Errorf("got %q, want runs of the new object", got)
+				}
+			})
+		})
+	}
+}
+
+func TestModificationsOfKindsWithoutAGenerationPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var runs journal
+		start(t, controller.New(controller.For[document](w.cache).Where(controller.GenerationChanged()), nil), runs.note)
+		w.Put(documents, doc("prod/a", "2"))
+		synctest.Wait()
+		runs.want(t, "a=1", "a=2")
+	})
+}
+
+func TestPredicatesOfSecondarySourcesApplyToOwnsAndMap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(documents, doc("prod/b", "1"))
+		var runs journal
+		source := controller.Source[page](w.cache).Where(controller.LabelsChanged())
+		start(t, controller.New(controller.For[document](w.cache), nil).Owns(source).Watches(source.Map(of)), runs.note)
+		runs.take()
+		p := pageOf("prod/p", owner("docs.example.com/v1", "Document", "a", true))
+		p.Of = []string{"b"}
+		put := func() {
+			w.Put(pages, p)
+			synctest.Wait()
+		}
+		put()
+		runs.wantSet(t, "a=1", "b=1")
+		p.Annotations = map[string]string{"a": "b"}
+		put()
+		runs.want(t)
+		p.Labels = map[string]string{"a": "b"}
+		put()
+		runs.wantSet(t, "a=1", "b=1")
+		w.Delete(pages, ref("prod/p"))
+		synctest.Wait()
+		runs.wantSet(t, "a=1", "b=1")
+	})
+}
+
+func TestModificationPassesIfAPredicateFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var runs journal
+		o := &controller.Options{Logger: w.log.logger()}
+		bad := controller.PredicateOf(func(_, _ *document) bool { panic(errNo) })
+		start(t, controller.New(controller.For[document](w.cache).Where(bad), o), runs.note)
+		w.Put(documents, doc("prod/a", "2"))
+		after(time.Minute)
+		runs.want(t, "a=1", "a=2")
+		if lines := w.log.with("a predicate has failed"); len(lines) != 1 || !strings.Contains(lines[0], "object=prod/a") ||
+			!strings.Contains(lines[0], "panic: no") {
+			t.Errorf("the log does not report the panic:\n%s", w.log)
+		}
+	})
+}
+
+func TestPredicateThatDoesNotFitItsSourceIsAnError(t *testing.T) {
+	w := newWorld(t)
+	ofPages := controller.PredicateOf(func(_, _ *page) bool { return true })
+	const source = "source documents.docs.example.com: "
+	for want, p := range map[string]controller.Predicate{
+		"a predicate is of pages.docs.example.com: pass one of documents.docs.example.com": ofPages,
+		"AnyOf has no predicate: pass one or more":                                         controller.AnyOf(),
+	} {
+		documents := controller.For[document](w.cache).Where(controller.AnyOf(controller.LabelsChanged()), p)
+		if err := controller.New(documents, nil).Run(t.Context(), idle); err == nil || err.Error() != source+want {
+			t.Errorf("Run() = %v, want %s", err, want)
+		}
+	}
+}
+
+func TestSlowPredicateDelaysOnlyItsSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(documents, doc("prod/b", "1"))
+		p := pageOf("prod/p", owner("docs.example.com/v1", "Document", "a", true))
+		w.Put(pages, p)
+		var runs journal
+		slow := controller.PredicateOf(func(_, _ *page) bool {
+			<-time.After(time.Minute)
+			return true
+		})
+		start(t, controller.New(controller.For[document](w.cache), nil).
+			Owns(controller.Source[page](w.cache).Where(slow)), runs.note)
+		runs.take()
+		p.Labels = map[string]string{"a": "b"}
+		w.Put(pages, p)
+		synctest.Wait()
+		w.Put(documents, doc("prod/b", "2"))
+		synctest.Wait()
+		runs.want(t, "b=2")
+		after(time.Minute)
+		runs.want(t, "a=1")
+	})
+}

@@ -1,0 +1,77 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+)
+
+// BenchmarkSteadyPass reports the cost of a pass that changes nothing, and of a plain reconcile that has the same
+// conditions. Both decode the object first, as a controller does.
+func BenchmarkSteadyPass(b *testing.B) {
+	res, err := core.ResourceOf[animal]()
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := fakeapi.New(res)
+	m := New[animal](server.Client(), "example.com/animal", nil)
+	Add(m, start{})
+	Add(m, work{})
+	Add(m, rest{})
+	Add(m, end{})
+	obj := &animal{ObjectMeta: metav1.ObjectMeta{Namespace: "meadow", Name: "ox", UID: "1", Generation: 1}}
+	server.Put(res, obj)
+	if _, err := m.Reconcile(b.Context(), obj); err != nil {
+		b.Fatal(err)
+	}
+	packed, err := wire.Pack(obj, wire.JSON)
+	if err != nil {
+		b.Fatal(err)
+	}
+	read := func() *animal {
+		obj := new(animal)
+		if err := packed.Decode(obj); err != nil {
+			b.Fatal(err)
+		}
+		return obj
+	}
+	b.Run("machine", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := m.Reconcile(b.Context(), read()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("plain", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			obj := read()
+			before := obj.Status.DeepCopy()
+			now := time.Now()
+			for _, c := range obj.Status.Conditions {
+				c.LastTransitionTime = metav1.NewTime(now)
+				meta.SetStatusCondition(&obj.Status.Conditions, c)
+			}
+			if !reflect.DeepEqual(before, &obj.Status.Status) {
+				b.Fatal("the status has changed")
+			}
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			read()
+		}
+	})
+}

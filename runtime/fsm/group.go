@@ -1,0 +1,135 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-go/sdk/core/machine"
+)
+
+// Group is a set of child machines of the same states, which one state of a machine runs in parallel, such as one machine
+// for each replica of a database. Create one with [NewGroup], and add its other states with [Add]. S is the initial
+// state.
+type Group[K, S any] struct{ chart *chart[K] }
+
+func (g *Group[K, S]) charted() *chart[K] { return g.chart }
+
+// NewGroup adds a group to a machine. The name begins the names of the children's conditions, such as Replica. The
+// initial state is any value of its type.
+func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *Group[K, S] {
+	g := &Group[K, S]{&chart[K]{group: name}}
+	switch {
+	case len(validation.IsQualifiedName(name)) > 0 || strings.ContainsAny(name, "./"):
+		m.wrong("the group %q has no name that a condition may have, without a dot", name)
+	case slices.ContainsFunc(m.groups, func(c *chart[K]) bool { return c.group == name }):
+		m.wrong("the group %s exists twice", name)
+	}
+	m.groups = append(m.groups, g.chart)
+	register(g.chart, initial, false)
+	return g
+}
+
+// Run makes a pass of each child. The keys of children are their names; the values are their initial states. A child of
+// a durable machine continues at its stored state. Each child has a condition, such as Replica.db-0, as long as the state
+// runs it.
+//
+// Call Run in the Step of one state only, and once. A child that is not among the children any more is forgotten.
+func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
+	parent := c.walk
+	all := &Children{ended: make(map[string]any)}
+	for _, name := range slices.Sorted(maps.Keys(children)) {
+		typ := g.chart.group + "." + name
+		if len(validation.IsQualifiedName(typ)) > 0 || strings.Contains(name, "/") || parent.chart.group != "" {
+			parent.invalid = fmt.Errorf("child %q of the group %s: want a name that a condition may have, of at most %d "+
+				"characters, and no children of children", name, g.chart.group, 62-len(g.chart.group))
+			continue
+		}
+		w := &walk[K]{pass: parent.pass, chart: g.chart, parent: parent, name: typ, first: children[name]}
+		if stored, ok := parent.brood[typ]; ok {
+			w.stored = &machine.Position{
+				State: stored.State, Data: stored.Data, Since: stored.Since, Generation: stored.Generation, Visits: stored.Visits,
+			}
+		}
+		w.run(&Ctx[K]{Context: c.Context, Obj: c.Obj, planned: c.planned})
+		all.add(name, w.end, w.value, w.position.State)
+		if parent.position.Children == nil {
+			parent.position.Children = make(map[string]machine.Child)
+		}
+		p := w.position
+		parent.position.Children[typ] = machine.Child{
+			State: p.State, Data: p.Data, Since: p.Since, Generation: p.Generation, Visits: p.Visits,
+		}
+		status, reason, message := w.summary()
+		if message != "" {
+			message = p.State + ": " + message
+		}
+		parent.children = append(parent.children, w.condition(typ, status, reason, message))
+	}
+	return all
+}
+
+// Children is the result of [Group.Run].
+type Children struct {
+	ended   map[string]any // the terminal states by name
+	waiting []string       // why others stay
+	delay   time.Duration  // when the first of them continues, or 0
+	errs    []error
+}
+
+func (c *Children) add(name string, end outcome, value any, state string) {
+	switch end.how {
+	case ends:
+		c.ended[name] = value
+	case fails:
+		c.errs = append(c.errs, fmt.Errorf("%s: state %s: %w", name, state, end.err))
+	default:
+		c.waiting = append(c.waiting, name+": "+end.reason)
+		c.delay = sooner(c.delay, end.delay)
+	}
+}
+
+// maxReasons is the number of waiting children that the reason of a [Join] has.
+const maxReasons = 3
+
+// Join reports whether a state must wait for its children, and returns its result then: [To.Fail] with the errors of
+// those that have failed, or else [To.Stay].
+//
+//	children := replicas.Run(c, starts)
+//	if wait, result := fsm.Join(to, children); wait {
+//		return result
+//	}
+func Join[E any](to To[E], c *Children) (wait bool, result Result[E]) {
+	switch {
+	case len(c.errs) > 0:
+		return true, to.Fail(errors.Join(c.errs...))
+	case len(c.waiting) == 0:
+		return false, result
+	}
+	reason := strings.Join(c.waiting[:min(len(c.waiting), maxReasons)], "; ")
+	if more := len(c.waiting) - maxReasons; more > 0 {
+		reason += fmt.Sprintf("; and %d more", more)
+	}
+	return true, to.Stay(reason, c.delay)
+}
+
+// Ended yields the names and the states of the children that are done in a state of type T, in the order of their names.
+// The fields of a terminal state are the result of a child.
+func Ended[T any](c *Children) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, name := range slices.Sorted(maps.Keys(c.ended)) {
+			if state, ok := c.ended[name].(T); ok && !yield(name, state) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,278 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/finalizer"
+	"github.com/kube-go/sdk/runtime/inventory"
+)
+
+// Options are the options of [New]. Nil means the defaults.
+type Options struct {
+	// Durable makes each pass begin at the stored state instead of the initial one.
+	Durable bool
+
+	// Renamed has the new names of states by their old ones, and "" for a removed state. A stored position in a removed
+	// state begins at the initial one. Without an entry, it does so as well, but is logged.
+	Renamed map[string]string
+
+	// MaxVisits is how often one pass may enter a state. A durable machine that would exceed it ends the pass in that
+	// state and continues after the back-off of the controller; without Durable the pass fails, since each pass would
+	// repeat the cycle. Default: 1.
+	MaxVisits int
+
+	// History is the number of previous states to keep in the status. Default: 5. Negative: none.
+	History int
+
+	// Conditions are the types of the conditions that the machine has besides those of its states and Ready, for
+	// [Ctx.SetCondition].
+	Conditions []string
+
+	// Env is what the steps need besides the object, such as clients of other systems and stores; see [Env]. Default: nil.
+	Env any
+
+	// Views are the caches that hold objects that states declare, such as those of the controller's sources: the machine
+	// reads the objects from them, and others from the server. Default: none.
+	Views []inventory.View
+
+	// StuckAfter is the time after which a state in which the object stays, or fails, counts as stuck: the reason of the
+	// conditions is then Stuck, and Events gets a warning. Default: never.
+	StuckAfter time.Duration
+
+	// Events receives the events of [Result.Event], and those of stuck and suspended objects. The program must run it.
+	// Default: none.
+	Events *events.Recorder
+
+	// OnStep is called around each step, for metrics and traces. Default: nothing.
+	OnStep StepHook
+}
+
+// StepHook is called before each step with its context and the name of the state. The step gets the returned context, and
+// the returned function is called after the step. Neither may be nil.
+type StepHook func(ctx context.Context, state string) (context.Context, func(Stepped))
+
+// Stepped is how a step has ended.
+type Stepped struct {
+	Next   string // the name of the next state, if it was [To.Go] or [To.Restart]
+	Done   bool   // it was [Done]
+	Reason string // of [To.Stay]
+	Err    error  // of [To.Fail], or of an invalid result
+}
+
+func (o *Options) withDefaults() Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	if d.MaxVisits <= 0 {
+		d.MaxVisits = 1
+	}
+	if d.History == 0 {
+		d.History = 5
+	}
+	d.History = max(d.History, 0)
+	return d
+}
+
+// Machine is a finite state machine for the objects of a kind. Create one with [New], and add its states with [Add] and
+// [OnDelete] before it is used. Its methods are safe for concurrent use.
+type Machine[K any] struct {
+	chart[K]
+
+	name    string
+	opts    Options
+	api     *client.API[K]
+	object  func(*K) core.Object
+	fields  fields
+	groups  []*chart[K]
+	signals *signals
+	applier *inventory.Applier
+
+	addFinalizer    func(context.Context, *K) (*K, error)
+	removeFinalizer func(context.Context, *K) error
+
+	built   sync.Once // guards the fields below
+	graph   *Graph
+	version string // of the graph
+	invalid error  // all mistakes, or nil
+}
+
+// New returns a machine without states. The name must be qualified by a domain, such as "example.com/database", and
+// unique among the machines and controllers of the kind: it is the field manager of the machine's writes, and its
+// finalizer.
+func New[K any, P core.ObjectPtr[K]](c *client.Client, name string, o *Options) *Machine[K] {
+	d := o.withDefaults()
+	m := &Machine[K]{
+		name:    name,
+		opts:    d,
+		signals: newSignals(),
+		applier: inventory.New(c, name, &inventory.Options{Views: d.Views}),
+		api:     client.ClusterWide[K, P](c),
+		object:  func(obj *K) core.Object { return P(obj) },
+	}
+	m.addFinalizer = func(ctx context.Context, obj *K) (*K, error) {
+		return finalizer.Add[K, P](ctx, m.api, name, obj)
+	}
+	m.removeFinalizer = func(ctx context.Context, obj *K) error {
+		return finalizer.Remove[K, P](ctx, m.api, name, obj)
+	}
+	if !strings.Contains(name, "/") || len(validation.IsQualifiedName(name)) > 0 {
+		m.wrong("the name %q is not qualified by a domain, such as example.com/database", name)
+	}
+	var err error
+	if m.fields, err = fieldsOf(reflect.TypeFor[K]()); err != nil {
+		m.wrong("%w", err)
+	}
+	return m
+}
+
+// chart is the states of a machine, or of a group of child machines.
+type chart[K any] struct {
+	group    string  // the name of the group, or empty
+	problems []error // mistakes that were found while the chart was built
+	states   []*state[K]
+}
+
+// charted returns the states of the machine.
+func (m *Machine[K]) charted() *chart[K] { return &m.chart }
+
+func (m *chart[K]) wrong(format string, args ...any) {
+	m.problems = append(m.problems, fmt.Errorf(format, args...))
+}
+
+// Check returns the mistakes in the machine: states that can't be reached, that are not registered or from which no
+// terminal state can be reached, and types that do not fit. It returns nil for a machine that can run.
+func (m *Machine[K]) Check() error {
+	m.built.Do(m.build)
+	return m.invalid
+}
+
+// Graph returns the states and transitions of the machine.
+func (m *Machine[K]) Graph() *Graph {
+	m.built.Do(m.build)
+	return m.graph
+}
+
+// build computes the transitions, and finds the mistakes.
+func (m *Machine[K]) build() {
+	m.link()
+	for _, g := range m.groups {
+		g.link()
+	}
+	m.graph = graphOf(m)
+	m.version = m.graph.version()
+	problems := slices.Concat(m.problems, m.graph.problems())
+	for old, renamed := range m.opts.Renamed {
+		switch {
+		case m.find(old) >= 0:
+			problems = append(problems, fmt.Errorf("Options.Renamed has the state %s, which exists", old))
+		case renamed != "" && m.find(renamed) < 0:
+			problems = append(problems, fmt.Errorf("Options.Renamed has %s for %s, which is not a state", renamed, old))
+		}
+	}
+	for _, typ := range m.opts.Conditions {
+		switch {
+		case typ == readyType || typ == suspendedType || m.find(typ) >= 0:
+			problems = append(problems, fmt.Errorf("Options.Conditions has %q, which the machine writes itself", typ))
+		case len(validation.IsQualifiedName(typ)) > 0:
+			problems = append(problems, fmt.Errorf("Options.Conditions has %q, which is not a qualified name", typ))
+		}
+	}
+	if len(problems) > 0 {
+		m.invalid = fmt.Errorf("machine %s: %w", m.name, errors.Join(problems...))
+	}
+}
+
+// link computes the transitions.
+func (m *chart[K]) link() {
+	for _, s := range m.states {
+		for i, target := range m.states {
+			if target.deletes == s.deletes && !s.isTerminal() && target.typ.Implements(s.edges) {
+				s.targets = append(s.targets, i)
+			}
+		}
+	}
+}
+
+// find returns the index of a state, or -1.
+func (m *chart[K]) find(name string) int {
+	for i, s := range m.states {
+		if s.name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// initial returns the index of the first state, of a deletion or otherwise. There is one.
+func (m *chart[K]) initial(deletes bool) int {
+	for i, s := range m.states {
+		if s.deletes == deletes {
+			return i
+		}
+	}
+	return -1
+}
+
+// deletes reports whether the machine has states for deletions.
+func (m *chart[K]) deletes() bool { return m.initial(true) >= 0 }
+
+// Ctx is the context of a Step, with the object.
+type Ctx[K any] struct {
+	context.Context //nolint:containedctx // it is a context
+
+	// Obj is a copy of the object as it was at the beginning of the pass, with the changes that the pass has made to its
+	// status.
+	Obj *K
+
+	walk    *walk[K]
+	planned *Plan // that is being made, or nil
+}
+
+// Planning reports whether the pass is a [Machine.Plan]. A step that changes something else than its outputs and the status
+// must not do so then.
+func (c *Ctx[K]) Planning() bool { return c.planned != nil }
+
+// Get reads an object into obj, which has a kind and a name, and reports whether the object exists. It is read from
+// [Options.Views] or from the server; in a plan, it is as the plan would write it. An object without a namespace is in that
+// of c.Obj. Get does not read what the same Step declares.
+func (c *Ctx[K]) Get(obj core.Object) (exists bool, err error) { return c.walk.outputs.Get(c, obj) }
+
+// Env returns [Options].Env, which must be a T.
+func Env[T, K any](c *Ctx[K]) T { return c.walk.machine.opts.Env.(T) }
+
+// SetCondition sets a condition of the object besides those of the machine, for this pass; its time and generation are
+// set by the machine. The type must be listed in [Options.Conditions]: otherwise the pass fails. A listed condition that
+// a pass does not set is removed.
+func (c *Ctx[K]) SetCondition(cond metav1.Condition) {
+	w := c.walk
+	if !slices.Contains(w.machine.opts.Conditions, cond.Type) {
+		w.invalid = fmt.Errorf("SetCondition was called with the type %q, which Options.Conditions does not list", cond.Type)
+		return
+	}
+	cond.ObservedGeneration, cond.Message = w.generation, shorten(cond.Message)
+	w.extra = append(slices.DeleteFunc(w.extra, func(old metav1.Condition) bool { return old.Type == cond.Type }), cond)
+}
+
+// Since returns when the machine entered the current state.
+func (c *Ctx[K]) Since() time.Time { return c.walk.position.Since.Time }
+
+// Visits returns how often the machine has entered the current state since the initial state, including this time. It
+// is 1 if the machine is not durable.
+func (c *Ctx[K]) Visits() int { return max(1, int(c.walk.position.Visits[c.walk.position.State])) }

@@ -1,0 +1,177 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+)
+
+// Mistaken states.
+type (
+	lonely struct{} // nothing leads to it
+
+	stuck     struct{}
+	fromStuck interface{ fromStuck() }
+
+	round     struct{} // leads only to itself
+	fromRound interface{ fromRound() }
+
+	anywhere struct{}
+	pointer  struct{}
+	Ready    struct{}
+	list     []int
+
+	lateOnly struct{} // lacks OnDeadline
+	oddCheck struct{} // has a Verify of another type
+)
+
+func (stuck) fromStart() {}
+func (round) fromStart() {}
+func (round) fromRound() {}
+
+func (lonely) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]  { return Done(to) }
+func (stuck) Step(_ *Ctx[animal], to To[fromStuck]) Result[fromStuck] { return to.Stay("", 0) }
+
+func (round) Step(_ *Ctx[animal], to To[fromRound]) Result[fromRound]       { return to.Go(round{}) }
+func (anywhere) Step(_ *Ctx[animal], to To[any]) Result[any]                { return to.Go(1) }
+func (*pointer) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]      { return Done(to) }
+func (Ready) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]         { return Done(to) }
+func (list) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]          { return Done(to) }
+func (lateOnly) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]      { return Done(to) }
+func (lateOnly) Deadline() time.Duration                                    { return 0 }
+func (oddCheck) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]      { return Done(to) }
+func (oddCheck) Verify() error                                              { return nil }
+func (parametric[T]) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal] { return Done(to) }
+
+type parametric[T any] struct{}
+
+// TestCheckNamesMistakes checks the error of each mistake in a machine.
+func TestCheckNamesMistakes(t *testing.T) {
+	type m = *Machine[animal]
+	for want, build := range map[string]func(m m){
+		"the machine has no states: call Add":                              func(m) {},
+		"state lonely is unreachable: no transition":                       func(m m) { Add(m, end{}); Add(m, lonely{}) },
+		"state stuck is a dead end: no added state may":                    func(m m) { Add(m, start{}); Add(m, work{}); Add(m, end{}); Add(m, stuck{}) },
+		"state round never ends: no transition leads from it":              func(m m) { Add(m, end{}); OnDelete(m, round{}) },
+		"state end is added twice":                                         func(m m) { Add(m, end{}); OnDelete(m, end{}) },
+		"state anywhere: the type parameter of its Result is interface {}": func(m m) { Add(m, anywhere{}) },
+		"state *fsm.pointer is a pointer: add the struct":                  func(m m) { Add(m, &pointer{}) },
+		"state fsm.list is not a struct":                                   func(m m) { Add(m, list{}) },
+		"state Ready has the name of another condition":                    func(m m) { Add(m, Ready{}) },
+		"state fsm.parametric[int] has no name that a condition may have":  func(m m) { Add(m, parametric[int]{}) },
+		"state lateOnly: its method Deadline does not have the type":       func(m m) { Add(m, lateOnly{}) },
+		"state oddCheck: its method Verify does not have the type":         func(m m) { Add(m, oddCheck{}) },
+		"Options.Renamed has the state end, which exists": func(m m) {
+			m.opts.Renamed = map[string]string{"end": ""}
+			Add(m, end{})
+		},
+		"Options.Renamed has late for old, which is not a state": func(m m) {
+			m.opts.Renamed = map[string]string{"old": "late"}
+			Add(m, end{})
+		},
+	} {
+		m := New[animal](fakeapi.New().Client(), "example.com/animal", nil)
+		build(m)
+		if err := m.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Check returns %v, want %q", err, want)
+		}
+		if _, err := m.Reconcile(t.Context(), new(animal)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Reconcile returns %v, want %q", err, want)
+		}
+	}
+}
+
+// Kinds that can't have a machine.
+type (
+	bare struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+	}
+	plain struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+		Status struct{ Phase string } `json:"status"`
+	}
+	text struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+		Status string `json:"status"`
+	}
+)
+
+// TestNewRejectsWrongArguments checks the errors of names, conditions and kinds.
+func TestNewRejectsWrongArguments(t *testing.T) {
+	c := fakeapi.New().Client()
+	for want, check := range map[string]func() error{
+		`the name "animal" is not qualified`:                       New[animal](c, "animal", nil).Check,
+		`the name "" is not qualified`:                             New[animal](c, "", nil).Check,
+		`Options.Conditions has "Ready", which the machine writes`: New[animal](c, "example.com/a", &Options{Conditions: []string{"Ready"}}).Check,
+		`Options.Conditions has "no no", which is not`:             New[animal](c, "example.com/a", &Options{Conditions: []string{"no no"}}).Check,
+		`Options.Conditions has "end", which the machine`: func() error {
+			m := New[animal](c, "example.com/a", &Options{Conditions: []string{"end"}})
+			Add(m, end{})
+			return m.Check()
+		},
+		"fsm.bare has no field status":               New[bare](c, "example.com/a", nil).Check,
+		"does not embed machine.Status":              New[plain](c, "example.com/a", nil).Check,
+		"fsm.text: the field Status is not a struct": New[text](c, "example.com/a", nil).Check,
+	} {
+		if err := check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+}
+
+// TestGraph checks the three forms of a graph.
+func TestGraph(t *testing.T) {
+	g := newMachine(t, nil).Graph()
+	want := `stateDiagram-v2
+    [*] --> start
+    start --> work
+    work --> rest
+    work --> end
+    rest --> work
+    end --> [*]
+    state "deletion" as part1 {
+        [*] --> bury
+        bury --> buried
+        buried --> [*]
+    }
+`
+	if got := g.Mermaid(); got != want {
+		t.Errorf("Mermaid returns\n%s\nwant\n%s", got, want)
+	}
+	want = `digraph "example.com/animal" {
+	"start" [style=bold];
+	"work" [];
+	"rest" [];
+	"end" [peripheries=2];
+	"bury" [style=bold color=gray];
+	"buried" [peripheries=2 color=gray];
+	"start" -> "work";
+	"work" -> "rest";
+	"work" -> "end";
+	"rest" -> "work";
+	"bury" -> "buried";
+}
+`
+	if got := g.DOT(); got != want {
+		t.Errorf("DOT returns\n%s\nwant\n%s", got, want)
+	}
+	data, err := json.Marshal(g)
+	want = `{"name":"example.com/animal","states":[{"name":"start","initial":true},{"name":"work"},{"name":"rest"},` +
+		`{"name":"end","terminal":true},{"name":"bury","initial":true,"deletes":true},` +
+		`{"name":"buried","terminal":true,"deletes":true}],"transitions":[{"from":"start","to":"work"},` +
+		`{"from":"work","to":"rest"},{"from":"work","to":"end"},{"from":"rest","to":"work"},{"from":"bury","to":"buried"}]}`
+	if string(data) != want || err != nil {
+		t.Errorf("JSON is\n%s, %v\nwant\n%s", data, err, want)
+	}
+}

@@ -1,0 +1,107 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/inventory"
+)
+
+// pruneDelay is the time after which a pass looks again whether deleted objects are gone. Usually an event is earlier.
+const pruneDelay = 5 * time.Second
+
+// Apply declares objects that should exist while the machine is in this state or has passed it, see package inventory.
+// They are applied after the Step, unless it fails, also if it stays. While objects of a lower wave are not ready, the
+// machine stays in the state.
+//
+// An object that a Step declared and that the same Step does not declare in a later pass is deleted when the machine is
+// done. So are the objects of states that the machine does not reach any more.
+func (c *Ctx[K]) Apply(objects ...inventory.Declaration) {
+	c.walk.declared = append(c.walk.declared, objects...)
+}
+
+// Delete deletes objects that a Step has declared, after the Step. The machine stays in the state until they are gone.
+// Only the kinds, namespaces and names of the objects matter; objects that were not declared are ignored.
+func (c *Ctx[K]) Delete(objects ...core.Object) {
+	c.walk.deleted = append(c.walk.deleted, objects...)
+}
+
+// outputs reads, applies and deletes objects.
+type outputs interface {
+	Get(ctx context.Context, obj core.Object) (exists bool, err error)
+	Apply(ctx context.Context, objects ...inventory.Declaration) (waiting string, err error)
+	Delete(ctx context.Context, objects ...core.Object) (waiting string, err error)
+}
+
+// output applies what the current state has declared, and returns the result of the step: the same one, or one that waits
+// or has failed.
+func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
+	part := w.part(w.chart.states[w.at])
+	w.stepped[part] = true
+	declared, deleted := w.declared, w.deleted
+	w.declared, w.deleted = nil, nil
+	if out.how == fails || out.how == unset {
+		return out
+	}
+	var waits []string
+	if len(declared) > 0 {
+		for i := range declared {
+			declared[i].Part = part
+		}
+		waiting, err := w.outputs.Apply(ctx, declared...)
+		if err != nil {
+			return outcome{how: fails, err: err}
+		}
+		waits = append(waits, waiting)
+	}
+	if len(deleted) > 0 {
+		waiting, err := w.outputs.Delete(ctx, deleted...)
+		if err != nil {
+			return outcome{how: fails, err: err}
+		}
+		waits = append(waits, waiting)
+	}
+	waiting := strings.Trim(strings.Join(waits, "; "), "; ")
+	if waiting == "" || out.how == stays {
+		return out
+	}
+	w.received = nil // the step is repeated
+	return outcome{how: stays, reason: waiting, delay: pruneDelay}
+}
+
+// part returns the name of a state in the inventory: "STATE", or "STATE/GROUP.CHILD/STATE" for that of a child.
+func (w *walk[K]) part(s *state[K]) string {
+	if w.parent == nil {
+		return s.name
+	}
+	return w.parent.chart.states[w.parent.at].name + "/" + w.name + "/" + s.name
+}
+
+// prune deletes what the machine does not declare any more, at the end of a walk that is done. It returns what it waits
+// for. In a durable machine, the objects of states that the machine has passed, and that this pass did not repeat, are
+// kept.
+func (w *walk[K]) prune(ctx context.Context, out *inventory.Pass) (waiting string, err error) {
+	if !w.machine.opts.Durable || w.deletes {
+		return out.Prune(ctx, nil)
+	}
+	return out.Prune(ctx, w.keeps)
+}
+
+// keeps reports whether an item was declared by a state that this pass did not repeat and that still counts.
+func (w *walk[K]) keeps(item machine.Item) bool {
+	parts := strings.Split(item.Part, "/")
+	switch state := parts[0]; {
+	case w.stepped[item.Part] || w.position.Visits[state] == 0:
+		return false
+	case len(parts) == 3 && w.stepped[state]:
+		child, ok := w.position.Children[parts[1]]
+		return ok && child.Visits[parts[2]] > 0
+	}
+	return true
+}

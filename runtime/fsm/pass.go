@@ -1,0 +1,434 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/inventory"
+)
+
+// pass is one pass of a machine over an object. It reads no clock, and sends no requests except with outputs.
+type pass[K any] struct {
+	machine    *Machine[K]
+	now        time.Time
+	generation int64
+	logger     func() *slog.Logger
+	again      bool // another pass must follow, since this one may not enter a state again
+
+	events   []announced
+	sent     mailbox // the values for the object
+	received mailbox // those that a step has received
+
+	outputs outputs
+	stepped map[string]bool // the parts whose steps this pass has called
+
+	extra    []metav1.Condition // of SetCondition
+	children []metav1.Condition // of child machines
+	invalid  error              // a call of a method of Ctx with wrong arguments
+}
+
+// walk is the way of a machine, or of a child machine, through its states in a pass.
+type walk[K any] struct {
+	*pass[K]
+
+	chart   *chart[K]
+	parent  *walk[K] // of a child machine, or nil
+	name    string   // of a child machine
+	deletes bool
+	first   any // the value of the initial state
+
+	stored   *machine.Position        // at the beginning, or nil
+	position machine.Position         // now
+	brood    map[string]machine.Child // the positions of child machines at the beginning of the step
+
+	at      int    // the index of the current state
+	value   any    // of the current state
+	entered []int  // how often each state was entered in this pass
+	passed  []bool // the states that were left since the initial state
+
+	declared []inventory.Declaration // by the current step
+	deleted  []core.Object           // by the current step
+
+	end outcome // how the walk ended: stays, fails or ends
+}
+
+// walk calls the steps of a pass, and applies what they declare.
+func (m *Machine[K]) walk(
+	c *Ctx[K], stored *machine.Position, sent mailbox, generation int64, deletes bool, now time.Time, out outputs,
+) *walk[K] {
+	ctx := c.Context
+	w := &walk[K]{
+		pass: &pass[K]{
+			machine: m, now: now, generation: generation, sent: sent, outputs: out, stepped: make(map[string]bool),
+			logger: func() *slog.Logger { return controller.Logger(ctx) },
+		},
+		chart:   &m.chart,
+		deletes: deletes,
+		stored:  stored,
+	}
+	w.first = reflect.Zero(w.chart.states[w.chart.initial(deletes)].typ).Interface()
+	w.run(c)
+	if w.invalid != nil {
+		w.fail(w.invalid)
+	}
+	w.position.Version = m.version
+	return w
+}
+
+// run calls the steps.
+func (w *walk[K]) run(c *Ctx[K]) {
+	c.walk = w
+	w.entered, w.passed = make([]int, len(w.chart.states)), make([]bool, len(w.chart.states))
+	specChanged := w.begin(c)
+	for w.end.how == unset {
+		w.entered[w.at]++
+		if w.entered[w.at] > w.machine.opts.MaxVisits {
+			w.exceed()
+			break
+		}
+		w.call(c, specChanged)
+		specChanged = false
+	}
+	w.finish()
+}
+
+// begin sets the first state of the pass. It reports whether the object's spec has changed since the stored state was
+// entered.
+func (w *walk[K]) begin(c *Ctx[K]) (specChanged bool) {
+	if w.stored != nil {
+		w.brood = w.stored.Children
+	}
+	if !w.machine.opts.Durable || w.stored == nil || w.stored.State == "" {
+		w.restart()
+		return false
+	}
+	at := w.storedState()
+	if at < 0 {
+		w.restart()
+		return false
+	}
+	s := w.chart.states[at]
+	value, err := s.decode(w.stored.Data)
+	if err == nil && s.verify != nil {
+		w.resume(at, value)
+		err = s.verify(value, c)
+	}
+	if err != nil {
+		w.logger().Warn("the stored state is not used", "state", s.name, "error", err)
+		w.restart()
+		return false
+	}
+	if specChanged = w.stored.Generation != w.generation; specChanged && s.onSpecChange == nil {
+		w.restart()
+		return false
+	}
+	w.resume(at, value)
+	return specChanged
+}
+
+// storedState returns the index of the stored state, or -1 if the pass begins elsewhere.
+func (w *walk[K]) storedState() int {
+	name := w.stored.State
+	renamed, declared := w.machine.opts.Renamed[name]
+	if declared {
+		name = renamed
+	}
+	at := w.chart.find(name)
+	switch {
+	case at < 0 && !declared:
+		w.logger().Warn("the stored state is unknown; the object begins at the initial state. Declare it in Options.Renamed",
+			"state", name)
+	case at >= 0 && w.chart.states[at].deletes != w.deletes:
+		return -1
+	}
+	return at
+}
+
+// resume enters the stored state again.
+func (w *walk[K]) resume(at int, value any) {
+	w.at, w.value = at, value
+	w.stored.DeepCopyInto(&w.position)
+	w.position.State, w.position.Children = w.chart.states[at].name, nil
+}
+
+// restart enters the initial state.
+func (w *walk[K]) restart() {
+	w.position.Visits = nil
+	clear(w.passed)
+	w.enter(w.chart.initial(w.deletes), w.first)
+}
+
+// enter enters a state. The steps of a machine that is not durable are repeated by each pass, so only a different last
+// state counts as entered.
+func (w *walk[K]) enter(at int, value any) {
+	w.at, w.value = at, value
+	name, p := w.chart.states[at].name, &w.position
+	if !w.machine.opts.Durable {
+		p.State, p.Since = name, metav1.NewMicroTime(w.now)
+		if w.stored != nil && w.stored.State == name {
+			p.Since = w.stored.Since
+		}
+		return
+	}
+	if p.State == "" && w.stored != nil {
+		p.State, p.Since, p.History = w.stored.State, w.stored.Since, w.stored.History
+	}
+	w.leave(*p)
+	if w.chart.group == "" {
+		w.brood, p.Children, w.children = nil, nil, nil
+	}
+	p.State, p.Since = name, metav1.NewMicroTime(w.now)
+	if p.Visits == nil {
+		p.Visits = make(map[string]int32)
+	}
+	p.Visits[name]++
+}
+
+// leave adds a state to the history.
+func (w *walk[K]) leave(p machine.Position) {
+	if p.State == "" {
+		return
+	}
+	history := append([]machine.Past{{State: p.State, Since: p.Since}}, p.History...)
+	w.position.History = history[:min(len(history), w.machine.opts.History)]
+}
+
+// announced is the event of a step.
+type announced struct {
+	state string
+	how   how
+	event events.Event
+}
+
+// call calls the method of the current state that is due, and the hook.
+func (w *walk[K]) call(c *Ctx[K], specChanged bool) {
+	s, hook := w.chart.states[w.at], w.machine.opts.OnStep
+	if c.planned != nil {
+		c.planned.States, hook = append(c.planned.States, w.chart.qualified(s)), nil
+	}
+	if hook == nil {
+		w.follow(s, w.output(c, w.due(c, specChanged)))
+		return
+	}
+	outer := c.Context
+	defer func() { c.Context = outer }()
+	ctx, stepped := hook(outer, w.chart.qualified(s))
+	c.Context = ctx
+	result := Stepped{Err: errors.New("the step has panicked")}
+	defer func() { stepped(result) }()
+	out := w.output(c, w.due(c, specChanged))
+	w.follow(s, out)
+	result = Stepped{Reason: out.reason, Done: w.end.how == ends, Err: w.end.err}
+	if w.end.how == unset {
+		result.Next = w.chart.qualified(w.chart.states[w.at])
+	}
+}
+
+// due calls the method of the current state that is due.
+func (w *walk[K]) due(c *Ctx[K], specChanged bool) outcome {
+	s := w.chart.states[w.at]
+	switch {
+	case specChanged:
+		return s.onSpecChange(w.value, c)
+	case s.onDeadline != nil && w.untilDeadline() <= 0:
+		return s.onDeadline(w.value, c)
+	}
+	return s.step(w.value, c)
+}
+
+// untilDeadline returns the time until the deadline of the current state, which has one.
+func (w *walk[K]) untilDeadline() time.Duration {
+	return w.chart.states[w.at].deadline(w.value) - w.age()
+}
+
+// age returns how long the machine has been in the current state.
+func (w *walk[K]) age() time.Duration { return w.now.Sub(w.position.Since.Time) }
+
+// stuck reports whether the object has stayed for too long.
+func (w *walk[K]) stuck() bool {
+	after := w.machine.opts.StuckAfter
+	return after > 0 && w.end.how != ends && w.age() >= after
+}
+
+// sooner returns the delay, or the time until another pass must take place if that is earlier. A delay of 0 means no
+// limit; an earlier time that is over does not count.
+func sooner(delay, until time.Duration) time.Duration {
+	if until > 0 && (delay == 0 || until < delay) {
+		return until
+	}
+	return delay
+}
+
+// follow does what a step of the current state has returned.
+func (w *walk[K]) follow(s *state[K], out outcome) {
+	if out.event != nil {
+		w.events = append(w.events, announced{w.chart.qualified(s), out.how, *out.event})
+	}
+	switch out.how {
+	case goes:
+		at, err := w.chart.target(s, out.next)
+		if err != nil {
+			w.fail(err)
+			return
+		}
+		w.passed[w.at] = true
+		w.enter(at, out.next)
+	case restarts:
+		w.restart()
+	case stays:
+		if s.onDeadline != nil {
+			out.delay = sooner(out.delay, w.untilDeadline())
+		}
+		if after := w.machine.opts.StuckAfter; after > 0 {
+			out.delay = sooner(out.delay, after-w.age())
+		}
+		w.end = out
+	case fails:
+		if out.err == nil {
+			out.err = errors.New("Fail was called with nil")
+		}
+		w.end = out
+	case ends:
+		w.end = out
+	case unset:
+		w.end = outcome{how: fails, err: errors.New("Step has returned the zero Result: return a result of to, such as to.Go")}
+	}
+}
+
+// target returns the index of the next state.
+func (m *chart[K]) target(from *state[K], next any) (int, error) {
+	if next == nil {
+		return -1, errors.New("Go was called with nil")
+	}
+	typ := reflect.TypeOf(next)
+	for _, at := range from.targets {
+		if m.states[at].typ == typ {
+			return at, nil
+		}
+	}
+	if typ.Kind() == reflect.Pointer {
+		return -1, fmt.Errorf("Go was called with the pointer %v: pass the struct", typ)
+	}
+	return -1, fmt.Errorf("Go was called with %v, which is not added to the machine", typ)
+}
+
+// exceed ends the pass at a state that it may not enter again.
+func (w *walk[K]) exceed() {
+	name := w.chart.states[w.at].name
+	if !w.machine.opts.Durable {
+		w.end = outcome{how: fails, err: fmt.Errorf("the pass has entered state %s %d times, and each pass would repeat that: "+
+			"let a state stay, set Options.Durable, or raise Options.MaxVisits", name, w.entered[w.at])}
+		return
+	}
+	w.end, w.again = outcome{how: stays, reason: "continues in the next pass"}, true
+}
+
+// finish completes the position after the last step.
+func (w *walk[K]) finish() {
+	m, p := w.machine, &w.position
+	p.Generation = w.generation
+	if !m.opts.Durable {
+		p.Visits, p.Data = nil, nil
+		if w.stored != nil {
+			p.History = w.stored.History
+			if w.stored.State != p.State {
+				w.position.History = w.stored.History
+				w.leave(*w.stored)
+			}
+		}
+		return
+	}
+	data, err := json.Marshal(w.value)
+	switch {
+	case err != nil:
+		w.fail(fmt.Errorf("it can't be stored: %w", err))
+	case string(data) == "{}":
+		p.Data = nil
+	default:
+		p.Data = &runtime.RawExtension{Raw: data}
+	}
+}
+
+// fail makes the pass fail, also with the given error.
+func (w *walk[K]) fail(err error) { w.end = outcome{how: fails, err: errors.Join(w.end.err, err)} }
+
+// decode returns the value of a state that was stored.
+func (s *state[K]) decode(data *runtime.RawExtension) (any, error) {
+	v := reflect.New(s.typ)
+	if data != nil && len(data.Raw) > 0 {
+		if err := json.Unmarshal(data.Raw, v.Interface()); err != nil {
+			return nil, err
+		}
+	}
+	return v.Elem().Interface(), nil
+}
+
+// message returns why the pass has ended.
+func (w *walk[K]) message() string {
+	if w.end.how == fails {
+		return w.end.err.Error()
+	}
+	return w.end.reason
+}
+
+// conditions returns the conditions of the machine after the pass, without their times.
+func (w *walk[K]) conditions() []metav1.Condition {
+	all := make([]metav1.Condition, 0, len(w.chart.states)+1+len(w.children)+len(w.extra))
+	status, reason, message := w.summary()
+	for i, s := range w.chart.states {
+		switch {
+		case s.deletes != w.deletes:
+		case i == w.at:
+			all = append(all, w.condition(s.name, status, reason, message))
+		case w.passed[i] || w.position.Visits[s.name] > 0:
+			all = append(all, w.condition(s.name, metav1.ConditionTrue, "Completed", ""))
+		default:
+			all = append(all, w.condition(s.name, metav1.ConditionUnknown, "NotReached", ""))
+		}
+	}
+	if message != "" {
+		message = w.chart.states[w.at].name + ": " + message
+	}
+	if w.deletes {
+		status, reason = metav1.ConditionFalse, reasonDeleting
+	}
+	all = append(all, w.condition(readyType, status, reason, message))
+	return append(append(all, w.children...), w.extra...)
+}
+
+// condition returns a condition of the machine, without its time.
+func (w *walk[K]) condition(typ string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{
+		Type: typ, Status: status, Reason: reason, Message: shorten(message), ObservedGeneration: w.generation,
+	}
+}
+
+// summary returns the condition of the last state.
+func (w *walk[K]) summary() (status metav1.ConditionStatus, reason, message string) {
+	status, reason = metav1.ConditionFalse, "Waiting"
+	switch w.end.how {
+	case fails:
+		reason = reasonFailed
+	case ends:
+		status, reason = metav1.ConditionTrue, "Completed"
+	default:
+	}
+	if w.stuck() {
+		reason = reasonStuck
+	}
+	return status, reason, w.message()
+}

@@ -1,0 +1,233 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-go/sdk/core/machine"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// conditionsOf returns the conditions of an object as "Type=Status/Reason: message".
+func conditionsOf(obj *animal) []string {
+	var all []string
+	for _, c := range obj.Status.Conditions {
+		text := c.Type + "=" + string(c.Status) + "/" + c.Reason
+		if c.Message != "" {
+			text += ": " + c.Message
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func wantConditions(t *testing.T, obj *animal, want ...string) {
+	t.Helper()
+	if got := conditionsOf(obj); !slices.Equal(got, want) {
+		t.Errorf("the conditions are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// TestPass checks where the passes of one object lead, and what they write.
+func TestPass(t *testing.T) {
+	t.Run("until the end", func(t *testing.T) {
+		m, obj := newMachine(t, nil), new(animal)
+		w := m.pass(t, obj, noon)
+		if w.end.how != ends || obj.Status.FSM.State != "end" || obj.Status.FSM.Data != nil || obj.Status.FSM.Visits != nil {
+			t.Errorf("the pass ended with %+v at %+v", w.end, obj.Status.FSM)
+		}
+		wantConditions(t, obj, "start=True/Completed", "work=True/Completed", "rest=Unknown/NotReached", "end=True/Completed",
+			"Ready=True/Completed")
+	})
+	t.Run("waiting", func(t *testing.T) {
+		m, obj := newMachine(t, nil), new(animal)
+		obj.Labels = map[string]string{"wait": "rain"}
+		w := m.pass(t, obj, noon)
+		if w.end.how != stays || w.end.delay != time.Minute || obj.Status.FSM.State != "work" {
+			t.Errorf("the pass ended with %+v at %+v", w.end, obj.Status.FSM)
+		}
+		wantConditions(t, obj, "start=True/Completed", "work=False/Waiting: rain for dig", "rest=Unknown/NotReached",
+			"end=Unknown/NotReached", "Ready=False/Waiting: work: rain for dig")
+	})
+	t.Run("failing", func(t *testing.T) {
+		m, obj := newMachine(t, nil), new(animal)
+		obj.Labels = map[string]string{"fail": "hard rock"}
+		if _, err := m.pass(t, obj, noon).action(); err == nil || err.Error() != "state work: hard rock" {
+			t.Errorf("the error is %v", err)
+		}
+		wantConditions(t, obj, "start=True/Completed", "work=False/Failed: hard rock", "rest=Unknown/NotReached",
+			"end=Unknown/NotReached", "Ready=False/Failed: work: hard rock")
+	})
+	t.Run("deletion", func(t *testing.T) {
+		m, obj := newMachine(t, &Options{Durable: true}), new(animal)
+		obj.Labels = map[string]string{"wait": "rain"}
+		m.pass(t, obj, noon)
+		obj.DeletionTimestamp = new(metav1.NewTime(noon))
+		obj.Generation++
+		if w := m.pass(t, obj, noon); w.end.how != ends {
+			t.Errorf("the pass ended with %+v", w.end)
+		}
+		wantConditions(t, obj, "Ready=False/Deleting", "bury=True/Completed", "buried=True/Completed")
+	})
+}
+
+// TestAPassBeginsAtTheStoredState checks all cases of the beginning of a pass.
+func TestAPassBeginsAtTheStoredState(t *testing.T) {
+	at := func(state, data string) *machine.Position {
+		p := &machine.Position{State: state, Since: metav1.NewMicroTime(noon), Generation: 1}
+		if data != "" {
+			p.Data = &runtime.RawExtension{Raw: []byte(data)}
+		}
+		return p
+	}
+	durable := &Options{Durable: true, Renamed: map[string]string{"toil": "work", "gone": ""}}
+	for name, tc := range map[string]struct {
+		options    *Options
+		stored     *machine.Position
+		generation int64
+		labels     string
+		want       string // the message of Ready, or the history, the newest first
+	}{
+		"first pass":              {options: durable, want: "work: rain for dig < start"},
+		"not durable":             {stored: at("work", `{"Job":"saw"}`), want: "work: rain for dig"},
+		"stored data":             {options: durable, stored: at("work", `{"Job":"saw"}`), want: "work: rain for saw"},
+		"unknown fields":          {options: durable, stored: at("work", `{"Job":"saw","Old":1}`), want: "work: rain for saw"},
+		"renamed":                 {options: durable, stored: at("toil", `{"Job":"saw"}`), want: "work: rain for saw"},
+		"removed":                 {options: durable, stored: at("gone", ""), want: "work: rain for dig < start < gone"},
+		"unknown":                 {options: durable, stored: at("lost", ""), want: "work: rain for dig < start < lost"},
+		"of the deletion":         {options: durable, stored: at("bury", ""), want: "work: rain for dig < start < bury"},
+		"data of another type":    {options: durable, stored: at("work", `[]`), want: "work: rain for dig < start < work"},
+		"refused by Verify":       {options: durable, stored: at("work", `{"Job":"saw"}`), labels: "refuse", want: "work: rain for dig < start < work"},
+		"changed spec":            {options: durable, stored: at("work", `{"Job":"saw"}`), generation: 2, want: "work: rain for dig < start < work"},
+		"changed spec, OnSpec":    {options: durable, stored: at("rest", ""), generation: 2, want: "rest: changed"},
+		"not yet at the deadline": {options: durable, stored: at("rest", ""), want: "work: rain for plough < rest"},
+		"at the deadline": {
+			options: durable,
+			stored:  &machine.Position{State: "rest", Since: metav1.NewMicroTime(noon.Add(-time.Hour)), Generation: 1},
+			want:    "work: rain for late < rest",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, obj := newMachine(t, tc.options), new(animal)
+			obj.Generation = max(1, tc.generation)
+			obj.Labels = map[string]string{"wait": "rain"}
+			if tc.labels != "" {
+				obj.Labels[tc.labels] = "no"
+			}
+			obj.Status.FSM = tc.stored
+			m.pass(t, obj, noon)
+			ready := obj.Status.Conditions[len(obj.Status.Conditions)-1]
+			var got strings.Builder
+			got.WriteString(ready.Message)
+			for _, past := range obj.Status.FSM.History {
+				got.WriteString(" < " + past.State)
+			}
+			if got.String() != tc.want {
+				t.Errorf("the pass led to %q, want %q", got.String(), tc.want)
+			}
+		})
+	}
+}
+
+// TestACycleIsBounded checks that a pass enters a state at most MaxVisits times.
+func TestACycleIsBounded(t *testing.T) {
+	obj := new(animal)
+	obj.Labels = map[string]string{"rest": "yes"}
+	_, err := newMachine(t, nil).pass(t, obj, noon).action()
+	if err == nil || !strings.Contains(err.Error(), "entered state work 2 times") {
+		t.Errorf("a cycle of a machine that is not durable: %v", err)
+	}
+
+	m := newMachine(t, &Options{Durable: true, MaxVisits: 3})
+	obj.Status.FSM = nil
+	w := m.pass(t, obj, noon)
+	if action, err := w.action(); err != nil || action.String() != "requeue after back-off" {
+		t.Errorf("a cycle of a durable machine: %v, %v", action, err)
+	}
+	want := map[string]int32{"start": 1, "work": 4, "rest": 3}
+	if got := obj.Status.FSM.Visits; !maps.Equal(got, want) {
+		t.Errorf("the visits are %v, want %v", got, want)
+	}
+	obj.Labels = nil
+	m.pass(t, obj, noon)
+	if obj.Status.FSM.State != "end" {
+		t.Errorf("the next pass led to %+v, want end", obj.Status.FSM)
+	}
+}
+
+// TestWrongResults checks the errors of results that the compiler accepts.
+func TestWrongResults(t *testing.T) {
+	m := newMachine(t, nil)
+	for want, out := range map[string]outcome{
+		"Go was called with nil":                      {how: goes},
+		"pointer *fsm.work: pass the struct":          {how: goes, next: &work{}},
+		"Go was called with fsm.rest, which is not":   {how: goes, next: rest{}},
+		"Step has returned the zero Result":           {},
+		"Fail was called with nil":                    {how: fails},
+		"Go was called with string, which is not add": {how: goes, next: "work"},
+	} {
+		m.states[0].step = func(any, *Ctx[animal]) outcome { return out }
+		obj := new(animal)
+		if _, err := m.pass(t, obj, noon).action(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+		if !strings.Contains(obj.Status.Conditions[0].Message, want) {
+			t.Errorf("the condition is %+v, want %q", obj.Status.Conditions[0], want)
+		}
+	}
+}
+
+// TestOwnConditions checks SetCondition.
+func TestOwnConditions(t *testing.T) {
+	m := newMachine(t, &Options{Conditions: []string{"BackedUp"}})
+	backup := func(typ string) func(any, *Ctx[animal]) outcome {
+		return func(_ any, c *Ctx[animal]) outcome {
+			c.SetCondition(metav1.Condition{Type: typ, Status: metav1.ConditionFalse, Reason: "Running"})
+			c.SetCondition(metav1.Condition{Type: typ, Status: metav1.ConditionTrue, Reason: "Finished", Message: "at noon"})
+			return outcome{how: stays, reason: "here"}
+		}
+	}
+	m.states[0].step = backup("BackedUp")
+	obj := new(animal)
+	obj.Status.Conditions = []metav1.Condition{{Type: "Foreign", Status: metav1.ConditionTrue, Reason: "Other"}}
+	m.pass(t, obj, noon)
+	wantConditions(t, obj, "Foreign=True/Other", "start=False/Waiting: here", "work=Unknown/NotReached",
+		"rest=Unknown/NotReached", "end=Unknown/NotReached", "Ready=False/Waiting: start: here", "BackedUp=True/Finished: at noon")
+
+	m.states[0].step = func(any, *Ctx[animal]) outcome { return outcome{how: stays, reason: "here"} }
+	m.pass(t, obj, noon)
+	if slices.ContainsFunc(obj.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "BackedUp" }) {
+		t.Error("a condition that the pass has not set is still there")
+	}
+
+	m.states[0].step = backup("Foreign")
+	if w := m.pass(t, obj, noon); w.end.how != fails || !strings.Contains(w.end.err.Error(), "Options.Conditions does not list") {
+		t.Errorf("a condition that is not listed: %+v", w.end)
+	}
+}
+
+// TestAStateThatCannotBeStoredFails checks the error of a state whose fields JSON can't encode.
+func TestAStateThatCannotBeStoredFails(t *testing.T) {
+	type odd struct{ F func() }
+	m := newMachine(t, &Options{Durable: true})
+	m.states[0].step = func(any, *Ctx[animal]) outcome { return outcome{how: fails, err: errors.New("first")} }
+	obj := new(animal)
+	c := &Ctx[animal]{Context: t.Context(), Obj: obj}
+	w := m.walk(c, nil, nil, 1, false, noon, nil)
+	w.value = odd{}
+	w.finish()
+	if err := w.end.err; err == nil || !strings.Contains(err.Error(), "first") || !strings.Contains(err.Error(), "unsupported type") {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"context"
+	"time"
+
+	"github.com/kube-go/sdk/runtime/inventory"
+)
+
+// Plan is what a pass would do.
+type Plan struct {
+	// States are the states whose steps the pass would call, in order; those of child machines have the name of their
+	// group, as in a [Graph].
+	States []string
+	// Actions are the creates, changes and deletes of declared objects.
+	Actions []inventory.Action
+	// Done is whether the last state would be done.
+	Done bool
+	// Reason is why the last state would stay, and Err why it would fail.
+	Reason string
+	Err    error
+}
+
+// Plan returns what the next pass of an object would do, without a write: neither of declared objects, nor of the status,
+// the finalizer or events. Objects that the plan would create or change count as ready, and [Ctx.Get] returns them to
+// later steps, so a plan can go through several states. The object need not exist on the server.
+//
+// What a Step does by other means than [Ctx.Apply] and [Ctx.Delete] happens; a step can find out with [Ctx.Planning].
+//
+// Errors: those of [Machine.Check]. The error of a step is part of the plan.
+func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
+	obj, err := m.snapshot(obj)
+	if err != nil {
+		return nil, err
+	}
+	_, own := m.fields.of(obj)
+	out := m.applier.Plan(m.object(obj), own.Inventory)
+	deletes := m.object(obj).GetDeletionTimestamp() != nil
+	p := new(Plan)
+	if deletes && !m.deletes() {
+		p.Reason, p.Err = out.Prune(ctx, nil)
+		p.Actions, p.Done = out.Actions(), p.Reason == "" && p.Err == nil
+		return p, nil
+	}
+	c := &Ctx[K]{Context: ctx, Obj: obj, planned: p}
+	w := m.walk(c, own.FSM, m.signals.of(m.key(ctx, obj)), m.object(obj).GetGeneration(), deletes, time.Now(), out)
+	if w.end.how == ends {
+		if waiting, err := w.prune(ctx, out); err != nil {
+			w.fail(err)
+		} else if waiting != "" && deletes {
+			w.end = outcome{how: stays, reason: waiting}
+		}
+	}
+	p.Actions, p.Done, p.Reason, p.Err = out.Actions(), w.end.how == ends, w.end.reason, w.end.err
+	return p, nil
+}

@@ -1,0 +1,268 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/events"
+)
+
+// Reconcile is one pass of the machine for an object. Pass it to [controller.Controller.Run].
+//
+// Errors: the error of the last Step; an error of the server if the status or the finalizer can't be written; a
+// [controller.Terminal] error of [Machine.Check].
+func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, error) {
+	if err := m.Check(); err != nil {
+		return controller.Action{}, controller.Terminal(err)
+	}
+	deletes := m.object(obj).GetDeletionTimestamp() != nil
+	obj, err := m.finalize(ctx, obj, deletes)
+	if obj == nil || err != nil {
+		return controller.Action{}, err
+	}
+	_, own := m.fields.of(obj)
+	before, err := m.snapshot(obj)
+	if err != nil {
+		return controller.Action{}, controller.Terminal(fmt.Errorf("the status can't be read: %w", err))
+	}
+	now := time.Now()
+	if halted, action, err := m.suspended(ctx, obj, now, before); halted {
+		return action, err
+	}
+	if deletes && !m.deletes() {
+		return m.clear(ctx, obj, before, now)
+	}
+	_, stored := m.fields.of(before)
+	old := stored.Conditions
+	c := &Ctx[K]{Context: ctx, Obj: obj}
+	key := m.key(ctx, obj)
+	out := m.applier.Begin(m.object(obj), own.Inventory, func(ctx context.Context, items []machine.Item) error {
+		return m.record(ctx, before, items)
+	})
+	w := m.walk(c, own.FSM, m.signals.of(key), m.object(obj).GetGeneration(), deletes, now, out)
+	if !m.sameForeign(old, own.Conditions) {
+		w.fail(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
+	}
+	action := controller.AwaitChange()
+	if w.end.how == ends {
+		if deletes { // also what the states of the deletion have declared
+			out = m.applier.Begin(m.object(obj), out.Items(), createsNothing)
+		}
+		waiting, err := w.prune(ctx, out)
+		switch {
+		case err != nil:
+			w.fail(err)
+		case waiting != "" && deletes:
+			w.end = outcome{how: stays, reason: waiting, delay: pruneDelay}
+		case waiting != "":
+			action = controller.RequeueAfter(pruneDelay)
+		case deletes:
+			m.announce(obj, w, old)
+			return controller.AwaitChange(), m.removeFinalizer(ctx, obj)
+		}
+	}
+	own.Inventory = out.Items()
+	own.FSM = &w.position
+	exists, err := m.store(ctx, obj, w.conditions(), now, before)
+	switch {
+	case err != nil:
+		return controller.Action{}, errors.Join(w.end.err, fmt.Errorf("state %s: %w", w.position.State, err))
+	case !exists:
+		return controller.AwaitChange(), nil
+	}
+	m.announce(obj, w, old)
+	if w.end.how != fails {
+		m.signals.done(key, w.received)
+	}
+	if w.end.how == ends {
+		return action, nil
+	}
+	return w.action()
+}
+
+// clear deletes what the machine has declared for a deleted object, if it has no states for deletions.
+func (m *Machine[K]) clear(ctx context.Context, obj, before *K, now time.Time) (controller.Action, error) {
+	_, own := m.fields.of(obj)
+	out := m.applier.Begin(m.object(obj), own.Inventory, createsNothing)
+	waiting, failed := out.Prune(ctx, nil)
+	if failed == nil && waiting == "" {
+		return controller.AwaitChange(), m.removeFinalizer(ctx, obj)
+	}
+	own.Inventory = out.Items()
+	ready := metav1.Condition{
+		Type: readyType, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: shorten(waiting),
+		ObservedGeneration: m.object(obj).GetGeneration(),
+	}
+	if failed != nil {
+		ready.Message = shorten(failed.Error())
+	}
+	wanted := []metav1.Condition{ready}
+	for _, c := range own.Conditions {
+		if m.owns(c.Type) && c.Type != readyType && c.Type != suspendedType {
+			wanted = append(wanted, c)
+		}
+	}
+	if _, err := m.store(ctx, obj, wanted, now, before); err != nil || failed != nil {
+		return controller.Action{}, errors.Join(failed, err)
+	}
+	return controller.RequeueAfter(pruneDelay), nil
+}
+
+// createsNothing is the record function of passes that only prune.
+func createsNothing(context.Context, []machine.Item) error {
+	return errors.New("a pass that only prunes declares an object")
+}
+
+// record stores the inventory before objects are created. The object has a finalizer from then on, so that they are
+// deleted before it. Before is the object at the beginning of the pass.
+func (m *Machine[K]) record(ctx context.Context, before *K, items []machine.Item) error {
+	obj, err := m.addFinalizer(ctx, before)
+	if err != nil {
+		return err
+	}
+	if obj == nil && m.object(before).GetDeletionTimestamp() == nil {
+		return errors.New("the object is being deleted")
+	}
+	status, own := m.fields.of(before)
+	own.Inventory = items
+	data, err := json.Marshal(status)
+	if err != nil {
+		return err
+	}
+	exists, err := m.write(ctx, before, data)
+	if err == nil && !exists {
+		err = errors.New("the object has been deleted")
+	}
+	return err
+}
+
+// key returns the key of an object in a pass.
+func (m *Machine[K]) key(ctx context.Context, obj *K) controller.Key {
+	run, _ := controller.RunOf(ctx)
+	return controller.Key{Cluster: run.Key.Cluster, Ref: core.RefOf(m.object(obj))}
+}
+
+// suspended reports whether the object is suspended, and returns the result of its pass then.
+func (m *Machine[K]) suspended(
+	ctx context.Context, obj *K, now time.Time, before *K,
+) (halted bool, action controller.Action, err error) {
+	s, invalid := machine.SuspensionOf(m.object(obj), m.name)
+	deleted := m.object(obj).GetDeletionTimestamp() != nil
+	switch {
+	case invalid != nil:
+	case s == nil || deleted && s.WhenDeleted == machine.Proceed || s.Until != nil && !now.Before(s.Until.Time):
+		return false, action, nil
+	}
+	cond := metav1.Condition{Type: suspendedType, ObservedGeneration: m.object(obj).GetGeneration()}
+	if invalid != nil {
+		cond.Status, cond.Reason, cond.Message = metav1.ConditionUnknown, "Invalid", shorten(invalid.Error())
+	} else {
+		cond.Status, cond.Reason, cond.Message = metav1.ConditionTrue, "Suspended", "by "+s.By+": "+s.Reason
+		if s.Until != nil {
+			cond.Message += ", until " + s.Until.UTC().Format(time.RFC3339)
+			action = controller.RequeueAfter(s.Until.Sub(now))
+		}
+		cond.Message = shorten(cond.Message)
+	}
+	_, own := m.fields.of(obj)
+	others := slices.DeleteFunc(slices.Clone(own.Conditions), func(c metav1.Condition) bool {
+		return c.Type == suspendedType || !m.owns(c.Type)
+	})
+	known := slices.ContainsFunc(own.Conditions, func(c metav1.Condition) bool {
+		return c.Type == suspendedType && c.Status == cond.Status && c.Message == cond.Message
+	})
+	exists, err := m.store(ctx, obj, append(others, cond), now, before)
+	switch {
+	case err != nil:
+		return true, controller.Action{}, errors.Join(invalid, err)
+	case !exists:
+		return true, controller.AwaitChange(), nil
+	case !known:
+		m.event(obj, events.Event{Type: events.Warning, Reason: suspendedType, Note: cond.Message})
+	}
+	return true, action, controller.Terminal(invalid)
+}
+
+// announce records the events of a pass that was stored. Old has the conditions before the pass.
+func (m *Machine[K]) announce(obj *K, w *walk[K], old []metav1.Condition) {
+	before := func(typ string) (c metav1.Condition) {
+		for _, c := range old {
+			if c.Type == typ {
+				return c
+			}
+		}
+		return c
+	}
+	entered := w.stored == nil || w.stored.State != w.position.State || !w.stored.Since.Equal(&w.position.Since)
+	for _, e := range w.events {
+		was, repeated := before(e.state), false
+		switch e.how {
+		case goes, restarts: // a durable machine does not repeat them
+			repeated = !m.opts.Durable && was.Status == metav1.ConditionTrue
+		case ends:
+			repeated = !entered && was.Status == metav1.ConditionTrue
+		case stays:
+			repeated = !entered && was.Reason != reasonFailed
+		case fails:
+			repeated = !entered && (was.Reason == reasonFailed || was.Reason == reasonStuck)
+		case unset:
+		}
+		if !repeated {
+			m.event(obj, e.event)
+		}
+	}
+	if w.stuck() && before(w.position.State).Reason != reasonStuck {
+		m.event(obj, events.Event{
+			Type: events.Warning, Reason: reasonStuck, Action: w.position.State,
+			Note: fmt.Sprintf("in state %s for %s: %s", w.position.State, w.age().Round(time.Second), w.message()),
+		})
+	}
+}
+
+func (m *Machine[K]) event(obj *K, e events.Event) {
+	if m.opts.Events != nil {
+		m.opts.Events.Event(m.object(obj), e)
+	}
+}
+
+// finalize ensures that the object has the finalizer if the machine has states for deletions. It returns the object to
+// reconcile, or nil if it needs no pass. A finalizer without need, such as that of an earlier version of the machine or of
+// a program that was killed before it recorded what it declares, is removed only when the object is deleted.
+func (m *Machine[K]) finalize(ctx context.Context, obj *K, deletes bool) (*K, error) {
+	has := slices.Contains(m.object(obj).GetFinalizers(), m.name)
+	_, own := m.fields.of(obj)
+	switch {
+	case m.deletes() && !deletes:
+		return m.addFinalizer(ctx, obj)
+	case !deletes, has && (m.deletes() || len(own.Inventory) > 0):
+		return obj, nil
+	case has:
+		return nil, m.removeFinalizer(ctx, obj)
+	}
+	return nil, nil
+}
+
+// action returns when the next pass must take place.
+func (w *walk[K]) action() (controller.Action, error) {
+	switch {
+	case w.end.how == fails:
+		return controller.Action{}, fmt.Errorf("state %s: %w", w.position.State, w.end.err)
+	case w.again:
+		return controller.RequeueAfter(0), nil
+	case w.end.how == stays && w.end.delay > 0:
+		return controller.RequeueAfter(w.end.delay), nil
+	}
+	return controller.AwaitChange(), nil
+}

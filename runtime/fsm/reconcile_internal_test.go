@@ -1,0 +1,294 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+)
+
+// farm is a server with one animal and a machine for it.
+type farm struct {
+	*Machine[animal]
+	server  *fakeapi.Server
+	animals *client.API[animal]
+	events  *client.API[eventsv1.Event]
+}
+
+// newFarm returns a farm whose machine has no states for deletions, because the fake server has no finalizers.
+func newFarm(t *testing.T, o Options) *farm {
+	t.Helper()
+	animals, err := core.ResourceOf[animal]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventKind, err := core.ResourceOf[eventsv1.Event]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := fakeapi.New(animals, eventKind)
+	c := server.Client()
+	o.Events = events.NewRecorder(c, &events.Options{Controller: "farm"})
+	m := New[animal](c, "example.com/animal", &o)
+	Add(m, start{})
+	Add(m, work{})
+	Add(m, rest{})
+	Add(m, end{})
+	f := &farm{
+		m, server, client.Namespaced[animal](c, "meadow"), client.Namespaced[eventsv1.Event](c, "meadow"),
+	}
+	obj := &animal{ObjectMeta: metav1.ObjectMeta{Namespace: "meadow", Name: "ox", UID: "1"}}
+	server.Put(animals, obj)
+	return f
+}
+
+// change changes the animal.
+func (f *farm) change(t *testing.T, change func(*animal)) {
+	t.Helper()
+	obj := f.get(t)
+	change(obj)
+	f.server.Put(f.api.Resource(), obj)
+}
+
+func (f *farm) get(t *testing.T) *animal {
+	t.Helper()
+	obj, err := f.animals.Get(t.Context(), "ox", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// reconcile makes a pass, and returns what was written: the animal, or nil.
+func (f *farm) reconcile(t *testing.T) (written *animal, action controller.Action, err error) {
+	t.Helper()
+	before := f.get(t)
+	action, err = f.Reconcile(t.Context(), f.get(t))
+	if after := f.get(t); after.ResourceVersion != before.ResourceVersion {
+		written = after
+	}
+	return written, action, err
+}
+
+// TestASteadyPassWritesNothing checks that a pass writes the status once, and only if it has changed.
+func TestASteadyPassWritesNothing(t *testing.T) {
+	f := newFarm(t, Options{})
+	f.change(t, func(a *animal) { a.Labels = map[string]string{"wait": "rain"} })
+	written, action, err := f.reconcile(t)
+	if err != nil || action != controller.RequeueAfter(time.Minute) || written == nil || written.Status.FSM.State != "work" {
+		t.Fatalf("the first pass has written %+v, %v, %v", written, action, err)
+	}
+	if written, _, err := f.reconcile(t); written != nil || err != nil {
+		t.Errorf("the same pass has written %+v, %v", written, err)
+	}
+	f.change(t, func(a *animal) {
+		a.Labels = nil
+		a.Status.Conditions = append(a.Status.Conditions, metav1.Condition{Type: "Foreign", Status: "True", Reason: "Other"})
+	})
+	if written, _, err := f.reconcile(t); err != nil || written == nil || written.Status.FSM.State != "end" {
+		t.Errorf("the next pass has written %+v, %v", written, err)
+	}
+}
+
+// TestASuspendedObjectIsNotChanged checks when a suspension holds, and how it shows.
+func TestASuspendedObjectIsNotChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(t, Options{})
+		suspend := func(s machine.Suspension) {
+			f.change(t, func(a *animal) {
+				if err := machine.Suspend(a, f.name, s); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		until := metav1.NewTime(time.Now().Add(time.Hour))
+		suspend(machine.Suspension{Reason: "flood", By: "jane", Until: &until, WhenDeleted: machine.Wait})
+		written, action, err := f.reconcile(t)
+		if err != nil || action != controller.RequeueAfter(time.Hour) || written == nil {
+			t.Fatalf("the pass has written %+v, %v, %v", written, action, err)
+		}
+		wantConditions(t, written, "Suspended=True/Suspended: by jane: flood, until "+until.UTC().Format(time.RFC3339))
+		if written.Status.FSM != nil {
+			t.Errorf("the position is %+v", written.Status.FSM)
+		}
+		if written, _, err := f.reconcile(t); written != nil || err != nil {
+			t.Errorf("the same pass has written %+v, %v", written, err)
+		}
+
+		time.Sleep(time.Hour)
+		written, _, err = f.reconcile(t)
+		if err != nil || written == nil || written.Status.FSM.State != "end" ||
+			slices.ContainsFunc(written.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Suspended" }) {
+			t.Errorf("after the suspension, the pass has written %+v, %v", written, err)
+		}
+
+		f.change(t, func(a *animal) { a.Annotations = map[string]string{f.name + ".suspend": "true"} })
+		written, _, err = f.reconcile(t)
+		if err == nil || !controller.IsTerminal(err) || !strings.Contains(err.Error(), "annotation example.com/animal.suspend") {
+			t.Errorf("a suspension that can't be parsed: %v", err)
+		}
+		if written == nil || written.Status.FSM.State != "end" ||
+			!slices.ContainsFunc(conditionsOf(written), func(c string) bool { return strings.HasPrefix(c, "Suspended=Unknown/Invalid") }) {
+			t.Errorf("a suspension that can't be parsed: the pass has written %+v", written)
+		}
+	})
+}
+
+// TestDeletionOfASuspendedObject checks the two policies.
+func TestDeletionOfASuspendedObject(t *testing.T) {
+	for policy, want := range map[machine.DeletionPolicy]bool{machine.Wait: true, machine.Proceed: false} {
+		f := newFarm(t, Options{})
+		obj := f.get(t)
+		obj.DeletionTimestamp = new(metav1.Now())
+		if err := machine.Suspend(obj, f.name, machine.Suspension{Reason: "flood", By: "jane", WhenDeleted: policy}); err != nil {
+			t.Fatal(err)
+		}
+		if halted, _, err := f.suspended(t.Context(), obj, time.Now(), f.get(t)); halted != want || err != nil {
+			t.Errorf("%s: suspended is %t, %v", policy, halted, err)
+		}
+	}
+}
+
+// TestEventsAreNotRepeated checks which passes record the event of a step, and those of stuck and suspended objects.
+func TestEventsAreNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(t, Options{StuckAfter: time.Hour})
+		running, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- f.opts.Events.Run(running) }()
+		defer func() {
+			stop()
+			<-ended //nolint:errcheck // the cause of the context
+		}()
+		f.states[0].step = func(any, *Ctx[animal]) outcome {
+			return outcome{how: goes, next: work{}, event: &events.Event{Reason: "Started"}}
+		}
+		f.states[1].step = func(_ any, c *Ctx[animal]) outcome {
+			if c.Obj.Labels["wait"] == "" {
+				return outcome{how: fails, err: errLabel("no food"), event: &events.Event{Reason: "Hungry"}}
+			}
+			return outcome{how: stays, reason: "it rains", event: &events.Event{Reason: "Wet"}}
+		}
+		pass := func(want ...string) {
+			t.Helper()
+			if _, _, err := f.reconcile(t); err != nil && !strings.Contains(err.Error(), "no food") {
+				t.Error(err)
+			}
+			synctest.Wait()
+			list, err := f.events.List(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range list.Items {
+				text := e.Reason
+				if e.Series != nil {
+					text += " again"
+				}
+				got = append(got, text)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("the events are %v, want %v", got, want)
+			}
+		}
+		f.change(t, func(a *animal) { a.Labels = map[string]string{"wait": "rain"} })
+		pass("Started", "Wet")
+		pass("Started", "Wet")
+		f.change(t, func(a *animal) { a.Labels = nil })
+		pass("Hungry", "Started", "Wet")
+		pass("Hungry", "Started", "Wet")
+		time.Sleep(time.Hour)
+		pass("Hungry", "Started", "Stuck", "Wet")
+		pass("Hungry", "Started", "Stuck", "Wet")
+		if c := f.get(t).Status.Conditions[1]; c.Reason != "Stuck" || c.Message != "no food" {
+			t.Errorf("the condition is %+v", c)
+		}
+		f.change(t, func(a *animal) {
+			if err := machine.Suspend(a, f.name, machine.Suspension{Reason: "r", By: "b", WhenDeleted: machine.Wait}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		pass("Hungry", "Started", "Stuck", "Suspended", "Wet")
+		pass("Hungry", "Started", "Stuck", "Suspended", "Wet")
+	})
+}
+
+// TestOnStepSeesEachStep checks what the hook receives, also for a step that panics.
+func TestOnStepSeesEachStep(t *testing.T) {
+	type key struct{}
+	var got []string
+	m := newMachine(t, &Options{OnStep: func(ctx context.Context, state string) (context.Context, func(Stepped)) {
+		return context.WithValue(ctx, key{}, state), func(s Stepped) {
+			text := state + ":" + s.Next + s.Reason
+			if s.Done {
+				text += "done"
+			}
+			if s.Err != nil {
+				text += s.Err.Error()
+			}
+			got = append(got, text)
+		}
+	}})
+	next := m.states[0].step
+	m.states[0].step = func(v any, c *Ctx[animal]) outcome {
+		if c.Value(key{}) != "start" {
+			t.Error("the step does not have the context of the hook")
+		}
+		return next(v, c)
+	}
+	m.pass(t, new(animal), noon)
+	waiting := new(animal)
+	waiting.Labels = map[string]string{"wait": "rain"}
+	m.pass(t, waiting, noon)
+	failing := new(animal)
+	failing.Labels = map[string]string{"fail": "broken"}
+	m.pass(t, failing, noon)
+	m.states[0].step = func(any, *Ctx[animal]) outcome { panic("oops") }
+	func() {
+		defer func() { _ = recover() }()
+		m.pass(t, new(animal), noon)
+	}()
+	want := []string{
+		"start:work", "work:end", "end:done", "start:work", "work:rain for dig", "start:work", "work:broken",
+		"start:the step has panicked",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the hook has received %q, want %q", got, want)
+	}
+}
+
+// TestAStatusThatCannotBeWrittenFailsTheRun checks that the error of the server is the error of the pass, together with
+// that of the step.
+func TestAStatusThatCannotBeWrittenFailsTheRun(t *testing.T) {
+	f := newFarm(t, Options{})
+	obj := f.get(t)
+	gone := New[animal](fakeapi.New().Client(), f.name, nil)
+	Add(gone, start{})
+	Add(gone, work{})
+	Add(gone, rest{})
+	Add(gone, end{})
+	if _, err := gone.Reconcile(t.Context(), obj); err == nil || !strings.Contains(err.Error(), "state end: apply animals") {
+		t.Errorf("the error is %v", err)
+	}
+	obj.Labels = map[string]string{"fail": "hard rock"}
+	_, err := gone.Reconcile(t.Context(), obj)
+	if err == nil || !strings.Contains(err.Error(), "hard rock") || !strings.Contains(err.Error(), "apply animals") {
+		t.Errorf("the error is %v", err)
+	}
+}

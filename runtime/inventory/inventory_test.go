@@ -1,0 +1,199 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/inventory"
+)
+
+const manager = "example.com/site"
+
+func resourceOf[K any, P core.ObjectPtr[K]](t *testing.T) core.Resource {
+	t.Helper()
+	res, err := core.ResourceOf[K, P]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func newClient(t *testing.T) *client.Client {
+	t.Helper()
+	return fakeapi.New(
+		resourceOf[corev1.ConfigMap](t), resourceOf[rbacv1.ClusterRole](t), resourceOf[batchv1.CronJob](t),
+	).Client()
+}
+
+func site() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "site", UID: "u1"}}
+}
+
+func page(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"title": name}}
+}
+
+func ignore(context.Context, []machine.Item) error { return nil }
+
+// wantError checks that an error has a text.
+func wantError(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v, want an error with %q", what, err, want)
+	}
+}
+
+func TestInvalidDeclarationsAreErrors(t *testing.T) {
+	generated := page("")
+	generated.GenerateName = "page-"
+	read := page("read")
+	read.ResourceVersion = "7"
+	controlled := page("controlled")
+	controlled.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "p", UID: "p", Controller: new(true)}}
+	kindless := &unstructured.Unstructured{Object: map[string]any{}}
+	kindless.SetName("a")
+	role := func(ns, name string) *rbacv1.ClusterRole {
+		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	}
+	var none *corev1.ConfigMap
+	for _, tt := range []struct {
+		name  string
+		owner core.Object
+		in    []core.Object
+		want  string
+	}{
+		{"no object", site(), []core.Object{nil}, "declaration 1 of 1: the object is nil"},
+		{"a nil pointer", site(), []core.Object{page("a"), none}, "declaration 2 of 2: the object is nil"},
+		{"no name", site(), []core.Object{page("")}, `declaration 1 of 1, ConfigMap "": the name is empty`},
+		{"a generated name", site(), []core.Object{generated}, "has generateName: set a name"},
+		{"an object that was read", site(), []core.Object{read}, `ConfigMap "read": the object has a UID, a resource version`},
+		{"another controller", site(), []core.Object{controlled}, "the object has a controller"},
+		{"no kind", site(), []core.Object{kindless}, "has no apiVersion or no kind"},
+		{"an ambiguous zero value", site(), []core.Object{
+			&batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: batchv1.CronJobSpec{Suspend: new(true)}},
+		}, "spec.schedule"},
+		{"a cluster-scoped object in a namespace", site(), []core.Object{role("prod", "r")}, "leave ObjectRef.Namespace empty"},
+		{
+			"no namespace", &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "o", UID: "u"}},
+			[]core.Object{page("a")},
+			"the namespace is empty",
+		},
+		{"the owner", site(), []core.Object{page("site")}, "the object is its own owner"},
+		{"an owner without a UID", &corev1.ConfigMap{}, []core.Object{page("a")}, "metadata.uid must be set"},
+		{
+			"different declarations of an object", site(), []core.Object{page("a"), &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "a"},
+			}}, "ConfigMap prod/a is declared twice in the same pass",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			recorded := false
+			pass := inventory.New(newClient(t), manager, nil).Begin(tt.owner, nil, func(context.Context, []machine.Item) error {
+				recorded = true
+				return nil
+			})
+			var all []inventory.Declaration
+			for _, obj := range tt.in {
+				all = append(all, inventory.Declaration{Object: obj})
+			}
+			_, err := pass.Apply(t.Context(), all...)
+			wantError(t, "Apply", err, tt.want)
+			if recorded || len(pass.Items()) > 0 {
+				t.Errorf("the inventory is %v", pass.Items())
+			}
+			if _, err := pass.Prune(t.Context(), nil); err == nil {
+				t.Error("Prune after a failed Apply returns no error")
+			}
+		})
+	}
+}
+
+func TestInvalidApplierFails(t *testing.T) {
+	c := newClient(t)
+	for _, name := range []string{"", "site", "example.com/", "example.com/" + strings.Repeat("a", 58)} {
+		pass := inventory.New(c, name, nil).Begin(site(), nil, ignore)
+		_, err := pass.Apply(t.Context())
+		wantError(t, "Apply", err, "is not a name that is qualified by a domain")
+		_, err = pass.Prune(t.Context(), nil)
+		wantError(t, "Prune", err, "is not a name that is qualified by a domain")
+		_, err = pass.Delete(t.Context())
+		wantError(t, "Delete", err, "is not a name that is qualified by a domain")
+	}
+	_, err := inventory.New(c, manager, nil).Begin(site(), nil, nil).Apply(t.Context())
+	wantError(t, "Apply", err, "record is nil")
+}
+
+func TestNothingIsCreatedIfTheInventoryCannotBeStored(t *testing.T) {
+	c := newClient(t)
+	broken := errors.New("broken")
+	applier := inventory.New(c, manager, nil)
+	pass := applier.Begin(site(), nil, func(context.Context, []machine.Item) error { return broken })
+	if _, err := pass.Apply(t.Context(), inventory.Declaration{Object: page("a")}); !errors.Is(err, broken) {
+		t.Errorf("Apply: %v, want the error of record", err)
+	}
+	if len(pass.Items()) > 0 {
+		t.Errorf("the inventory is %v", pass.Items())
+	}
+	if _, err := client.Namespaced[corev1.ConfigMap](c, "prod").Get(t.Context(), "a", nil); !errors.Is(err, core.ErrNotFound) {
+		t.Errorf("get: %v, want not found", err)
+	}
+}
+
+func TestRecordIsCalledOnceWithAllIntents(t *testing.T) {
+	c := newClient(t)
+	applier := inventory.New(c, manager, nil)
+	var recorded [][]machine.Item
+	pass := applier.Begin(site(), nil, func(_ context.Context, items []machine.Item) error {
+		recorded = append(recorded, items)
+		return nil
+	})
+	_, err := pass.Apply(t.Context(),
+		inventory.Declaration{Object: page("c"), Wave: 1},
+		inventory.Declaration{Object: page("a")},
+		inventory.Declaration{Object: page("b"), Foreground: true},
+	)
+	if err != nil || len(recorded) != 1 || len(recorded[0]) != 3 {
+		t.Fatalf("Apply: %v; recorded %v", err, recorded)
+	}
+	want := machine.Item{Version: "v1", Kind: "ConfigMap", Namespace: "prod", Name: "b", Foreground: true}
+	if recorded[0][1] != want {
+		t.Errorf("recorded %v, want %v", recorded[0][1], want)
+	}
+	for _, item := range pass.Items() {
+		if item.UID == "" || item.Hash == "" {
+			t.Errorf("the item %v is not complete", item)
+		}
+	}
+}
+
+func TestDeleteChecksItsObjects(t *testing.T) {
+	applier := inventory.New(newClient(t), manager, nil)
+	pass := applier.Begin(site(), nil, ignore)
+	_, err := pass.Delete(t.Context(), nil)
+	wantError(t, "Delete", err, "object 1 of 1 is nil")
+	if _, err := pass.Apply(t.Context(), inventory.Declaration{Object: page("a")}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = pass.Delete(t.Context(), page("a"))
+	wantError(t, "Delete", err, "ConfigMap prod/a is declared and deleted in the same pass")
+	if waiting, err := pass.Delete(t.Context(), page("b")); err != nil || waiting != "" {
+		t.Errorf("Delete: waits for %q, %v", waiting, err)
+	}
+	_, err = pass.Apply(t.Context(), inventory.Declaration{Object: page("b")})
+	wantError(t, "Apply", err, "ConfigMap prod/b is declared and deleted in the same pass")
+}

@@ -1,0 +1,159 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Codec compresses objects. It must be safe for concurrent use. Package contrib/zstd has one.
+type Codec interface {
+	// Compress appends the compressed data to dst. The result must be the same for the same data.
+	Compress(dst, data []byte) []byte
+
+	// Decompress appends the data that was compressed to dst.
+	Decompress(dst, data []byte) ([]byte, error)
+}
+
+const (
+	// A codec is made when the table has this number of objects. Fewer objects are not worth the memory of a codec.
+	fewestObjects = 256
+
+	// A table that changes its form more often keeps its last codec.
+	mostCodecs = 100
+
+	// The recent objects of a table are compressed when they have this number of bytes.
+	maxRecent = 256 << 10
+)
+
+// compression compresses the objects of a table. The table keeps them as [wire.Packed] values whose encoding also has
+// the number of the codec, so that an object that was compressed earlier can always be read.
+type compression struct {
+	create func(samples [][]byte) (Codec, error) // nil if it has failed: objects are not compressed
+	codecs []Codec                               // guarded by the table's mu; changed with writing held, too
+	form   uint64                                // of the objects that the last codec was made for
+	buffer []byte                                // used with writing held
+
+	// The objects that have changed, but not in a list, are compressed later, many at a time. So subscribers are notified
+	// earlier, and most of them read an object that is not compressed. Some of these objects may no longer exist, or be
+	// compressed already.
+	recent      []core.ObjectRef // used with writing held
+	recentBytes int              // of these objects
+}
+
+// pack returns the object in the form in which the table keeps it, and its name. Both share one allocation, since a
+// table has many of them. If recent is true, the object is not compressed. The caller holds t.writing.
+func (t *table) pack(name string, encoding wire.Encoding, data []byte, recent bool) (string, wire.Packed) {
+	c := &t.compression
+	if n := len(c.codecs); n > 0 && !recent {
+		encoding |= wire.Encoding(n << 1)
+		c.buffer = c.codecs[n-1].Compress(c.buffer[:0], data)
+		data = c.buffer
+	}
+	both := make([]byte, 0, len(name)+len(data))
+	both = append(append(both, name...), data...)
+	return unsafe.String(unsafe.SliceData(both), len(name)), wire.NewPacked(encoding, both[len(name):])
+}
+
+// plain returns a kept object as the server sent it, see [State.plain].
+func (t *table) plain(kept wire.Packed, buffer []byte) wire.Packed {
+	if kept.Encoding()>>1 == 0 {
+		return kept
+	}
+	t.mu.RLock()
+	state := t.state(kept)
+	t.mu.RUnlock()
+	return state.plain(buffer)
+}
+
+// state returns the state of a kept object. The caller holds t.mu or t.writing.
+func (t *table) state(kept wire.Packed) State {
+	codecs, n, encoding := t.compression.codecs, int(kept.Encoding()>>1), kept.Encoding()&1
+	switch {
+	case n == 0:
+		return State{kept: kept}
+	case n > len(codecs):
+		return State{kept: wire.NewPacked(encoding, invalid(errDiscarded))}
+	}
+	return State{wire.NewPacked(encoding, kept.Bytes()), codecs[n-1]}
+}
+
+// isCompressed reports whether a kept object is compressed.
+func isCompressed(kept wire.Packed) bool { return kept.Encoding()>>1 != 0 }
+
+// defers records that an object was not compressed. The caller holds t.writing.
+func (t *table) defers(ref core.ObjectRef, size int) {
+	c := &t.compression
+	c.recent = append(c.recent, ref)
+	c.recentBytes += size
+}
+
+// compress compresses the recent objects if there are enough of them.
+func (t *table) compress() {
+	c := &t.compression
+	if c.recentBytes < maxRecent { // nobody else writes
+		return
+	}
+	runtime.Gosched() // so that the subscribers read the last change first
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	for _, ref := range c.recent {
+		e := t.objects[ref.Namespace][ref.Name]
+		if e == nil || isCompressed(e.object) {
+			continue
+		}
+		name, kept := t.pack(ref.Name, e.object.Encoding(), e.object.Bytes(), false)
+		ref.Name = name
+		t.mu.Lock()
+		t.rename(e, ref)
+		e.object = kept
+		t.mu.Unlock()
+	}
+	c.recent, c.recentBytes = nil, 0
+}
+
+// errDiscarded is the error for an object of a snapshot that was taken before a reset.
+var errDiscarded = errors.New("the objects were discarded")
+
+// train makes a codec from the objects of the table and compresses them, if their form has no codec yet and there are
+// enough objects. The caller holds t.writing.
+func (t *table) train(form uint64) error {
+	c := &t.compression
+	if c.create == nil || c.form == form && len(c.codecs) > 0 || t.count < fewestObjects || len(c.codecs) == mostCodecs {
+		return nil
+	}
+	samples := make([][]byte, 0, fewestObjects)
+	for _, objects := range t.objects {
+		for _, e := range objects {
+			if len(samples) < fewestObjects {
+				samples = append(samples, t.state(e.object).Packed().Bytes()) // nobody else writes
+			}
+		}
+	}
+	codec, err := c.create(samples)
+	if err != nil {
+		c.create = nil
+		return fmt.Errorf("compress %s: %w", t.resource, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.codecs = append(c.codecs, codec)
+	c.form = form
+	for ns, objects := range t.objects {
+		packed := make(map[string]*entry, len(objects))
+		for name, e := range objects {
+			object := t.state(e.object).Packed()
+			name, e.object = t.pack(name, object.Encoding(), object.Bytes(), false)
+			packed[name] = e
+		}
+		t.objects[ns] = packed
+	}
+	return nil
+}

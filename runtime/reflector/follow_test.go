@@ -1,0 +1,133 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// following is the changes that a call of Follow has received.
+type following struct {
+	t     *testing.T
+	got   []string
+	ended chan error
+	stop  context.CancelCauseFunc
+}
+
+func follow[K any](t *testing.T, store *reflector.Store[K]) *following {
+	t.Helper()
+	ctx, stop := context.WithCancelCause(t.Context())
+	f := &following{t: t, ended: make(chan error, 1), stop: stop}
+	go func() {
+		f.ended <- store.Follow(ctx, func(c reflector.Change) { f.got = append(f.got, describe(t, c)) })
+	}()
+	t.Cleanup(func() { stop(nil) })
+	synctest.Wait()
+	return f
+}
+
+// want checks the changes since the last call.
+func (f *following) want(want ...string) {
+	f.t.Helper()
+	synctest.Wait()
+	if !slices.Equal(f.got, want) {
+		f.t.Errorf("got %q, want %q", f.got, want)
+	}
+	f.got = nil
+}
+
+func TestFollowerReceivesEachChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		f := follow(t, run(t, server))
+		f.want("initial ADDED prod/a - uid-1=first", "BOOKMARK")
+		server.Put(configMap("prod/a", "second"))
+		server.Put(configMap("prod/a", "third"))
+		server.Put(configMap("prod/b", "first"))
+		server.Delete(ref("prod/a"))
+		f.want("MODIFIED prod/a uid-1=first uid-1=second", "MODIFIED prod/a uid-1=second uid-1=third",
+			"ADDED prod/b - uid-2=first", "DELETED prod/a uid-1=third -")
+		f.stop(errStop)
+		if err := <-f.ended; err != errStop {
+			t.Errorf("Follow() = %v, want the cause", err)
+		}
+		server.Put(configMap("prod/b", "second"))
+		f.want()
+	})
+}
+
+func TestFollowerBeforeTheFirstListReceivesTheBookmarkAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := reflect(newServer(t, wire.JSON, "prod/a"))
+		f := follow(t, store)
+		f.want()
+		runUntilEnd(t, r)
+		f.want("initial ADDED prod/a - uid-1=first", "BOOKMARK")
+	})
+}
+
+func TestFollowerReceivesTheChangesThatAListShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b")
+		r, store := reflect(server)
+		stop := runUntilEnd(t, r)
+		f := follow(t, store)
+		f.got = nil
+		_ = stop() // the cause
+		server.Delete(ref("prod/a"))
+		server.Put(configMap("prod/c", "first"))
+		runUntilEnd(t, r)
+		f.want("ADDED prod/c - uid-3=first", "DELETED prod/a uid-1=first -")
+	})
+}
+
+func TestFollowEndsWithTheErrorOfAnInvalidRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reflector.New(newServer(t, wire.JSON), &reflector.Options{Watch: watcher.Options{ResourceVersion: "0"}})
+		f := follow(t, reflector.StoreOf[corev1.ConfigMap](r))
+		want := r.Run(t.Context())
+		if err := <-f.ended; want == nil || !errors.Is(err, want) {
+			t.Errorf("Follow() = %v, want %v", err, want)
+		}
+	})
+}
+
+func TestFollowerMayReadTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON)
+		store := run(t, server)
+		var got []string
+		go func() {
+			_ = store.Follow(t.Context(), func(c reflector.Change) {
+				if c.Type == core.Bookmark {
+					return
+				}
+				obj, err := store.Get(c.Ref)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got = append(got, obj.Data["value"])
+			})
+		}()
+		synctest.Wait()
+		server.Put(configMap("prod/a", "first"))
+		server.Put(configMap("prod/a", "second"))
+		synctest.Wait()
+		if want := []string{"first", "second"}; !slices.Equal(got, want) {
+			t.Errorf("read %q, want %q", got, want)
+		}
+	})
+}

@@ -1,0 +1,218 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// Index finds the objects of a store by values that a function computes from each object, such as the names of the
+// secrets that a pod uses. Create one with [IndexBy]. It is safe for concurrent use.
+type Index[K any, T comparable] struct {
+	store *Store[K]
+	index *index[T]
+}
+
+// IndexBy returns an index of a store by the values of f. The index always has the same objects as the store: it
+// changes together with each object. IndexBy calls f for each object that the store already has, before it returns.
+// After that, f is called once for each new state of each object, in the goroutine of the watch, so it must be fast.
+// The result must depend only on the object. If an object can't be decoded, or f panics, the object has no values, and
+// the logger of the watch receives the error.
+//
+// An index needs about 60 bytes for each value of each object, and about 110 bytes and the value itself for each
+// different value. It lives as long as its store. Create it once, not for each question. An index by namespace, labels
+// or owner is not needed: see [SelectOptions].
+func IndexBy[K any, T comparable](s *Store[K], f func(*K) []T) *Index[K, T] {
+	x := newIndex(func(p wire.Packed) (values []T) {
+		s.reflector.try(p, func() error {
+			obj, err := s.decode(StateOf(p))
+			if err == nil {
+				values = f(obj)
+			}
+			return err
+		})
+		return values
+	})
+	s.table().addIndex(x)
+	return &Index[K, T]{s, x}
+}
+
+// All iterates over a snapshot of the objects that have a value, as [Store.All] does.
+//
+// Errors: [ErrNotReady].
+func (x *Index[K, T]) All(value T) iter.Seq2[*K, error] {
+	return x.store.each(func() ([]wire.Packed, filter, error) {
+		t := x.store.table()
+		t.mu.RLock()
+		defer t.mu.RUnlock()
+		return x.index.entries(value).objects(), nil, nil
+	})
+}
+
+// Len returns the number of objects that have a value.
+func (x *Index[K, T]) Len(value T) int {
+	t := x.store.table()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return x.index.entries(value).len()
+}
+
+// indexer is an index of a table. Its methods are called with the table's writing held, and all but prepare with mu.
+type indexer interface {
+	prepare(object wire.Packed)                  // computes the values of a state, for the next call of update
+	update(e *entry, old wire.Packed, gone bool) // e has a new state, or is gone; old is empty if e is new
+	reset()                                      // all entries are gone
+}
+
+// addIndex adds an index and fills it.
+func (t *table) addIndex(x indexer) {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	for _, objects := range t.objects {
+		for _, e := range objects {
+			x.prepare(t.old(e))               // nobody else writes
+			x.update(e, wire.Packed{}, false) // no reader has the index yet
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.indexes = append(t.indexes, x)
+}
+
+// index is an index by values of a function. It holds each value once, not for each entry.
+type index[T comparable] struct {
+	values func(wire.Packed) []T
+	next   []T
+	sets   map[T]*valueSet[T]
+	first  map[*entry]*valueSet[T]   // the set of the first value of each entry that has any
+	others map[*entry][]*valueSet[T] // the sets of its other values
+}
+
+// valueSet is the set of the entries that have a value.
+type valueSet[T comparable] struct {
+	set
+	value T
+}
+
+func newIndex[T comparable](values func(wire.Packed) []T) *index[T] {
+	x := &index[T]{values: values}
+	x.reset()
+	return x
+}
+
+func (x *index[T]) prepare(object wire.Packed) { x.next = x.values(object) }
+
+func (x *index[T]) update(e *entry, _ wire.Packed, gone bool) {
+	if s := x.first[e]; s != nil {
+		x.remove(e, s)
+		delete(x.first, e)
+	}
+	for _, s := range x.others[e] {
+		x.remove(e, s)
+	}
+	delete(x.others, e)
+	if gone {
+		return
+	}
+	for i, value := range x.next {
+		s := x.sets[value]
+		if s == nil {
+			s = &valueSet[T]{value: value}
+			x.sets[value] = s
+		}
+		s.add(e)
+		if i == 0 {
+			x.first[e] = s
+		} else {
+			x.others[e] = append(x.others[e], s)
+		}
+	}
+	x.next = nil
+}
+
+func (x *index[T]) remove(e *entry, s *valueSet[T]) {
+	if s.remove(e) {
+		delete(x.sets, s.value)
+	}
+}
+
+func (x *index[T]) reset() {
+	x.sets = make(map[T]*valueSet[T])
+	x.first, x.others = make(map[*entry]*valueSet[T]), make(map[*entry][]*valueSet[T])
+}
+
+// entries returns the entries that have a value, or nil.
+func (x *index[T]) entries(value T) *set {
+	if s := x.sets[value]; s != nil {
+		return &s.set
+	}
+	return nil
+}
+
+// set is a set of entries. Most values of an index have only a few.
+type set struct {
+	few  []*entry
+	many map[*entry]struct{} // if there are more than most
+}
+
+const most = 16
+
+func (s *set) add(e *entry) {
+	switch {
+	case s.many != nil:
+		s.many[e] = struct{}{}
+	case slices.Contains(s.few, e):
+	case len(s.few) < most:
+		s.few = append(s.few, e)
+	default:
+		s.many = make(map[*entry]struct{}, 2*most)
+		for _, other := range s.few {
+			s.many[other] = struct{}{}
+		}
+		s.many[e] = struct{}{}
+		s.few = nil
+	}
+}
+
+// remove removes an entry, and reports whether the set is empty.
+func (s *set) remove(e *entry) bool {
+	if s.many != nil {
+		delete(s.many, e)
+		return len(s.many) == 0
+	}
+	for i, other := range s.few {
+		if other == e {
+			last := len(s.few) - 1
+			s.few[i], s.few[last] = s.few[last], nil
+			s.few = s.few[:last]
+			break
+		}
+	}
+	return len(s.few) == 0
+}
+
+func (s *set) len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.few) + len(s.many)
+}
+
+// objects returns the objects of the entries.
+func (s *set) objects() []wire.Packed {
+	objects := make([]wire.Packed, 0, s.len())
+	if s == nil {
+		return objects
+	}
+	for _, e := range s.few {
+		objects = append(objects, e.object)
+	}
+	for e := range s.many {
+		objects = append(objects, e.object)
+	}
+	return objects
+}

@@ -1,0 +1,199 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// query is a parsed selection of objects.
+type query struct {
+	namespace string
+	owner     types.UID
+	labels    labels.Selector
+}
+
+// filter reports whether a candidate is selected. A nil filter selects all of them.
+type filter func(wire.Packed) bool
+
+// find returns a snapshot of candidates, the smallest set that an index has, and a filter for them.
+// The filter selects an object that can't be checked, so that its reader reports the error.
+func (t *table) find(q query) ([]wire.Packed, filter) {
+	requirements, selectable := q.labels.Requirements()
+	if !selectable {
+		return nil, nil
+	}
+	t.prepareIndexes(q.owner != "", len(requirements) > 0)
+	objects, known := t.candidates(q, requirements)
+	return objects, func(object wire.Packed) bool {
+		ok, err := q.matches(object, known)
+		return ok || err != nil
+	}
+}
+
+// prepareIndexes creates the indexes of owners and labels when they are first needed.
+func (t *table) prepareIndexes(owners, byLabels bool) {
+	t.mu.RLock()
+	owners, byLabels = owners && t.owners == nil, byLabels && t.labels == nil
+	t.mu.RUnlock()
+	if !owners && !byLabels {
+		return
+	}
+	t.creating.Lock()
+	defer t.creating.Unlock()
+	if owners && t.owners == nil {
+		x := newIndex(func(p wire.Packed) []types.UID {
+			uids, _ := p.Owners() // the object was read before, so its metadata is valid
+			return uids
+		})
+		t.addIndex(x)
+		t.mu.Lock()
+		t.owners = x
+		t.mu.Unlock()
+	}
+	if byLabels && t.labels == nil {
+		x := newLabelIndex()
+		t.addIndex(x)
+		t.mu.Lock()
+		t.labels = x
+		t.mu.Unlock()
+	}
+}
+
+// part is the part of a query that the candidates satisfy.
+type part uint8
+
+const (
+	byNamespace part = iota
+	byOwner
+	byLabel // the only requirement of the label selector
+	byOneOf // one of several requirements
+)
+
+// candidates returns the smallest set of objects that satisfies a part of the query.
+func (t *table) candidates(q query, requirements labels.Requirements) ([]wire.Packed, part) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	satisfied, size := byNamespace, t.count
+	if q.namespace != "" {
+		size = len(t.objects[q.namespace])
+	}
+	var sets []*set
+	if q.owner != "" {
+		if s := t.owners.entries(q.owner); s.len() < size {
+			satisfied, size, sets = byOwner, s.len(), []*set{s}
+		}
+	}
+	for i := range requirements {
+		found, n, ok := t.labels.find(&requirements[i])
+		if ok && n < size {
+			satisfied, size, sets = byOneOf, n, found
+			if len(requirements) == 1 {
+				satisfied = byLabel
+			}
+		}
+	}
+	if satisfied == byNamespace {
+		return t.snapshot(q.namespace), byNamespace
+	}
+	objects := make([]wire.Packed, 0, size)
+	for _, s := range sets {
+		objects = append(objects, s.objects()...)
+	}
+	return objects, satisfied
+}
+
+// matches reports whether an object satisfies the query, of which it is known to satisfy a part.
+func (q *query) matches(object wire.Packed, known part) (bool, error) {
+	if q.namespace != "" && known != byNamespace {
+		if head, err := object.Head(); err != nil || head.Ref.Namespace != q.namespace {
+			return false, err
+		}
+	}
+	if q.owner != "" && known != byOwner {
+		if owners, err := object.Owners(); err != nil || !slices.Contains(owners, q.owner) {
+			return false, err
+		}
+	}
+	if q.labels.Empty() || known == byLabel {
+		return true, nil
+	}
+	has, err := object.Labels()
+	return err == nil && q.labels.Matches(labels.Set(has)), err
+}
+
+// labelIndex is the index by labels: the sets of entries by key and value.
+type labelIndex struct {
+	byKey map[string]map[string]*set
+	next  map[string]string
+}
+
+func newLabelIndex() *labelIndex {
+	return &labelIndex{byKey: make(map[string]map[string]*set)}
+}
+
+func (x *labelIndex) prepare(object wire.Packed) {
+	x.next, _ = object.Labels() // the object was read before, so its metadata is valid
+}
+
+func (x *labelIndex) update(e *entry, old wire.Packed, gone bool) {
+	next := x.next
+	if gone {
+		next = nil
+	}
+	before, _ := old.Labels()
+	for key, value := range before {
+		if now, ok := next[key]; ok && now == value {
+			continue
+		}
+		if s := x.byKey[key][value]; s != nil && s.remove(e) {
+			delete(x.byKey[key], value)
+			if len(x.byKey[key]) == 0 {
+				delete(x.byKey, key)
+			}
+		}
+	}
+	for key, value := range next {
+		values := x.byKey[key]
+		if values == nil {
+			values = make(map[string]*set)
+			x.byKey[key] = values
+		}
+		if values[value] == nil {
+			values[value] = new(set)
+		}
+		values[value].add(e)
+	}
+}
+
+func (x *labelIndex) reset() { x.byKey = make(map[string]map[string]*set) }
+
+// find returns the sets whose entries satisfy a requirement, and the number of entries. It returns false for a
+// requirement that objects without the label satisfy, and for one that compares values.
+func (x *labelIndex) find(r *labels.Requirement) (sets []*set, n int, ok bool) {
+	values := x.byKey[r.Key()]
+	switch r.Operator() {
+	case selection.Equals, selection.DoubleEquals, selection.In:
+		for value := range r.Values() {
+			if s := values[value]; s != nil {
+				sets = append(sets, s)
+				n += s.len()
+			}
+		}
+	case selection.Exists:
+		for _, s := range values {
+			sets = append(sets, s)
+			n += s.len()
+		}
+	default:
+		return nil, 0, false
+	}
+	return sets, n, true
+}
