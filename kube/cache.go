@@ -13,8 +13,8 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// WatchOptions are the options of [Watch]: LabelSelector, FieldSelector, OnError, PageSize, Paged, Timeout. See
-// [watcher.Options].
+// WatchOptions are the options of [Watch]: LabelSelector, FieldSelector, ShardSelector, OmitManagedFields, OnError,
+// OnStatus, PageSize, Paged, Server, Timeout, and ResourceVersion (only for [watcher.Events]). See [watcher.Options].
 type WatchOptions = watcher.Options
 
 // Watch yields the existing objects of an API as Added, and then their changes, until the context ends. It recovers
@@ -27,22 +27,26 @@ func Watch[K any, P core.ObjectPtr[K]](
 
 // Caches.
 type (
-	// Cache is a set of shared watches on one server: views of the same kind and [Selection] share one watch.
-	// [NewCache] returns one. See [cache.Cache].
+	// Cache is a set of shared watches on one server: views of the same resource and [Selection] share one watch.
+	// [NewCache] returns one. Method: Cluster. See [cache.Cache].
 	Cache = cache.Cache
-	// CacheOptions are the options of [NewCache]: Logger. See [cache.Options].
+	// CacheOptions are the options of [NewCache]: Cluster, Compression, Logger, SnapshotDir, Source. See
+	// [cache.Options].
 	CacheOptions = cache.Options
 	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector. See [cache.Selection].
 	Selection = cache.Selection
 	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
-	// Health, Subscribe, Packed, Observe, Concerns, WaitFor, Resource, Server. See
+	// Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Server, Cluster, On. See
 	// [cache.View].
 	View[K any] = cache.View[K]
-	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), Packed, Ready,
-	// ResourceVersion, Subscribe, Observe, WaitFor, Resource. See [reflector.Store].
+	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
+	// ResourceVersion, Subscribe, Follow, Observe, WaitFor, Resource. See [reflector.Store].
 	Store[K any] = reflector.Store[K]
-	// SelectOptions select objects of a store: Namespace, LabelSelector. See [reflector.SelectOptions].
+	// SelectOptions select objects of a store: Namespace, LabelSelector, Owner. See [reflector.SelectOptions].
 	SelectOptions = reflector.SelectOptions
+	// Index finds the objects of a store by other values. [IndexBy] returns one. Methods: All, Len. See
+	// [reflector.Index].
+	Index[K any, T comparable] = reflector.Index[K, T]
 )
 
 // NewCache returns a cache of the objects of a server. It starts no watch until a view runs. See [cache.New].
@@ -55,4 +59,10 @@ func ViewOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] { retur
 // unstructured.Unstructured. See [cache.OfResource].
 func ViewOfResource[K any, P core.ObjectPtr[K]](c *Cache, res Resource, s *Selection) *View[K] {
 	return cache.OfResource[K, P](c, res, s)
+}
+
+// IndexBy returns an index of the objects of a view by the values of f, such as the name of the node of a pod. It always
+// has the same objects as the view. See [reflector.IndexBy].
+func IndexBy[K any, T comparable](v *View[K], f func(*K) []T) *Index[K, T] {
+	return reflector.IndexBy(v.Store(), f)
 }

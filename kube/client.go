@@ -94,8 +94,8 @@ type (
 	// [request.GetOptions].
 	GetOptions = request.GetOptions
 	// ListOptions are the options of List, All, Table and DeleteCollection: LabelSelector, FieldSelector, Limit,
-	// Continue, ResourceVersion, ResourceVersionMatch, Timeout, ShardSelector, IncludeObject (in tables). See
-	// [request.ListOptions].
+	// Continue, ResourceVersion, ResourceVersionMatch, Timeout, ShardSelector, OmitManagedFields, IncludeObject (in
+	// tables). See [request.ListOptions].
 	ListOptions = request.ListOptions
 	// CreateOptions are the options of Create: DryRun, FieldManager, FieldValidation. See [request.CreateOptions].
 	CreateOptions = request.CreateOptions

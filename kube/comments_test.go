@@ -64,7 +64,10 @@ func TestCommentsListFieldsAndMethods(t *testing.T) {
 					doc = decl.Doc
 				}
 				target := alias.Type
-				if index, ok := target.(*ast.IndexExpr); ok {
+				switch index := target.(type) {
+				case *ast.IndexExpr:
+					target = index.X
+				case *ast.IndexListExpr:
 					target = index.X
 				}
 				sel := target.(*ast.SelectorExpr)
@@ -157,6 +160,8 @@ func receiver(e ast.Expr) string {
 		case *ast.StarExpr:
 			e = x.X
 		case *ast.IndexExpr:
+			e = x.X
+		case *ast.IndexListExpr:
 			e = x.X
 		case *ast.Ident:
 			return x.Name

@@ -5,6 +5,7 @@ package kube
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"time"
 
@@ -17,10 +18,13 @@ import (
 // Controllers.
 type (
 	// Controller reconciles the objects of one kind. [NewController] returns one. Methods: Owns and Watches add other
-	// kinds; Run runs until its context ends; Health and Stats report its state. See [controller.Controller].
+	// kinds; Run runs until its context ends, as does RunPacked, which does not decode the objects; Engage adds another
+	// cluster; ReconcileAll and Resize change what a running controller does; Health, Runs and Stats report its state.
+	// See [controller.Controller].
 	Controller[K any] = controller.Controller[K]
 	// ControllerOptions are the options of [NewController]: Name, Concurrency, Retry, Logger, OnResult, SyncTimeout,
-	// StopTimeout, HoldTimeout. See [controller.Options].
+	// RunTimeout, StopTimeout, HoldTimeout, IgnoreOwnWrites, OnGone, Debounce, MaxDebounce,
+	// RecordChanges. See [controller.Options].
 	ControllerOptions = controller.Options
 	// Reconcile is the function that a controller calls for an object: func(context.Context, *K) (Action, error). See
 	// [controller.Reconcile].
@@ -28,9 +32,18 @@ type (
 	// Action is the next run that a successful reconcile requests: [AwaitChange] or [RequeueAfter]. See
 	// [controller.Action].
 	Action = controller.Action
-	// Result describes one run of a reconcile, for ControllerOptions.OnResult: Ref, Action, Err, Failures, RetryIn,
-	// Took. See [controller.Result].
+	// Result describes one run of a reconcile, for ControllerOptions.OnResult: the fields of [Run], Action, Err, Failures,
+	// RetryIn, Took. See [controller.Result].
 	Result = controller.Result
+	// Run describes the run of a reconcile: Key, Priority, Waited, Causes, MoreCauses. [RunOf] returns it. See
+	// [controller.Run].
+	Run = controller.Run
+	// Cause is an event that caused a run: Type, Source, Object. Methods: String, ChangedFields. See
+	// [controller.Cause].
+	Cause = controller.Cause
+	// Key identifies a reconciled object: Cluster, which is empty in programs that use one cluster, and Ref. See
+	// [controller.Key].
+	Key = controller.Key
 )
 
 // NewController returns a controller of the objects of p, which [For] or [ForView] returns. See [controller.New].
@@ -41,8 +54,11 @@ func NewController[K any](p controller.Primary[K], o *ControllerOptions) *Contro
 // For returns the kind that a controller reconciles: all objects of K in a cache. See [controller.For].
 func For[K any, P core.ObjectPtr[K]](c *Cache) controller.Primary[K] { return controller.For[K, P](c) }
 
-// ForView returns the kind that a controller reconciles: the objects of a view. See [controller.ForView].
-func ForView[K any](v *View[K]) controller.Primary[K] { return controller.ForView(v) }
+// ForView returns the kind that a controller reconciles: the objects of one or more views, of several namespaces or
+// clusters. See [controller.ForView].
+func ForView[K any](v *View[K], more ...*View[K]) controller.Primary[K] {
+	return controller.ForView(v, more...)
+}
 
 // Source returns another kind whose changes a controller acts on: all objects of K in a cache. Pass it to Owns; or pass
 // the result of its method Map, whose callback returns the objects to reconcile, to Watches. See [controller.Source].
@@ -50,8 +66,34 @@ func Source[K any, P core.ObjectPtr[K]](c *Cache) controller.Secondary[K] {
 	return controller.Source[K, P](c)
 }
 
-// SourceView is [Source] for the objects of a view. See [controller.SourceView].
-func SourceView[K any](v *View[K]) controller.Secondary[K] { return controller.SourceView(v) }
+// SourceView is [Source] for the objects of one or more views. See [controller.SourceView].
+func SourceView[K any](v *View[K], more ...*View[K]) controller.Secondary[K] {
+	return controller.SourceView(v, more...)
+}
+
+// GenerationChanged returns the predicate for modifications of the spec: For[K](cache).Where(GenerationChanged()). See
+// [controller.GenerationChanged].
+func GenerationChanged() controller.Predicate { return controller.GenerationChanged() }
+
+// LabelsChanged returns the predicate for modifications of labels. See [controller.LabelsChanged].
+func LabelsChanged() controller.Predicate { return controller.LabelsChanged() }
+
+// AnnotationsChanged returns the predicate for modifications of annotations. See [controller.AnnotationsChanged].
+func AnnotationsChanged() controller.Predicate { return controller.AnnotationsChanged() }
+
+// PredicateOf returns a predicate that compares the two states of a modified object. See [controller.PredicateOf].
+func PredicateOf[K any, P core.ObjectPtr[K]](f func(before, after *K) bool) controller.Predicate {
+	return controller.PredicateOf[K, P](f)
+}
+
+// AnyOf returns the predicate that holds if at least one of several does. See [controller.AnyOf].
+func AnyOf(predicates ...controller.Predicate) controller.Predicate {
+	return controller.AnyOf(predicates...)
+}
+
+// On returns a trigger that reconciles the objects whose keys are in a sequence, such as those of messages from outside
+// the cluster. Pass it to Watches. See [controller.On].
+func On(keys func(ctx context.Context) iter.Seq[Key]) controller.Trigger { return controller.On(keys) }
 
 // AwaitChange returns the action that requests no run: the next change causes the next run. See
 // [controller.AwaitChange].
@@ -65,8 +107,11 @@ func RequeueAfter(d time.Duration) Action { return controller.RequeueAfter(d) }
 // [controller.Terminal].
 func Terminal(err error) error { return controller.Terminal(err) }
 
-// Logger returns the logger for a run of a reconcile, whose context is ctx. Its records have the name of the
-// controller, the kind and the object. See [controller.Logger].
+// RunOf returns the [Run] of a reconcile or of a callback of Map, whose context is ctx. See [controller.RunOf].
+func RunOf(ctx context.Context) (Run, bool) { return controller.RunOf(ctx) }
+
+// Logger returns the logger for a reconcile or a callback of Map, whose context is ctx. Its records have the name of
+// the controller, the kind and the object. See [controller.Logger].
 func Logger(ctx context.Context) *slog.Logger { return controller.Logger(ctx) }
 
 // FinalizerFuncs are the two functions of [Finalize]: Apply and Cleanup. See [finalizer.Funcs].

@@ -136,6 +136,7 @@
 //   - [github.com/kube-go/sdk/core/request]: requests as values, without sending them; all options of verbs
 //   - [github.com/kube-go/sdk/core/wire]: JSON, YAML and protobuf encodings, packed objects, strict decoding, limits
 //   - [github.com/kube-go/sdk/core/patch]: the difference of two objects as a patch
+//   - [github.com/kube-go/sdk/core/machine]: the status of a state machine
 //   - [github.com/kube-go/sdk/core/managed]: managed fields: owners, conflicts, extraction, migration
 //   - [github.com/kube-go/sdk/core/admission]: admission requests and responses
 //   - [github.com/kube-go/sdk/core/conversion]: conversion between the versions of a kind
@@ -160,10 +161,13 @@
 //   - [github.com/kube-go/sdk/runtime/applier]: which key runs when: priorities, back-off, holds, gates, ownership
 //   - [github.com/kube-go/sdk/runtime/controller]: controllers
 //   - [github.com/kube-go/sdk/runtime/finalizer]: finalizers
+//   - [github.com/kube-go/sdk/runtime/fsm]: reconciles as finite state machines whose transitions the compiler checks
+//   - [github.com/kube-go/sdk/runtime/fsm/fsmtest]: tests of state machines: crashes at any request, transitions taken
 //   - [github.com/kube-go/sdk/runtime/events]: the event recorder
 //   - [github.com/kube-go/sdk/runtime/wait]: conditions to wait for
 //   - [github.com/kube-go/sdk/runtime/drain]: draining nodes
 //   - [github.com/kube-go/sdk/runtime/logs]: merged logs of many pods
+//   - [github.com/kube-go/sdk/runtime/inventory]: apply and prune the objects that one object declares
 //   - [github.com/kube-go/sdk/runtime/install]: installing CustomResourceDefinitions
 //   - [github.com/kube-go/sdk/derive]: definitions of kinds by reflection
 //   - [github.com/kube-go/sdk/derive/generate]: the generator of kube-derive

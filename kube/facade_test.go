@@ -114,8 +114,8 @@ func checkFunc(t *testing.T, layers []string, f *ast.FuncDecl) {
 		t.Errorf("%s does not return a call of a layer", f.Name)
 	}
 	for _, arg := range call.Args {
-		if feed, ok := arg.(*ast.CallExpr); ok { // an API may be passed on as its feed
-			if sel, ok := feed.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Feed" {
+		if part, ok := arg.(*ast.CallExpr); ok { // an API may be passed on as its feed, and a view as its store
+			if sel, ok := part.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Feed" || sel.Sel.Name == "Store") {
 				arg = sel.X
 			}
 		}

@@ -51,7 +51,7 @@ func New(c *kube.Client, logger *slog.Logger) *Controller {
 		Logger: logger,
 		OnResult: func(res kube.Result) {
 			if res.Err == nil { // the others are logged anyway
-				logger.Info("reconciled", "object", res.Ref.String(), "next", res.Action.String(), "took", res.Took)
+				logger.Info("reconciled", "object", res.Key.String(), "next", res.Action.String(), "took", res.Took)
 			}
 		},
 	}).Owns(kube.Source[corev1.ConfigMap](cache))
