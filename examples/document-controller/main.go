@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 		Dir:    *dir,
 		Logger: logger,
 		OnResult: func(r kube.Result) {
-			logger.Info("reconciled", "document", r.Ref.String(), "next", r.Action.String(), "took", r.Took, "err", r.Err)
+			logger.Info("reconciled", "document", r.Key.String(), "next", r.Action.String(), "took", r.Took, "err", r.Err)
 		},
 	})
 }

@@ -124,7 +124,7 @@ func TestFailedReconcilesAreRetriedWithBackoff(t *testing.T) {
 		for {
 			select {
 			case r := <-runs:
-				if r.Ref.Name == name {
+				if r.Key.Ref.Name == name {
 					return r
 				}
 			case <-limit(t).Done():
@@ -251,8 +251,8 @@ func TestControllerDeletesNoObjectTwice(t *testing.T) {
 	items := kube.ViewOf[corev1.Secret](cache, &kube.Selection{Namespace: ns})
 	owner := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns, FieldSelector: "metadata.name=owner"})
 	ctl := kube.NewController(kube.ForView(owner), &kube.ControllerOptions{Logger: debugLogger(t)}).
-		Watches(kube.SourceView(items).Map(func(*corev1.Secret) []kube.ObjectRef {
-			return []kube.ObjectRef{{Namespace: ns, Name: "owner"}}
+		Watches(kube.SourceView(items).Map(func(context.Context, *corev1.Secret) ([]kube.ObjectRef, error) {
+			return []kube.ObjectRef{{Namespace: ns, Name: "owner"}}, nil
 		}))
 	settled := make(chan struct{})
 	background(t, func(ctx context.Context) error {
@@ -399,7 +399,9 @@ func TestForbiddenSourceDoesNotStopTheController(t *testing.T) {
 	configMaps := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns})
 	secrets := kube.ViewOf[corev1.Secret](cache, &kube.Selection{Namespace: ns})
 
-	byName := func(s *corev1.Secret) []kube.ObjectRef { return []kube.ObjectRef{kube.RefOf(s)} }
+	byName := func(_ context.Context, s *corev1.Secret) ([]kube.ObjectRef, error) {
+		return []kube.ObjectRef{kube.RefOf(s)}, nil
+	}
 	options := &kube.ControllerOptions{SyncTimeout: 100 * time.Millisecond, Logger: debugLogger(t)}
 	ctl := kube.NewController(kube.ForView(configMaps), options).Watches(kube.SourceView(secrets).Map(byName))
 	runs := make(chan string, 100)

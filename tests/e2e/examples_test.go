@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -164,5 +165,53 @@ func TestDocumentControllerInstallsReconcilesAndStops(t *testing.T) {
 	}
 	if want := "msg=reconciled document=" + l.docs.Namespace() + "/doc"; !strings.Contains(got.stderr, want) {
 		t.Errorf("the log does not contain %q:\n%s", want, got.stderr)
+	}
+}
+
+// TestSecretUsersLogsThePodsOfAChangedSecret checks the program secret-users in two namespaces.
+func TestSecretUsersLogsThePodsOfAChangedSecret(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	spaces := []string{newNamespace(t, c), newNamespace(t, c)}
+	for _, ns := range spaces {
+		awaitPods(t, c, ns)
+		secrets := kube.Namespaced[corev1.Secret](c, ns)
+		if _, err := secrets.Create(limit(t), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		volume := corev1.Volume{Name: "key"}
+		volume.Secret = &corev1.SecretVolumeSource{SecretName: "key"}
+		_, err := kube.Namespaced[corev1.Pod](c, ns).Create(limit(t), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "user"},
+			Spec: corev1.PodSpec{
+				NodeSelector: map[string]string{"example.com/no": "node"},
+				Containers:   []corev1.Container{{Name: "main", Image: "none"}},
+				Volumes:      []corev1.Volume{volume},
+			},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	running := call{program: "secret-users", args: []string{"-n", strings.Join(spaces, ",")}}.start(t)
+	for _, ns := range spaces {
+		uses := "object=" + ns + "/user secrets=" + ns + "/key cause="
+		awaitLog := func(cause string) {
+			eventually(t, "the log contains "+uses+cause, func(context.Context) error {
+				if !strings.Contains(running.stderr.String(), uses+cause) {
+					return fmt.Errorf("the log is\n%s", running.stderr.String())
+				}
+				return nil
+			})
+		}
+		awaitLog("")
+		change := kube.MergePatch(map[string]any{"stringData": map[string]string{"key": "value"}})
+		if _, err := kube.Namespaced[corev1.Secret](c, ns).Patch(limit(t), "key", change, nil); err != nil {
+			t.Fatal(err)
+		}
+		awaitLog(`"modified secrets ` + ns + `/key"`)
+	}
+	if got := running.stop(); got.code != 0 {
+		t.Errorf("exit code %d after SIGTERM, want 0:\n%s", got.code, got.stderr)
 	}
 }

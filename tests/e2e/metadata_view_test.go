@@ -53,7 +53,7 @@ func TestMetadataViewHoldsNoData(t *testing.T) {
 		if got.Kind != "Secret" || got.APIVersion != "v1" || got.UID != want.UID || got.Labels["app"] != "web" {
 			t.Errorf("the view holds %+v, want the metadata of %s", got, ref)
 		}
-		packed, _ := view.Store().Packed(ref)
+		packed := view.Store().State(ref).Packed()
 		if bytes.Contains(packed.Bytes(), []byte(password)) {
 			t.Errorf("the view holds %q, which is more than metadata", packed.Bytes())
 		}
@@ -75,7 +75,11 @@ func TestMetadataViewHoldsNoData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ev, err := range feed.Watch(limit(t), &request.WatchOptions{SendInitialEvents: true}) {
+	events, err := feed.Watch(limit(t), &request.WatchOptions{SendInitialEvents: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ev, err := range events {
 		if err != nil {
 			t.Fatal(err)
 		}

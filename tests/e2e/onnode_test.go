@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
@@ -78,6 +79,14 @@ func podSpec(node string) corev1.PodSpec {
 			{Name: "main", Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever},
 		},
 	}
+}
+
+// serve makes a container run the test image's web server. The container is ready when the server accepts connections.
+func serve(c *corev1.Container) {
+	c.Args = []string{"serve", "8080"}
+	c.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
+	listening := corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("http")}}
+	c.ReadinessProbe = &corev1.Probe{ProbeHandler: listening, PeriodSeconds: 1}
 }
 
 // startPod creates a pod and waits until it is ready.

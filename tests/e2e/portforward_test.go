@@ -182,8 +182,7 @@ func testPortForwardService(t *testing.T, c *kube.Client, pods *kube.API[corev1.
 	web := func(name string) *corev1.Pod {
 		labels := map[string]string{"app": "web"}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: podSpec(node)}
-		pod.Spec.Containers[0].Args = []string{"serve", "8080"}
-		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
+		serve(&pod.Spec.Containers[0])
 		return pod
 	}
 	startPod(t, pods, web("web-0"))

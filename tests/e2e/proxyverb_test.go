@@ -33,7 +33,7 @@ func testProxyVerb(t *testing.T, c *kube.Client) {
 	awaitPods(t, c, ns)
 	pods, services := kube.Namespaced[corev1.Pod](c, ns), kube.Namespaced[corev1.Service](c, ns)
 	spec := podSpec(node)
-	spec.Containers[0].Args = []string{"serve", "8080"}
+	serve(&spec.Containers[0])
 	labels := map[string]string{"app": "web"}
 	startPod(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: labels}, Spec: spec})
 	_, err := services.Create(limit(t), &corev1.Service{

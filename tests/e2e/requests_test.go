@@ -252,7 +252,7 @@ func TestProxiedRequestsArriveUnchanged(t *testing.T) {
 	awaitPods(t, c, ns)
 	labels := map[string]string{"app": "web"}
 	spec := podSpec(nodeOf(t, c))
-	spec.Containers[0].Args = []string{"serve", "8080"}
+	serve(&spec.Containers[0])
 	startPod(t, kube.Namespaced[corev1.Pod](c, ns), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: labels}, Spec: spec,
 	})

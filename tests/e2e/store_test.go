@@ -144,7 +144,7 @@ func subscribe(t *testing.T, view *kube.View[corev1.ConfigMap]) (known func() ma
 				return fmt.Errorf("received %s of %s; known before: %t", change.Type, change.Ref, known)
 			}
 			delete(next, change.Ref.Name)
-			if change.New.Len() > 0 {
+			if change.New.Exists() {
 				var cm corev1.ConfigMap
 				if err := change.New.Decode(&cm); err != nil {
 					return err

@@ -27,8 +27,7 @@ func testPortForwardDeployment(t *testing.T, c *kube.Client, ns string) {
 	deployments, pods := kube.Namespaced[appsv1.Deployment](c, ns), kube.Namespaced[corev1.Pod](c, ns)
 	labels := map[string]string{"app": "replica"}
 	spec := podSpec("")
-	spec.Containers[0].Args = []string{"serve", "8080"}
-	spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
+	serve(&spec.Containers[0])
 	_, err := deployments.Create(limit(t), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "replica"},
 		Spec: appsv1.DeploymentSpec{

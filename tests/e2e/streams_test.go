@@ -65,8 +65,8 @@ func talker(name string) *corev1.Pod {
 	container := func(name string, args ...string) corev1.Container {
 		return corev1.Container{Name: name, Image: cluster.TestImage, ImagePullPolicy: corev1.PullNever, Args: args}
 	}
-	web := container("web", "serve", "8080")
-	web.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
+	web := container("web")
+	serve(&web)
 	input := container("input", "cat")
 	input.Stdin = true
 	terminal := container("terminal", "size")

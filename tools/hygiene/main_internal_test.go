@@ -18,6 +18,7 @@ func TestCheckFindsFilesThatDoNotBelongInTheRepository(t *testing.T) {
 		{"a Go file with the licence", "core/a.go", header + "package core\n", nil},
 		{"a Go file without the licence", "core/a.go", "package core\n", []string{"core/a.go:1: the file does not start with the licence:\n" + header}},
 		{"a Go file whose licence would be a package comment", "core/a.go", strings.TrimSuffix(header, "\n") + "package core\n", []string{"core/a.go:1: the file does not start with the licence:\n" + header}},
+		{"deep copies with the licence", "core/a.go", copies + header + "package core\n", nil},
 		{"a Go file for new projects", given + "project/main.go", "package main\n", nil},
 		{"a text", "README.md", "text\n", nil},
 		{"a big file", "data.json", strings.Repeat("[]\n", 100_000), []string{"data.json:1: the file has 292 KiB, and the limit is 256 KiB: make it smaller"}},

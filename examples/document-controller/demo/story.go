@@ -127,7 +127,7 @@ func (st *stage) start(ctx context.Context, s *screen) (stop func() error) {
 			st.runs.Add(1)
 			if r.Err != nil {
 				st.failures.Add(1)
-				s.say("reconcile    %-8s failed, retry in %v: %v", r.Ref.Name, r.RetryIn.Round(time.Millisecond), r.Err)
+				s.say("reconcile    %-8s failed, retry in %v: %v", r.Key.Ref.Name, r.RetryIn.Round(time.Millisecond), r.Err)
 			}
 		}})
 		cancel(failed) // nothing must wait for a controller that has stopped

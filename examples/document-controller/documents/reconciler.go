@@ -157,13 +157,30 @@ func (r *reconciler) folder(doc *v1.Document) string {
 	return filepath.Join(r.dir, doc.Namespace, doc.Name)
 }
 
+// writeFile replaces the files of a document by one. Readers never find it missing or incomplete.
 func (r *reconciler) writeFile(doc *v1.Document, page rendered) error {
 	folder := r.folder(doc)
-	if err := os.RemoveAll(folder); err != nil {
-		return err
-	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, page.file), []byte(page.text), 0o644)
+	file := filepath.Join(folder, page.file)
+	if err := os.WriteFile(file+".new", []byte(page.text), 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == page.file {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(folder, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }

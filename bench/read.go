@@ -1,0 +1,195 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	peers "k8s.io/client-go/tools/cache"
+
+	"github.com/kube-go/sdk/bench/internal/objects"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+func readFigures() []*figure {
+	ours, theirs := readTrial("read/ours", openOurs), readTrial("read/informer", openInformer)
+	lean, tagged := readTrial("read/ours-lean", openLean), readTrial("read/ours-tagged", openTagged)
+	return []*figure{
+		{
+			name: "pods of one node, by index", unit: inMS, ours: value{"", ours, "node"},
+			peers: []value{{"informer with DeepCopy", theirs, "node"}}, bar: bar{limit: 0.2e-3, ratio: 1},
+		},
+		{
+			name: "pods of one node, by index, 5 fields", unit: inMS, ours: value{"", lean, "node"},
+			peers: []value{{"informer with DeepCopy", theirs, "node"}}, bar: bar{limit: 0.2e-3, ratio: 1},
+		},
+		{
+			name: "pods of one node, by index, 5 fields and protobuf tags", unit: inMS, ours: value{"", tagged, "node"},
+			peers: []value{{"informer with DeepCopy", theirs, "node"}}, bar: bar{limit: 0.2e-3, ratio: 1},
+		},
+		{
+			name: "label selector that matches nothing", unit: inMS, ours: value{"", ours, "nothing"},
+			peers: []value{{"informer", theirs, "nothing"}}, bar: bar{limit: 2e-3},
+		},
+		{
+			name: "read one pod", unit: inUS, ours: value{"", ours, "get"},
+			peers: []value{{"informer with DeepCopy", theirs, "get"}},
+		},
+	}
+}
+
+// reader reads a synced cache of pods. Callers own the results. Functions that a trial does not measure are nil.
+type reader struct {
+	ofNode  func(node string) (pods int, err error)
+	byLabel func(selector string) (pods int, err error)
+	get     func(namespace, name string) error
+}
+
+// opener returns a cache, and its reader for the time when it is synced.
+type opener func(ctx context.Context, e *env) (contender, *reader, error)
+
+func openOurs(ctx context.Context, e *env) (contender, *reader, error) {
+	c, r, store, err := openNodes(ctx, e, func(pod *corev1.Pod) string { return pod.Spec.NodeName })
+	if err != nil {
+		return nil, nil, err
+	}
+	r.byLabel = func(selector string) (int, error) {
+		return count(store.All(&reflector.SelectOptions{LabelSelector: selector}))
+	}
+	r.get = func(namespace, name string) error {
+		_, err := store.Get(refOf(namespace, name))
+		return err
+	}
+	return c, r, nil
+}
+
+func openLean(ctx context.Context, e *env) (contender, *reader, error) {
+	c, r, _, err := openNodes(ctx, e, func(pod *leanPod) string { return pod.Spec.NodeName })
+	return c, r, err
+}
+
+func openTagged(ctx context.Context, e *env) (contender, *reader, error) {
+	c, r, _, err := openNodes(ctx, e, func(pod *taggedPod) string { return pod.Spec.NodeName })
+	return c, r, err
+}
+
+// openNodes opens a cache of pods with an index by the name of the node.
+func openNodes[K any, P core.ObjectPtr[K]](ctx context.Context, e *env, node func(*K) string) (
+	contender, *reader, *reflector.Store[K], error,
+) {
+	v, err := viewOf[K, P](ctx, e, nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	byNode := reflector.IndexBy(v.Store(), func(pod *K) []string { return []string{node(pod)} })
+	r := &reader{ofNode: func(node string) (int, error) { return count(byNode.All(node)) }}
+	return view[K]{v}, r, v.Store(), nil
+}
+
+func count[K any](pods iter.Seq2[*K, error]) (n int, err error) {
+	for _, err := range pods {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+func openInformer(ctx context.Context, e *env) (contender, *reader, error) {
+	c, err := newInformer(protobufType, strip)(ctx, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	i := c.(informer)
+	if err := i.AddIndexers(peers.Indexers{"node": func(obj any) ([]string, error) {
+		return []string{obj.(*corev1.Pod).Spec.NodeName}, nil
+	}}); err != nil {
+		return nil, nil, err
+	}
+	return i, &reader{
+		ofNode: func(node string) (int, error) {
+			all, err := i.GetIndexer().ByIndex("node", node)
+			for _, obj := range all {
+				_ = obj.(*corev1.Pod).DeepCopy()
+			}
+			return len(all), err
+		},
+		byLabel: func(text string) (n int, err error) {
+			selector, err := labels.Parse(text)
+			if err != nil {
+				return 0, err
+			}
+			err = peers.ListAll(i.GetIndexer(), selector, func(obj any) {
+				_ = obj.(*corev1.Pod).DeepCopy()
+				n++
+			})
+			return n, err
+		},
+		get: func(namespace, name string) error {
+			obj, ok, err := i.GetStore().GetByKey(namespace + "/" + name)
+			if err != nil || !ok {
+				return errors.Join(errors.New("the pod does not exist"), err)
+			}
+			_ = obj.(*corev1.Pod).DeepCopy()
+			return nil
+		},
+	}, nil
+}
+
+// readTrial measures reads. The names of the values are those of the times in seconds, and pods, the number of pods of
+// the node.
+func readTrial(name string, open opener) *trial {
+	return &trial{name: name, run: func(ctx context.Context, e *env) (values, error) {
+		c, r, err := open(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		stop, err := synced(ctx, e, c)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+		v := values{}
+		node, next := objects.Pod(0).Spec.NodeName, 0
+		err = e.measure(v, "node", func() error {
+			pods, err := r.ofNode(node)
+			v["pods"] = float64(pods)
+			return err
+		})
+		if r.get == nil {
+			return v, err
+		}
+		return v, errors.Join(
+			err,
+			e.measure(v, "nothing", func() error {
+				pods, err := r.byLabel("app=none")
+				if pods > 0 {
+					return errors.Join(errors.New("pods have the label app=none"), err)
+				}
+				return err
+			}),
+			e.measure(v, "get", podGetter(e.objects, &next, r)),
+		)
+	}}
+}
+
+// podGetter returns a function that reads the next of some pods.
+func podGetter(pods int, next *int, r *reader) func() error {
+	refs := make([][2]string, 0, 100)
+	for i := range min(pods, cap(refs)) {
+		pod := objects.Pod(i * (pods / min(pods, cap(refs))))
+		refs = append(refs, [2]string{pod.Namespace, pod.Name})
+	}
+	return func() error {
+		ref := refs[*next%len(refs)]
+		*next++
+		return r.get(ref[0], ref[1])
+	}
+}

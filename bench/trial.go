@@ -1,0 +1,96 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/bench/internal/objects"
+	"github.com/kube-go/sdk/bench/internal/replay"
+	"github.com/kube-go/sdk/core"
+)
+
+// trial is one way to do some work. It runs in its own process.
+type trial struct {
+	name   string
+	server replay.Options // without Collections and Limit
+	limit  int            // of the number of objects; 0: none
+	run    func(ctx context.Context, e *env) (values, error)
+}
+
+// values are the results of a trial by name.
+type values map[string]float64
+
+// objects returns the number of pods and of config maps of the trial, if -n is n.
+func (t *trial) objects(n int) int {
+	if t.limit > 0 {
+		return min(n, t.limit)
+	}
+	return n
+}
+
+// env is the environment of a trial.
+type env struct {
+	size
+	url     string // of the server
+	control control
+	profile func() error // writes a heap profile, if one was requested
+
+	// wrap wraps the transports of the clients, unless it is nil.
+	wrap func(http.RoundTripper) http.RoundTripper
+}
+
+// control changes and observes the server of a trial.
+type control interface {
+	// Touch changes an object: it sets the annotation replay.Sent.
+	Touch(plural string, i int)
+	// Watches returns the number of watches of a resource that were opened.
+	Watches(plural string) int
+}
+
+// collections returns the objects of the server of a trial.
+func collections(objs int) ([]*replay.Collection, error) {
+	pods, err := core.ResourceOf[corev1.Pod]()
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := core.ResourceOf[corev1.Node]()
+	if err != nil {
+		return nil, err
+	}
+	configMaps, err := core.ResourceOf[corev1.ConfigMap]()
+	if err != nil {
+		return nil, err
+	}
+	return []*replay.Collection{
+		replay.NewCollection(pods, objs, func(i int) replay.Object { return objects.Pod(i) }),
+		replay.NewCollection(nodes, objects.Nodes, func(i int) replay.Object { return objects.Node(i) }),
+		replay.NewCollection(configMaps, objs, func(i int) replay.Object { return objects.ConfigMap(i) }),
+	}, nil
+}
+
+// repeatFor calls do until the trial's time is over, and returns the mean time of a call.
+func (e *env) repeatFor(do func() error) (time.Duration, error) {
+	calls, start := 0, time.Now()
+	for {
+		if err := do(); err != nil {
+			return 0, err
+		}
+		calls++
+		if passed := time.Since(start); passed >= e.time {
+			return passed / time.Duration(calls), nil
+		}
+	}
+}
+
+// measure stores the mean time of a call, in seconds, as a value.
+func (e *env) measure(v values, name string, do func() error) error {
+	took, err := e.repeatFor(do)
+	v[name] = took.Seconds()
+	return err
+}
