@@ -9,7 +9,7 @@ export GO
 
 MODULES := $(shell cat modules.txt)
 # These modules are outside the workspace, because no other module needs their dependencies.
-ALONE := tools tests/oracle
+ALONE := bench tools tests/oracle
 WORK := $(filter-out $(ALONE),$(MODULES))
 # The supported older versions of Kubernetes, with the tested patch releases. README.md lists them, too.
 OLDER := v1.34.3 v1.35.3
@@ -36,8 +36,8 @@ ALSO := ; code=$$?; echo "  e2e-k3d      NOT RUN: it needs Docker and k3d"; exit
 # omitempty has no effect on a struct. But Kubernetes' types use it everywhere, and our types have the same tags.
 FIX := $(GO) fix -omitzero=false
 
-.PHONY: help demo test unit race cluster-build cluster-test e2e e2e-versions e2e-k3d node-deps cluster-up cluster-down go-get weight \
-	tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
+.PHONY: help demo test unit race cluster-build cluster-test e2e e2e-versions e2e-k3d soak node-deps cluster-up cluster-down \
+	go-get weight bench tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
 
 help:
 	@echo "Start with make demo and make test."
@@ -82,6 +82,13 @@ e2e-v%: $(REPORT)
 e2e-k3d:
 	@MAKE='$(MAKE)' scripts/e2e-k3d
 
+# The duration of make soak.
+SOAK ?= 30m
+
+## soak: cause random faults for 30 minutes, or SOAK=DURATION; then check that the use of memory has not grown
+soak:
+	E2E_SOAK=$(SOAK) $(GO) test -race -count=1 -timeout=0 -v -run '^TestSoak$$' ./tests/e2e
+
 ## go-get: follow the steps of a new user: get a packed release, build the README's first program, run it
 go-get:
 	$(GO) test -count=1 -v -run '^TestReadmeStepsWorkWithARelease$$' ./tests/e2e
@@ -89,6 +96,10 @@ go-get:
 ## weight: print the number of foreign modules and the bytes of hello-controller
 weight:
 	@cd examples && $(GO) test -count=1 -v -run '^TestControllerStaysSmall$$' ./hello-controller | grep -v -e '^=== ' -e '^--- '
+
+## bench: compare memory, CPU time and latency with client-go and controller-runtime; takes minutes; ARGS=-help
+bench:
+	@cd bench && GOWORK=off $(GO) run . $(ARGS)
 
 ## node-deps: install the system packages of a cluster with a node; needs root
 node-deps:
