@@ -64,7 +64,7 @@ func TestEachCaseWorks(t *testing.T) {
 
 func TestCommandRunsCasesInChildProcesses(t *testing.T) {
 	var out bytes.Buffer
-	const figures = "^heap per pod$|watches|server to its reconcile, p50"
+	const figures = "^heap per pod$|watches|server to the reconcile with its object, p50"
 	args := []string{"-n", "50", "-repeat", "2", "-time", "1ms", "-run", figures}
 	if err := run(t.Context(), args, nil, &out); err != nil {
 		t.Fatal(err)
