@@ -282,6 +282,11 @@ func allowed() map[string]map[string]string {
 			"./runtime/internal/apierr": "reports which errors end a drain",
 			"./runtime/watcher":         "watches the pods of the node",
 		},
+		"./runtime/election": {
+			"./client":                   "reads and writes the lease",
+			"./client/middleware":        "refuses writes of replicas that do not lead",
+			"k8s.io/api/coordination/v1": "the type Lease",
+		},
 		"./runtime/events": {
 			"./client": "writes events",
 		},

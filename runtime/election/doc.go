@@ -1,0 +1,42 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package election chooses one leader among the replicas of a program, with a Lease of coordination.k8s.io/v1.
+//
+// Use it for work that only one replica may do at a time. The manager of package manager uses it for controllers.
+//
+//	e := election.New(c, &election.Options{Name: "document-controller"})
+//	err := e.Run(ctx, func(ctx context.Context) error {
+//		return ctl.Run(ctx, reconcile) // ctx ends when the replica no longer leads
+//	})
+//
+// A replica leads for a term: it writes its identity into the lease, and renews the lease every [Options.RetryPeriod].
+// The others read the lease, and one of them takes it when it has not changed for its duration. [Elector.Run] ends
+// after one term, so that the program decides whether to end or to call it again.
+//
+// # Guarantees
+//
+//   - Terms never overlap: a term ends [Options.RenewDeadline] after the last successful renewal was sent, and another
+//     replica waits [Options.LeaseDuration] after it has observed that renewal.
+//   - Only local clocks count, and their rates, not their times: the times in the lease are for people. If a clock
+//     jumps forward, such as after a suspension of the machine, the term of this replica ends, but no other's.
+//   - The lease is released only after the function has returned, so that all of its work has ended. Meanwhile it is
+//     renewed. The next leader begins within about a second of the release.
+//   - Two replicas with the same identity never lead together.
+//
+// The end of a context stops a program cooperatively. [Elector.Fence] also refuses the writes of a function that
+// continues after its term.
+//
+// # Compatibility
+//
+// Leases and times are those of client-go's leaderelection: programs with either of them can compete for one lease.
+//
+// # Permissions
+//
+// The program needs the verbs get, create and update for leases of the group coordination.k8s.io, in
+// [Options.Namespace].
+//
+// # Concurrency
+//
+// An [Elector] is safe for concurrent use, but only one Run may be active at a time.
+package election

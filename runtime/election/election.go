@@ -1,0 +1,398 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+)
+
+// Options are the options of [New]. The zero value of a field is its default.
+type Options struct {
+	// Name is the name of the lease, which all replicas share, such as "document-controller". Required.
+	Name string
+
+	// Namespace is the namespace of the lease. Default: the namespace of the client, which in a cluster is that of the
+	// pod.
+	Namespace string
+
+	// Identity identifies the replica. Default: the host name and a random suffix.
+	Identity string
+
+	// LeaseDuration is the time without a renewal after which another replica may lead, in whole seconds. Default: 15 s.
+	LeaseDuration time.Duration
+
+	// RenewDeadline is the time without a successful renewal after which a term ends. It must be shorter than
+	// LeaseDuration by more than RetryPeriod: in the difference, the work of an ended term stops. Default: 10 s.
+	RenewDeadline time.Duration
+
+	// RetryPeriod is the time between renewals. Replicas that wait read the lease about twice as often. Default: 2 s.
+	RetryPeriod time.Duration
+
+	// Logger logs the begin and the end of terms, and failed requests as warnings. Default: [slog.Default].
+	Logger *slog.Logger
+}
+
+// The defaults of client-go and of the components of Kubernetes.
+const (
+	defaultLeaseDuration = 15 * time.Second
+	defaultRenewDeadline = 10 * time.Second
+	defaultRetryPeriod   = 2 * time.Second
+)
+
+// Errors of an [Elector].
+var (
+	// ErrLost is the error of a term that ended because the lease could not be renewed in time, or was taken away.
+	ErrLost = errors.New("the leadership is lost")
+
+	// ErrNotLeader is the error of a request that [Elector.Fence] refuses.
+	ErrNotLeader = errors.New("this replica is not the leader")
+)
+
+// Elector is one replica's candidate for a lease. Create one with [New].
+type Elector struct {
+	options Options
+	leases  *client.API[coordinationv1.Lease]
+	logger  *slog.Logger
+	invalid error
+
+	mu      sync.Mutex // guards the fields below
+	state   state
+	lease   *coordinationv1.Lease // as it was read or written last, or nil
+	err     error                 // of the last request
+	running bool
+}
+
+// New returns a candidate for a lease. It does nothing until Run is called.
+func New(c *client.Client, o *Options) *Elector {
+	e := &Elector{}
+	if o != nil {
+		e.options = *o
+	}
+	d := &e.options
+	d.Namespace = cmp.Or(d.Namespace, c.Namespace())
+	d.LeaseDuration = cmp.Or(d.LeaseDuration, defaultLeaseDuration)
+	d.RenewDeadline = cmp.Or(d.RenewDeadline, defaultRenewDeadline)
+	d.RetryPeriod = cmp.Or(d.RetryPeriod, defaultRetryPeriod)
+	if d.Identity == "" {
+		host, _ := os.Hostname() // the suffix is enough
+		d.Identity = host + "_" + rand.Text()
+	}
+	if d.Logger == nil {
+		d.Logger = slog.Default()
+	}
+	e.logger = d.Logger.With("lease", d.Namespace+"/"+d.Name, "identity", d.Identity)
+	e.leases = client.Namespaced[coordinationv1.Lease](c, d.Namespace)
+	e.invalid = d.check()
+	e.state = state{
+		identity: d.Identity, leaseDuration: d.LeaseDuration, renewDeadline: d.RenewDeadline, retryPeriod: d.RetryPeriod,
+	}
+	return e
+}
+
+// check returns the error of an invalid field.
+func (o *Options) check() error {
+	switch {
+	case o.Name == "":
+		return errors.New("election: Options.Name is empty: set the name of the lease that all replicas share")
+	case o.Namespace == "":
+		return errors.New("election: Options.Namespace is empty, and the client has no namespace: set one of them")
+	case o.RetryPeriod < 0:
+		return fmt.Errorf("election: Options.RetryPeriod is %v: set a positive duration", o.RetryPeriod)
+	case o.RenewDeadline <= o.RetryPeriod:
+		return fmt.Errorf("election: Options.RenewDeadline is %v: set more than RetryPeriod, which is %v",
+			o.RenewDeadline, o.RetryPeriod)
+	case o.LeaseDuration%time.Second != 0:
+		return fmt.Errorf("election: Options.LeaseDuration is %v: set whole seconds", o.LeaseDuration)
+	case o.LeaseDuration <= o.RenewDeadline+o.RetryPeriod:
+		return fmt.Errorf("election: Options.LeaseDuration is %v: set more than the sum of RenewDeadline, which is %v, and "+
+			"RetryPeriod, which is %v", o.LeaseDuration, o.RenewDeadline, o.RetryPeriod)
+	}
+	return nil
+}
+
+// Status is the state of an [Elector].
+type Status struct {
+	// Leading is true while this replica is the leader.
+	Leading bool
+
+	// Leader is the identity in the lease, or empty if the lease is free or has not been read.
+	Leader string
+
+	// Transitions is how often the lease has changed its holder. It grows with each term of another replica, so that
+	// other systems can reject the work of a former leader.
+	Transitions int
+
+	// Err is the error of the last request, or nil.
+	Err error
+}
+
+// Status returns the current state.
+func (e *Elector) Status() Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := &e.state
+	return Status{s.leads(time.Now()), s.stored.holder, int(s.stored.transitions), e.err}
+}
+
+// Run waits until this replica is the leader, calls lead, and returns after the term. The context of lead ends with
+// ctx, with the cause [ErrLost] when the term ends, or at the latest when Run returns. After lead has returned, Run
+// releases the lease.
+//
+// It returns the error of lead; the cause of ctx if the replica has not led, or lead has returned nil after the end of
+// ctx; an error that wraps ErrLost if the term ended before the work; or the error of an invalid option. It does not
+// return before lead does.
+func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
+	if e.invalid != nil {
+		return e.invalid
+	}
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.end()
+	t := &term{elector: e, lead: lead}
+	in := input{kind: tick}
+	for {
+		act := t.step(ctx, in)
+		switch act.kind {
+		case lost, done:
+			if t.timer != nil || ctx.Err() != nil {
+				return t.finish(ctx)
+			}
+			e.restart() // the term was over before the work could begin
+			in = input{kind: tick}
+		case wait:
+			in = t.wait(ctx, act.until)
+		default:
+			in = e.send(ctx, act)
+		}
+	}
+}
+
+// begin makes a new term possible.
+func (e *Elector) begin() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running {
+		return errors.New("election: Run was called while it was running")
+	}
+	e.running, e.state = true, e.state.begin()
+	return nil
+}
+
+func (e *Elector) restart() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state = e.state.begin()
+}
+
+func (e *Elector) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running, e.state = false, e.state.begin()
+}
+
+// apply applies an input to the state, and returns the new state.
+func (e *Elector) apply(in input) (state, action) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := e.state
+	in.now, in.jitter = time.Now(), mathrand.Float64()
+	var act action
+	e.state, act = e.state.step(in)
+	if leader := e.state.stored.holder; leader != before.stored.holder && leader != "" {
+		e.logger.Info("new leader", "leader", leader)
+	}
+	return e.state, act
+}
+
+// send sends a request, and returns its result.
+func (e *Elector) send(ctx context.Context, act action) input {
+	e.mu.Lock()
+	s, lease := e.state, e.lease
+	e.mu.Unlock()
+	limit := time.Now().Add(s.renewDeadline / 2)
+	if s.leading {
+		limit = s.end()
+	}
+	candidate := ctx
+	if s.leading || s.unknown {
+		// The end of ctx does not interrupt the requests of a leader, and those that may make this replica the leader.
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithDeadline(ctx, limit)
+	defer cancel()
+	var err error
+	kind := stored
+	switch act.kind {
+	case read:
+		kind = found
+		lease, err = e.leases.Get(ctx, e.options.Name, nil)
+	case create:
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: e.options.Name}}
+		act.record.store(lease)
+		lease, err = e.leases.Create(ctx, lease, nil)
+	default:
+		lease = lease.DeepCopy()
+		act.record.store(lease)
+		lease, err = e.leases.Update(ctx, lease, nil)
+	}
+	switch {
+	case err == nil:
+		e.note(lease, nil)
+		return input{kind: kind, version: lease.ResourceVersion, record: recordOf(lease)}
+	case act.kind == read && errors.Is(err, core.ErrNotFound):
+		e.note(nil, nil)
+		return input{kind: missing}
+	case errors.Is(err, core.ErrConflict), errors.Is(err, core.ErrAlreadyExists),
+		act.kind == update && errors.Is(err, core.ErrNotFound):
+		return input{kind: conflict}
+	case ctx.Err() != nil && candidate.Err() != nil && !s.leading && !s.unknown:
+		return input{kind: stop}
+	default:
+		e.note(nil, err)
+		return input{kind: failed}
+	}
+}
+
+// note takes note of the result of a request. It logs an error that differs from the last one.
+func (e *Elector) note(lease *coordinationv1.Lease, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil && (e.err == nil || e.err.Error() != err.Error()) {
+		e.logger.Warn("request for the lease", "leading", e.state.leading, "error", err)
+	}
+	e.lease, e.err = lease, err
+}
+
+// store writes the record into a lease.
+func (r record) store(lease *coordinationv1.Lease) {
+	s := &lease.Spec
+	s.HolderIdentity = &r.holder
+	s.LeaseDurationSeconds = new(int32(r.duration / time.Second))
+	s.AcquireTime = new(metav1.NewMicroTime(time.UnixMicro(r.acquired)))
+	s.RenewTime = new(metav1.NewMicroTime(time.UnixMicro(r.renewed)))
+	s.LeaseTransitions = &r.transitions
+}
+
+// recordOf returns the content of a lease. The fields of a lease of other programs may be missing.
+func recordOf(lease *coordinationv1.Lease) (r record) {
+	s := &lease.Spec
+	if s.HolderIdentity != nil {
+		r.holder = *s.HolderIdentity
+	}
+	if s.LeaseDurationSeconds != nil {
+		r.duration = time.Duration(*s.LeaseDurationSeconds) * time.Second
+	}
+	if s.AcquireTime != nil {
+		r.acquired = s.AcquireTime.UnixMicro()
+	}
+	if s.RenewTime != nil {
+		r.renewed = s.RenewTime.UnixMicro()
+	}
+	if s.LeaseTransitions != nil {
+		r.transitions = *s.LeaseTransitions
+	}
+	return r
+}
+
+// term is one call of Run, and the work of the leader in it.
+type term struct {
+	elector *Elector
+	lead    func(context.Context) error
+
+	timer  *time.Timer     // cancels the work at the end of the term, even during a request; nil until the work begins
+	work   context.Context //nolint:containedctx // the context of lead
+	cancel context.CancelCauseFunc
+	result chan error // of lead
+
+	returned bool  // lead has returned
+	err      error // its result
+}
+
+// step applies an input, and begins the work of a new leader.
+func (t *term) step(ctx context.Context, in input) action {
+	s, act := t.elector.apply(in)
+	switch {
+	case !s.leads(time.Now()):
+	case t.timer != nil:
+		t.timer.Reset(time.Until(s.end()))
+	case ctx.Err() == nil:
+		t.elector.logger.Info("leading", "transitions", s.stored.transitions)
+		t.work, t.cancel = context.WithCancelCause(ctx)
+		t.timer = time.AfterFunc(time.Until(s.end()), func() { t.cancel(ErrLost) })
+		t.result = make(chan error, 1)
+		go func() { t.result <- t.lead(t.work) }() // finish waits for it
+	}
+	return act
+}
+
+// wait waits for a time, the end of the work, or the end of ctx if the work has not begun.
+func (t *term) wait(ctx context.Context, until time.Time) input {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	var end <-chan struct{}
+	if t.timer == nil && !t.returned {
+		end = ctx.Done()
+	}
+	select {
+	case <-timer.C:
+		return input{kind: tick}
+	case t.err = <-t.result:
+		t.returned, t.result = true, nil
+		return input{kind: stop}
+	case <-end:
+		t.returned = true
+		return input{kind: stop}
+	}
+}
+
+// finish waits for the work, and returns the result of Run.
+func (t *term) finish(ctx context.Context) error {
+	e := t.elector
+	if t.timer == nil {
+		return context.Cause(ctx)
+	}
+	t.timer.Stop()
+	if !t.returned {
+		t.cancel(ErrLost)
+		t.err = <-t.result
+	}
+	lost := errors.Is(context.Cause(t.work), ErrLost)
+	t.cancel(nil)
+	switch status := e.Status(); {
+	case lost:
+		err := fmt.Errorf("lease %s/%s: %w", e.options.Namespace, e.options.Name, ErrLost)
+		if status.Err != nil {
+			err = fmt.Errorf("%w: %w", err, status.Err)
+		}
+		e.logger.Warn("no longer leading", "error", err)
+		if t.err != nil && !errors.Is(t.err, ErrLost) {
+			err = fmt.Errorf("%w; %w", err, t.err)
+		}
+		return err
+	case status.Leader == e.options.Identity:
+		e.logger.Warn("the lease is not released", "error", status.Err)
+	default:
+		e.logger.Info("no longer leading: the lease is released")
+	}
+	if t.err == nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return t.err
+}

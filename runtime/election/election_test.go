@@ -1,0 +1,417 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package election_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+)
+
+var (
+	errStop = errors.New("stop")
+	errCut  = errors.New("connection cut")
+)
+
+// cluster is an API server with leases, in a bubble.
+type cluster struct {
+	t      *testing.T
+	server *fakeapi.Server
+	logs   bytes.Buffer // written by one replica at a time
+}
+
+func newCluster(t *testing.T) *cluster {
+	leases, err := core.ResourceOf[coordinationv1.Lease]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := core.ResourceOf[corev1.Secret]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{t: t, server: fakeapi.New(leases, secrets)}
+}
+
+// replica is a process with an elector. Its requests fail while cut is set.
+type replica struct {
+	*election.Elector
+	client *client.Client
+	cut    atomic.Bool
+	late   atomic.Bool // responses to writes are lost
+}
+
+// client returns a client whose requests pass through r.
+func (c *cluster) newClient(r *replica, more ...middleware.Func) *client.Client {
+	c.t.Helper()
+	api, err := client.New(c.t.Context(), &client.Options{
+		Config:     &config.Config{Server: "https://cluster.test", Namespace: "prod"},
+		Retry:      &middleware.RetryOptions{Attempts: 1},
+		PerAttempt: more,
+		Transport: middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
+			if r.cut.Load() {
+				<-req.Context().Done()
+				return nil, errCut
+			}
+			resp, err := c.server.RoundTrip(req)
+			if req.Method != http.MethodGet && err == nil && resp.StatusCode < 300 && r.late.Swap(false) {
+				return nil, errCut
+			}
+			return resp, err
+		}),
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return api
+}
+
+func (c *cluster) replica(o election.Options) *replica {
+	r := &replica{}
+	r.client = c.newClient(r)
+	if o.Name == "" {
+		o.Name = "shop"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	r.Elector = election.New(r.client, &o)
+	return r
+}
+
+// start runs the elector in a goroutine. It returns the result of Run.
+func (r *replica) start(ctx context.Context, lead func(context.Context) error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- r.Run(ctx, lead) }()
+	return result
+}
+
+// untilEnd is the work of a leader that ends with its context.
+func untilEnd(ctx context.Context) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (c *cluster) lease() *coordinationv1.Lease {
+	c.t.Helper()
+	lease, err := client.Namespaced[coordinationv1.Lease](c.server.Client(), "prod").Get(c.t.Context(), "shop", nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return lease
+}
+
+func TestReplicasLeadOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		var leading, terms atomic.Int32
+		begun := make(chan time.Time, 10)
+		stops, results := map[string]context.CancelCauseFunc{}, map[string]<-chan error{}
+		replicas := map[string]*replica{}
+		for _, name := range []string{"a", "b", "c"} {
+			ctx, stop := context.WithCancelCause(t.Context())
+			r := c.replica(election.Options{Identity: name})
+			replicas[name], stops[name] = r, stop
+			results[name] = r.start(ctx, func(ctx context.Context) error {
+				if leading.Add(1) != 1 {
+					t.Error("two replicas lead")
+				}
+				defer leading.Add(-1)
+				terms.Add(1)
+				begun <- time.Now()
+				<-ctx.Done()
+				time.Sleep(30 * time.Second) // longer than the lease: it must be renewed meanwhile
+				return context.Cause(ctx)
+			})
+		}
+		<-begun
+		for i := range 3 {
+			time.Sleep(time.Minute)
+			holder := *c.lease().Spec.HolderIdentity
+			if s := replicas[holder].Status(); !s.Leading || s.Leader != holder || s.Transitions != i || s.Err != nil {
+				t.Errorf("the status of %s is %+v", holder, s)
+			}
+			stops[holder](errStop)
+			if err := <-results[holder]; !errors.Is(err, errStop) {
+				t.Errorf("Run = %v, want %v", err, errStop)
+			}
+			released := time.Now()
+			if i < 2 {
+				if took := (<-begun).Sub(released); took > 1200*time.Millisecond {
+					t.Errorf("the next term began %v after the release", took)
+				}
+			}
+			delete(replicas, holder)
+		}
+		if s := c.lease().Spec; *s.HolderIdentity != "" || *s.LeaseDurationSeconds != 1 || *s.LeaseTransitions != 2 {
+			t.Errorf("the lease at the end is %v", s)
+		}
+	})
+}
+
+func TestTermEndsBeforeAnotherBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "b"})
+		ended := make(chan time.Time, 1)
+		result := first.start(t.Context(), func(ctx context.Context) error {
+			<-ctx.Done()
+			ended <- time.Now()
+			if err := context.Cause(ctx); !errors.Is(err, election.ErrLost) {
+				t.Errorf("the cause of the end is %v", err)
+			}
+			return context.Cause(ctx)
+		})
+		time.Sleep(5 * time.Second)
+		ctx, stop := context.WithCancelCause(t.Context())
+		begun := make(chan time.Time, 1)
+		other := second.start(ctx, func(ctx context.Context) error {
+			begun <- time.Now()
+			return untilEnd(ctx)
+		})
+		time.Sleep(time.Minute)
+		first.cut.Store(true)
+		err := <-result
+		if !errors.Is(err, election.ErrLost) || !strings.Contains(err.Error(), "lease prod/shop") {
+			t.Errorf("Run = %v, want an error that names the lease", err)
+		}
+		if between := (<-begun).Sub(<-ended); between < 3*time.Second {
+			t.Errorf("the next term began %v after the end of the last one", between)
+		}
+		first.cut.Store(false) // the replica runs again, and waits
+		again, stopAgain := context.WithCancelCause(t.Context())
+		waiting := first.start(again, untilEnd)
+		time.Sleep(time.Minute)
+		if first.Status().Leading || !second.Status().Leading {
+			t.Error("the replica that has lost the lease leads again")
+		}
+		stopAgain(errStop)
+		if err := <-waiting; !errors.Is(err, errStop) {
+			t.Errorf("Run of a replica that waits = %v, want %v", err, errStop)
+		}
+		stop(errStop)
+		<-other
+	})
+}
+
+func TestReplicasWithTheSameIdentityNeverLeadTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		ctx, stop := context.WithCancelCause(t.Context())
+		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "a"})
+		results := []<-chan error{first.start(ctx, untilEnd), second.start(ctx, untilEnd)}
+		for range 100 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if first.Status().Leading == second.Status().Leading {
+				t.Fatalf("leading: %v and %v, want one of them", first.Status().Leading, second.Status().Leading)
+			}
+		}
+		stop(errStop)
+		for _, result := range results {
+			if err := <-result; !errors.Is(err, errStop) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestLostResponsesDoNotDelayTheTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		r := c.replica(election.Options{})
+		r.late.Store(true)
+		start := time.Now()
+		err := r.Run(t.Context(), func(ctx context.Context) error {
+			if took := time.Since(start); took > 3*time.Second {
+				t.Errorf("the term began after %v", took)
+			}
+			for range 50 {
+				r.late.Store(true)
+				time.Sleep(4 * time.Second)
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		if holder := *c.lease().Spec.HolderIdentity; holder != "" {
+			t.Errorf("the lease is held by %q at the end", holder)
+		}
+	})
+}
+
+func TestACandidateThatStopsLeavesTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		ctx, stop := context.WithCancelCause(t.Context())
+		r := c.replica(election.Options{})
+		r.late.Store(true) // it does not know that it has the lease
+		result := r.start(ctx, func(context.Context) error {
+			t.Error("lead was called")
+			return nil
+		})
+		synctest.Wait()
+		stop(errStop)
+		if err := <-result; !errors.Is(err, errStop) {
+			t.Errorf("Run = %v, want %v", err, errStop)
+		}
+		if holder := *c.lease().Spec.HolderIdentity; holder != "" {
+			t.Errorf("the lease is held by %q", holder)
+		}
+	})
+}
+
+func TestRunReturnsTheErrorOfTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		broken := errors.New("broken")
+		r := c.replica(election.Options{})
+		for range 2 { // Run may be called again
+			if err := r.Run(t.Context(), func(context.Context) error { return broken }); !errors.Is(err, broken) {
+				t.Errorf("Run = %v, want %v", err, broken)
+			}
+		}
+		err := r.Run(t.Context(), func(ctx context.Context) error {
+			if err := r.Run(ctx, untilEnd); err == nil || !strings.Contains(err.Error(), "while it was running") {
+				t.Errorf("a second Run = %v", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
+func TestADeletedLeaseEndsTheTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		r := c.replica(election.Options{})
+		result := r.start(t.Context(), untilEnd)
+		time.Sleep(10 * time.Second)
+		leases, _ := core.ResourceOf[coordinationv1.Lease]()
+		c.server.Delete(leases, core.ObjectRef{Namespace: "prod", Name: "shop"})
+		if err := <-result; !errors.Is(err, election.ErrLost) {
+			t.Errorf("Run = %v, want %v", err, election.ErrLost)
+		}
+	})
+}
+
+func TestOtherFieldsOfTheLeaseAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		leases, _ := core.ResourceOf[coordinationv1.Lease]()
+		c.server.Put(leases, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "shop", Labels: map[string]string{"team": "a"}},
+		})
+		r := c.replica(election.Options{})
+		if err := r.Run(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if l := c.lease(); l.Labels["team"] != "a" {
+			t.Errorf("the labels of the lease are %v", l.Labels)
+		}
+	})
+}
+
+func TestFenceRefusesWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		r := c.replica(election.Options{})
+		secrets := client.Namespaced[corev1.Secret](c.newClient(r, r.Fence()), "prod")
+		write := func(ctx context.Context, name string) error {
+			_, err := secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil)
+			return err
+		}
+		if err := write(t.Context(), "early"); !errors.Is(err, election.ErrNotLeader) {
+			t.Errorf("a write before the term: %v", err)
+		}
+		err := r.Run(t.Context(), func(ctx context.Context) error {
+			if err := write(ctx, "first"); err != nil {
+				t.Errorf("a write of the leader: %v", err)
+			}
+			r.cut.Store(true)
+			<-ctx.Done()
+			r.cut.Store(false)
+			return write(context.WithoutCancel(ctx), "late")
+		})
+		if !errors.Is(err, election.ErrLost) || !errors.Is(err, election.ErrNotLeader) {
+			t.Errorf("Run = %v, want the errors of the term and of the write", err)
+		}
+		if _, err := secrets.Get(t.Context(), "first", nil); err != nil {
+			t.Errorf("a read after the term: %v", err)
+		}
+	})
+}
+
+func TestFailuresAreLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		r := c.replica(election.Options{Identity: "a", Logger: slog.New(slog.NewTextHandler(&c.logs, nil))})
+		r.cut.Store(true)
+		result := r.start(t.Context(), func(context.Context) error { return nil })
+		time.Sleep(time.Minute)
+		r.cut.Store(false)
+		if err := <-result; err != nil {
+			t.Fatal(err)
+		}
+		logs := c.logs.String()
+		for want, times := range map[string]int{
+			"level=WARN msg=\"request for the lease\" lease=prod/shop identity=a leading=false": 1,
+			"msg=leading": 1, "msg=\"no longer leading: the lease is released\"": 1, "msg=\"new leader\"": 1,
+		} {
+			if n := strings.Count(logs, want); n != times {
+				t.Errorf("%q is logged %d times, want %d:\n%s", want, n, times, logs)
+			}
+		}
+	})
+}
+
+func TestInvalidOptionsAreErrors(t *testing.T) {
+	c := newCluster(t)
+	for _, tt := range []struct {
+		name string
+		in   election.Options
+		want string
+	}{
+		{"no name", election.Options{}, "Options.Name is empty"},
+		{"no namespace", election.Options{}, "Options.Namespace is empty"},
+		{"a part of a second", election.Options{LeaseDuration: 15500 * time.Millisecond}, "set whole seconds"},
+		{"the deadline is too short", election.Options{RenewDeadline: time.Second}, "more than RetryPeriod"},
+		{"negative", election.Options{RetryPeriod: -1}, "set a positive duration"},
+		{
+			"a term could end after the next one begins",
+			election.Options{LeaseDuration: 11 * time.Second, RenewDeadline: 10 * time.Second}, "more than the sum",
+		},
+	} {
+		if tt.name != "no name" {
+			tt.in.Name = "shop"
+		}
+		if tt.name != "no namespace" {
+			tt.in.Namespace = "prod"
+		}
+		err := election.New(c.server.Client(), &tt.in).Run(t.Context(), untilEnd)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: Run = %v, want an error with %q", tt.name, err, tt.want)
+		}
+	}
+}

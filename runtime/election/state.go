@@ -1,0 +1,206 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import "time"
+
+// record is the content of a lease. Its times are microseconds since 1970, as precise as in the lease.
+type record struct {
+	holder      string
+	duration    time.Duration
+	acquired    int64 // identifies the term of the holder
+	renewed     int64
+	transitions int32
+}
+
+// state is a replica's knowledge of a lease.
+type state struct {
+	identity      string
+	leaseDuration time.Duration
+	renewDeadline time.Duration
+	retryPeriod   time.Duration
+
+	exists   bool      // there is a lease
+	version  string    // the resource version of the lease
+	stored   record    // its content
+	observed time.Time // when the content was first observed
+	fresh    bool      // nothing is known that makes the version out of date
+
+	acquired int64     // the last term that this replica has tried to begin
+	attempt  record    // the last write, whether or not it has succeeded
+	sent     time.Time // when it was sent
+	unknown  bool      // its outcome is unknown
+
+	leading  bool
+	renewal  time.Time // when the write was sent on which the term rests
+	stopping bool      // the work has ended: release the lease
+	resume   time.Time // the next request is sent at this time
+}
+
+// begin returns the state for a new term: the work of the last one has ended.
+func (s state) begin() state {
+	s.leading, s.stopping, s.fresh = false, false, false
+	s.renewal, s.resume = time.Time{}, time.Time{}
+	return s
+}
+
+// input is an event: the response to a request, a time, or the end of the work.
+type input struct {
+	kind    inputKind
+	now     time.Time
+	version string  // of found and stored
+	record  record  // of found and stored
+	jitter  float64 // random, from 0 to 1
+}
+
+type inputKind int
+
+const (
+	tick     inputKind = iota // time has passed
+	found                     // the lease was read
+	missing                   // the lease does not exist
+	stored                    // the lease was written
+	conflict                  // it was not written, because it has changed
+	failed                    // a request failed, and its outcome is unknown
+	stop                      // the work of the leader has ended
+)
+
+// action is what to do next.
+type action struct {
+	kind   actionKind
+	record record    // of create and update
+	until  time.Time // of wait
+}
+
+type actionKind int
+
+const (
+	wait   actionKind = iota // until a time
+	read                     // the lease
+	create                   // the lease
+	update                   // the lease, if it still has the known version
+	lost                     // the term is over: end
+	done                     // the lease is released, or is not held: end
+)
+
+// step applies an input and decides the next action. Requests are sent one at a time.
+func (s state) step(in input) (state, action) {
+	if in.kind == found || in.kind == missing || in.kind == stored || in.kind == conflict {
+		s.unknown = false
+	}
+	switch in.kind {
+	case found:
+		s = s.observe(in)
+	case missing:
+		s.exists, s.version, s.stored, s.fresh = false, "", record{}, true
+		if s.leading { // somebody has deleted the lease: another replica may create it now
+			s.leading = false
+			return s, action{kind: lost}
+		}
+	case stored:
+		s = s.observe(in)
+		s.resume = s.sent.Add(s.retryPeriod)
+	case conflict:
+		s.fresh, s.resume = false, in.now.Add(s.retryPeriod/20)
+	case failed:
+		s.fresh, s.resume = false, in.now.Add(s.retryPeriod)
+	case stop:
+		if !s.stopping {
+			s.stopping, s.resume = true, in.now
+		}
+	case tick:
+	}
+	return s.decide(in.now, in.jitter)
+}
+
+// observe takes note of the stored lease.
+func (s state) observe(in input) state {
+	if !s.exists || in.record != s.stored {
+		s.stored, s.observed = in.record, in.now
+	}
+	s.exists, s.version, s.fresh = true, in.version, true
+	switch {
+	case !s.mine():
+		s.leading = false
+	case in.record == s.attempt && in.now.Sub(s.sent) < s.renewDeadline:
+		s.leading, s.renewal = true, s.sent
+	}
+	return s
+}
+
+// mine reports whether the lease is held by this replica's current or last term.
+func (s state) mine() bool {
+	return s.exists && s.stored.holder == s.identity && s.stored.acquired == s.acquired
+}
+
+// over reports whether the term has ended. The wall clock counts, too, since others do not stop while it is suspended.
+func (s state) over(now time.Time) bool {
+	return now.Sub(s.renewal) >= s.renewDeadline || now.Round(0).Sub(s.renewal.Round(0)) >= s.renewDeadline
+}
+
+// free reports whether the replica may take the lease.
+func (s state) free(now time.Time) bool {
+	return !s.exists || s.stored.holder == "" || s.mine() || now.Sub(s.observed) >= s.stored.duration
+}
+
+// end returns when the term ends.
+func (s state) end() time.Time { return s.renewal.Add(s.renewDeadline) }
+
+// holds reports whether no other replica can lead.
+func (s state) holds(now time.Time) bool { return s.leading && !s.over(now) }
+
+// leads reports whether the replica is the leader. While it releases the lease, it is not: another replica may have
+// read the release before the response arrives.
+func (s state) leads(now time.Time) bool { return s.holds(now) && !s.stopping }
+
+// decide returns the next action.
+func (s state) decide(now time.Time, jitter float64) (state, action) {
+	wasLeading := !s.renewal.IsZero()
+	if wasLeading && !s.holds(now) {
+		s.leading = false
+		if s.stopping {
+			return s, action{kind: done}
+		}
+		return s, action{kind: lost}
+	}
+	switch {
+	case s.stopping && !s.leading && (!s.unknown || now.Sub(s.sent) >= s.renewDeadline):
+		return s, action{kind: done}
+	case now.Before(s.resume):
+		until := s.resume
+		if s.leading && s.end().Before(until) {
+			until = s.end()
+		}
+		return s, action{kind: wait, until: until}
+	case !s.fresh:
+		return s, action{kind: read}
+	case s.stopping:
+		return s.write(now, record{duration: time.Second, acquired: now.UnixMicro(), transitions: s.stored.transitions})
+	case s.leading:
+		return s.write(now, record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions})
+	case s.free(now):
+		// The fraction of a second is random: it distinguishes replicas that have the same identity by mistake.
+		s.acquired = now.Truncate(time.Second).UnixMicro() + int64(jitter*1e6)
+		next := record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions}
+		if s.exists && s.stored.holder != s.identity {
+			next.transitions++
+		}
+		return s.write(now, next)
+	default:
+		// The lease is held by another replica: look again soon, since it may be released.
+		s.fresh = false
+		s.resume = now.Add(time.Duration((0.4 + 0.2*jitter) * float64(s.retryPeriod)))
+		return s, action{kind: wait, until: s.resume}
+	}
+}
+
+// write returns the action that stores a record.
+func (s state) write(now time.Time, r record) (state, action) {
+	r.renewed = now.UnixMicro()
+	s.attempt, s.sent, s.unknown = r, now, true
+	if s.exists {
+		return s, action{kind: update, record: r}
+	}
+	return s, action{kind: create, record: r}
+}
