@@ -128,7 +128,7 @@ func newEngine(primary *source, o *Options) *engine {
 	opts, res := o.withDefaults(), primary.inputs[0].feed.Resource()
 	name := cmp.Or(opts.Name, strings.ToLower(res.Kind))
 	opts.Logger = opts.Logger.With("controller", name)
-	return &engine{opts: opts, resource: res, size: opts.Concurrency, sources: []*source{primary}}
+	return &engine{opts: opts, name: name, resource: res, size: opts.Concurrency, sources: []*source{primary}}
 }
 
 // Owns reconciles an object when an object changes whose controlling owner it is, see core.ControllerRef. The owner is

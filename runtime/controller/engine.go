@@ -21,6 +21,7 @@ import (
 // engine is a controller without the type of its objects: it reconciles packed objects.
 type engine struct {
 	opts     Options
+	name     string
 	resource core.Resource // of the reconciled objects
 	sources  []*source     // the primary one first
 

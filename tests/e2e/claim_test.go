@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +21,14 @@ import (
 	"github.com/kube-go/sdk/runtime/fsm/fsmtest"
 )
 
+// claimsOfAll guards the claims of the cluster: the program of TestClaim acts on the claims of all namespaces.
+var claimsOfAll sync.Mutex
+
 // TestClaim checks that a claim is ready exactly while its bucket is, and that the bucket goes with it.
 func TestClaim(t *testing.T) {
 	t.Parallel() // the garbage collector needs up to 30 s to find a new kind
+	claimsOfAll.Lock()
+	t.Cleanup(claimsOfAll.Unlock) // after the end of the program
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	background(t, func(ctx context.Context) error { return buckets.Run(ctx, c) })
@@ -107,6 +113,8 @@ func suspendBucket(ctx context.Context, all *kube.API[v1.Bucket], name string) e
 // deletion. The bucket is made by a program that is not killed.
 func TestClaimSurvivesEachCrash(t *testing.T) {
 	t.Parallel()
+	claimsOfAll.Lock()
+	defer claimsOfAll.Unlock()
 	c := connect(t, nil)
 	if err := buckets.Install(limit(t), c); err != nil {
 		t.Fatal(err)
