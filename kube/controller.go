@@ -11,16 +11,18 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/events"
 	"github.com/kube-go/sdk/runtime/finalizer"
+	"github.com/kube-go/sdk/runtime/manager"
 )
 
 // Controllers.
 type (
 	// Controller reconciles the objects of one kind. [NewController] returns one. Methods: Owns and Watches add other
-	// kinds; Run runs until its context ends, as does RunPacked, which does not decode the objects; Engage adds another
-	// cluster; ReconcileAll and Resize change what a running controller does; Health, Runs and Stats report its state.
-	// See [controller.Controller].
+	// kinds; With adds the reconcile for a [Manager]; Run runs until its context ends, as does RunPacked, which does not
+	// decode the objects; Engage adds another cluster; ReconcileAll and Resize change what a running controller does;
+	// Health, Runs and Stats report its state. See [controller.Controller].
 	Controller[K any] = controller.Controller[K]
 	// ControllerOptions are the options of [NewController]: Name, Concurrency, Retry, Logger, OnResult, SyncTimeout,
 	// RunTimeout, StopTimeout, HoldTimeout, IgnoreOwnWrites, OnGone, Debounce, MaxDebounce,
@@ -147,3 +149,21 @@ const (
 
 // NewRecorder returns a recorder of events. See [events.NewRecorder].
 func NewRecorder(c *Client, o *RecorderOptions) *Recorder { return events.NewRecorder(c, o) }
+
+// Managers.
+type (
+	// Manager runs the controllers and servers of a program together. [NewManager] returns one. Methods: Add adds what
+	// only the leader runs, AddToAll what every replica does, AddCheck a check of readiness; Run runs everything until its
+	// context ends; Leading. See [manager.Manager].
+	Manager = manager.Manager
+	// ManagerOptions are the options of [NewManager]: LeaderElection, Election, HealthAddr, MetricsAddr, Metrics,
+	// StopTimeout, Logger. See [manager.Options].
+	ManagerOptions = manager.Options
+	// ElectionOptions are options of ManagerOptions: Namespace, Identity, LeaseDuration, RenewDeadline, RetryPeriod,
+	// Logger, and Name, which the manager sets. See [election.Options].
+	ElectionOptions = election.Options
+)
+
+// NewManager returns a manager, to which controllers are added: m.Add(NewController(For[K](cache),
+// nil).With(reconcile)). See [manager.New].
+func NewManager(c *Client, o *ManagerOptions) *Manager { return manager.New(c, o) }

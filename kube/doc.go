@@ -160,6 +160,8 @@
 //   - [github.com/kube-go/sdk/runtime/cache]: shared watches
 //   - [github.com/kube-go/sdk/runtime/applier]: which key runs when: priorities, back-off, holds, gates, ownership
 //   - [github.com/kube-go/sdk/runtime/controller]: controllers
+//   - [github.com/kube-go/sdk/runtime/manager]: controllers and servers under one Run
+//   - [github.com/kube-go/sdk/runtime/election]: one leader among replicas
 //   - [github.com/kube-go/sdk/runtime/finalizer]: finalizers
 //   - [github.com/kube-go/sdk/runtime/fsm]: reconciles as finite state machines whose transitions the compiler checks
 //   - [github.com/kube-go/sdk/runtime/fsm/fsmtest]: tests of state machines: crashes at any request, transitions taken

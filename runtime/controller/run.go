@@ -27,8 +27,8 @@ type Run struct {
 	MoreCauses int
 }
 
-// RunOf returns the run of a reconcile, for its context. For the context of a function of [Secondary.Map], the run is the
-// call, and Key the changed object. For other contexts it returns false.
+// RunOf returns the run of a reconcile, for its context. For the context of a function of [Secondary.Map], the run is
+// the call, and Key the changed object. For other contexts it returns false.
 func RunOf(ctx context.Context) (Run, bool) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok {

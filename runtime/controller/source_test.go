@@ -388,6 +388,9 @@ func TestInvalidSourceEndsRunImmediately(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.want) || time.Since(began) > 0 {
 					t.Errorf("Run() = %v after %v, want immediately: %s", err, time.Since(began), tt.want)
 				}
+				if e := c.With(runs.note).Standby(t.Context()); e == nil || e.Error() != err.Error() {
+					t.Errorf("Standby() = %v, want %v", e, err)
+				}
 				runs.want(t)
 				if log := w.log.String(); log != "" {
 					t.Errorf("the error that Run returns was logged, too:\n%s", log)

@@ -343,6 +343,11 @@ func allowed() map[string]map[string]string {
 			"./runtime/watcher":         "watches pods",
 			"k8s.io/api/core/v1":        "the type of pods",
 		},
+		"./runtime/manager": {
+			"./client":             "the client of the lease",
+			"./runtime/controller": "the health of controllers",
+			"./runtime/election":   "chooses the leader",
+		},
 		"./runtime/applier": {
 			"container/heap":                "orders the writes that are not observed",
 			"k8s.io/apimachinery/pkg/types": "the UID of a deleted object",

@@ -1,0 +1,63 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Runner is a controller with its reconcile, such as for package manager. Create one with [Controller.With].
+type Runner struct {
+	engine *engine
+	run    func(context.Context) error
+}
+
+// With returns the controller with its reconcile.
+func (c *Controller[K]) With(reconcile Reconcile[K]) *Runner {
+	return &Runner{c.engine, func(ctx context.Context) error { return c.Run(ctx, reconcile) }}
+}
+
+// Run runs the reconcile, see [Controller.Run].
+func (r *Runner) Run(ctx context.Context) error { return r.run(ctx) }
+
+// Standby keeps the objects of all sources synced until ctx ends, and returns the cause, or the error of an invalid
+// source. It reconciles nothing. A Run that begins meanwhile has the objects immediately. Engaged clusters are not
+// among the sources.
+func (r *Runner) Standby(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var (
+		wg    sync.WaitGroup
+		feeds []Feed
+	)
+	for _, src := range r.engine.sources {
+		for _, in := range src.inputs {
+			if !slices.Contains(feeds, in.feed) {
+				feeds = append(feeds, in.feed)
+			}
+		}
+	}
+	for _, f := range feeds {
+		wg.Go(func() {
+			err := errGoexit // overwritten if Run returns
+			defer func() { stop(fmt.Errorf("source %s: %w", f.Resource(), err)) }()
+			err = f.Run(ctx)
+		})
+	}
+	<-ctx.Done()
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// Name returns the name of the controller, see [Options.Name].
+func (r *Runner) Name() string { return r.engine.name }
+
+// Health returns the state of the sources, see [Controller.Health].
+func (r *Runner) Health() []SourceHealth { return r.engine.health() }
+
+// Runs returns the state of the current runs, see [Controller.Runs].
+func (r *Runner) Runs() []RunHealth { return r.engine.runHealth() }

@@ -1,0 +1,44 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager runs the controllers and servers of a program together: with leader election, health endpoints and
+// metrics, under one Run.
+//
+//	cache := cache.New(c, nil)
+//	m := manager.New(c, &manager.Options{LeaderElection: "shop", HealthAddr: ":8081"})
+//	m.Add(controller.New(controller.For[v1.Document](cache), nil).With(reconcileDocument))
+//	m.Add(controller.New(controller.For[v1.Order](cache), nil).With(reconcileOrder))
+//	err := m.Run(ctx)
+//
+// Use it for programs that run in a cluster. A program with a single controller and without these needs needs only
+// [controller.Controller.Run].
+//
+// # Replicas
+//
+// With [Options.LeaderElection], what [Manager.Add] adds runs only in the leader, and what [Manager.AddToAll] adds in
+// every replica. The other replicas are on standby: their caches are synced, so that the first reconcile of the next
+// leader does not wait for them. A replica that loses the lease stops its controllers and is on standby again; its
+// process continues. See package election for the guarantees.
+//
+// # Start and stop
+//
+// Run starts the HTTP servers, then what runs in every replica, then the standby and the election. When its context
+// ends, or something that it runs fails, it stops them in the opposite order: the controllers first, each after its
+// current runs; then it releases the lease; the health endpoint is the last. What does not stop within
+// [Options.StopTimeout] is an error that names it.
+//
+// # Health
+//
+// The endpoints /livez, /healthz and /readyz of [Options.HealthAddr] are those of Kubernetes' components: ?verbose
+// lists the checks, ?exclude=NAME omits one, and /readyz/NAME is a single one. They do not show errors, which may
+// contain anything: a failing check is logged.
+//
+//   - livez fails if a run of a controller is stuck, see [controller.Options.RunTimeout], so that the kubelet restarts
+//     the process.
+//   - readyz fails until the sources of all controllers are synced, in every replica, while a check of
+//     [Manager.AddCheck] fails, and when Run is stopping.
+//
+// # Concurrency
+//
+// The methods that add something must be called before Run. Run may be called once.
+package manager

@@ -1,0 +1,205 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+// check is one check of an endpoint.
+type check struct {
+	name string
+	run  func(context.Context) error
+}
+
+// watch adds the checks of a Runnable.
+func (m *Manager) watch(r Runnable) {
+	if s, ok := r.(interface {
+		Health() []controller.SourceHealth
+	}); ok {
+		m.checks = append(m.checks, check{"sources-" + name(r), func(context.Context) error {
+			for _, h := range s.Health() {
+				switch {
+				case h.Ready:
+				case h.Err == nil:
+					return fmt.Errorf("the source %s is not synced", h.Resource)
+				default:
+					return fmt.Errorf("the source %s is not synced: %w", h.Resource, h.Err)
+				}
+			}
+			return nil
+		}})
+	}
+	if s, ok := r.(interface{ Runs() []controller.RunHealth }); ok {
+		m.live = append(m.live, check{"runs-" + name(r), func(context.Context) error {
+			for _, h := range s.Runs() {
+				if h.Err != nil {
+					return h.Err
+				}
+			}
+			return nil
+		}})
+	}
+}
+
+// servers are the HTTP servers of a manager.
+type servers struct {
+	listeners []net.Listener
+	all       []*http.Server
+}
+
+// serve listens to the addresses.
+func (m *Manager) serve() (*servers, error) {
+	o, s := &m.options, &servers{}
+	handlers := map[string]*http.ServeMux{}
+	mux := func(addr string) *http.ServeMux {
+		if handlers[addr] == nil {
+			handlers[addr] = http.NewServeMux()
+		}
+		return handlers[addr]
+	}
+	if o.HealthAddr != "" {
+		live := append([]check{{"ping", func(context.Context) error { return nil }}}, m.live...)
+		ready := append([]check{{"running", m.running}}, m.checks...)
+		m.endpoint(mux(o.HealthAddr), "livez", live)
+		m.endpoint(mux(o.HealthAddr), "healthz", live)
+		m.endpoint(mux(o.HealthAddr), "readyz", ready)
+	}
+	if o.MetricsAddr != "" {
+		mux(o.MetricsAddr).Handle("GET /metrics", o.Metrics)
+	}
+	for addr, handler := range handlers {
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
+		if err != nil {
+			s.close()
+			return nil, fmt.Errorf("manager: %w", err)
+		}
+		s.listeners = append(s.listeners, l)
+		s.all = append(s.all, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second})
+	}
+	return s, nil
+}
+
+// healthLog is the last error of each check, so that each is logged once.
+type healthLog struct {
+	mu   sync.Mutex // guards last
+	last map[string]string
+}
+
+// differs reports whether an error is not the last one of the check.
+func (l *healthLog) differs(name string, err error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		delete(l.last, name)
+		return false
+	}
+	if l.last == nil {
+		l.last = make(map[string]string)
+	}
+	last := l.last[name]
+	l.last[name] = err.Error()
+	return last != err.Error()
+}
+
+// running is the check that fails while Run stops.
+func (m *Manager) running(context.Context) error {
+	if m.stopped.Load() {
+		return errors.New("the manager is stopping")
+	}
+	return nil
+}
+
+// run serves until ctx ends.
+func (s *servers) run(ctx context.Context) error {
+	failed := make(chan error, len(s.all))
+	for i, server := range s.all {
+		go func() { failed <- server.Serve(s.listeners[i]) }() // ends with close, for which run waits
+	}
+	select {
+	case <-ctx.Done():
+	case err := <-failed:
+		failed <- err
+	}
+	s.close()
+	var err error
+	for range s.all {
+		if e := <-failed; !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// close closes the servers, after the current requests or a second.
+func (s *servers) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for i, server := range s.all {
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close() // ends the other requests
+		}
+		_ = s.listeners[i].Close() // also if Serve was never called
+	}
+}
+
+// endpoint adds an endpoint with checks, and one for each check.
+func (m *Manager) endpoint(mux *http.ServeMux, name string, checks []check) {
+	mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
+		m.respond(w, r, name, checks)
+	})
+	mux.HandleFunc("GET /"+name+"/{check}", func(w http.ResponseWriter, r *http.Request) {
+		i := slices.IndexFunc(checks, func(c check) bool { return c.name == r.PathValue("check") })
+		if i < 0 {
+			http.NotFound(w, r)
+			return
+		}
+		m.respond(w, r, name, checks[i:i+1])
+	})
+}
+
+// respond runs the checks, and responds like Kubernetes' components, see
+// https://kubernetes.io/docs/reference/using-api/health-checks/.
+func (m *Manager) respond(w http.ResponseWriter, r *http.Request, name string, checks []check) {
+	query := r.URL.Query()
+	var lines strings.Builder
+	failed := false
+	for _, c := range checks {
+		if slices.Contains(query["exclude"], c.name) {
+			fmt.Fprintf(&lines, "[+]%s excluded: ok\n", c.name)
+			continue
+		}
+		err := c.run(r.Context())
+		if m.log.differs(c.name, err) {
+			m.options.Logger.Warn("health check failed", "endpoint", name, "check", c.name, "error", err)
+		}
+		if err != nil {
+			failed = true
+			fmt.Fprintf(&lines, "[-]%s failed: reason withheld\n", c.name)
+			continue
+		}
+		fmt.Fprintf(&lines, "[+]%s ok\n", c.name)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	switch {
+	case failed:
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprintf(w, "%s%s check failed\n", lines.String(), name)
+	case query.Has("verbose"):
+		fmt.Fprintf(w, "%s%s check passed\n", lines.String(), name)
+	default:
+		fmt.Fprint(w, "ok")
+	}
+}

@@ -1,0 +1,227 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/runtime/election"
+)
+
+// Options are the options of [New]. The zero value of a field is its default.
+type Options struct {
+	// LeaderElection is the name of the lease that the replicas of the program share, such as "shop". Default: no
+	// election; every replica runs everything.
+	LeaderElection string
+
+	// Election has further options of the election; its Name must be empty. Default: those of package election.
+	Election *election.Options
+
+	// HealthAddr is the TCP address of the health endpoints, such as ":8081". Default: none.
+	HealthAddr string
+
+	// MetricsAddr is the TCP address of Metrics, at the path /metrics. It may be HealthAddr. Default: none.
+	MetricsAddr string
+
+	// Metrics responds to requests for metrics. Required with MetricsAddr. Package contrib/prometheus has one.
+	Metrics http.Handler
+
+	// StopTimeout is the maximum time that Run waits for what it runs, after its context has ended. Controllers have a
+	// timeout of their own. Default: 60 s.
+	StopTimeout time.Duration
+
+	// Logger logs the begin and the end of terms, and failing checks. Default: [slog.Default].
+	Logger *slog.Logger
+}
+
+// Runnable is something that runs until its context ends and then returns the cause, such as a [controller.Runner], a
+// [cache.View] or an [events.Recorder]. If Run returns another error, or earlier with an error, the manager stops. A
+// Run that returns nil has nothing left to do.
+type Runnable interface {
+	Run(ctx context.Context) error
+}
+
+// Manager runs the parts of a program. Create one with [New].
+type Manager struct {
+	options  Options
+	elector  *election.Elector // nil without election
+	problems []error
+
+	led     []Runnable // run in the leader
+	all     []Runnable // run in every replica
+	checks  []check    // of readiness
+	live    []check
+	log     healthLog
+	started atomic.Bool
+	stopped atomic.Bool // Run is stopping
+}
+
+// New returns a manager that runs nothing. The client is for the lease.
+func New(c *client.Client, o *Options) *Manager {
+	m := &Manager{}
+	if o != nil {
+		m.options = *o
+	}
+	d := &m.options
+	if d.StopTimeout <= 0 {
+		d.StopTimeout = time.Minute
+	}
+	if d.Logger == nil {
+		d.Logger = slog.Default()
+	}
+	switch {
+	case d.LeaderElection != "":
+		var e election.Options
+		if d.Election != nil {
+			e = *d.Election
+		}
+		if e.Name != "" {
+			m.wrong("Options.Election.Name is %q: set only Options.LeaderElection", e.Name)
+		}
+		e.Name = d.LeaderElection
+		if e.Logger == nil {
+			e.Logger = d.Logger
+		}
+		m.elector = election.New(c, &e)
+	case d.Election != nil:
+		m.wrong("Options.Election is set without Options.LeaderElection: set the name of the lease")
+	}
+	if (d.Metrics == nil) != (d.MetricsAddr == "") {
+		m.wrong("only one of Options.Metrics and Options.MetricsAddr is set: set both or neither")
+	}
+	return m
+}
+
+func (m *Manager) wrong(format string, args ...any) {
+	m.problems = append(m.problems, fmt.Errorf("manager: "+format, args...))
+}
+
+// Add adds something that only the leader runs; without election, every replica does. If r has a method
+// Standby(context. Context) error, as a [controller.Runner] has, it runs in the replicas that wait. If Run is called
+// again after the replica has lost the lease, all earlier calls have returned.
+func (m *Manager) Add(r Runnable) {
+	m.led = append(m.led, r)
+	m.watch(r)
+}
+
+// AddToAll adds something that every replica runs, such as a webhook server or a recorder of events.
+func (m *Manager) AddToAll(r Runnable) {
+	m.all = append(m.all, r)
+	m.watch(r)
+}
+
+// AddCheck adds a check of readiness. f returns an error if the replica is not ready. The name may appear in paths.
+func (m *Manager) AddCheck(name string, f func(context.Context) error) {
+	m.checks = append(m.checks, check{name, f})
+}
+
+// Leading reports whether this replica runs what [Manager.Add] has added. Without election it does while Run is active.
+func (m *Manager) Leading() bool {
+	if m.elector == nil {
+		return m.started.Load() && !m.stopped.Load()
+	}
+	return m.elector.Status().Leading
+}
+
+// Run runs everything until ctx ends, and returns its cause; or until something fails, and returns the error; see the
+// comment of the package. It returns an error at once if an option is invalid or an address can't be listened to.
+func (m *Manager) Run(ctx context.Context) error {
+	if m.started.Swap(true) {
+		return errors.New("manager: Run was called twice")
+	}
+	if err := errors.Join(m.problems...); err != nil {
+		return err
+	}
+	servers, err := m.serve()
+	if err != nil {
+		return err
+	}
+	defer servers.close()
+
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	support := newGroup(context.WithoutCancel(ctx), stop)
+	support.start("HTTP server", servers.run)
+	for _, r := range m.all {
+		support.start(name(r), r.Run)
+	}
+	lead := newGroup(ctx, stop)
+	if m.elector == nil {
+		for _, r := range m.led {
+			lead.start(name(r), r.Run)
+		}
+	} else {
+		for _, r := range m.led {
+			if s, ok := r.(standby); ok {
+				support.start("standby of "+name(r), s.Standby)
+			}
+		}
+		lead.start("leader election", func(ctx context.Context) error { return m.campaign(ctx, stop) })
+	}
+	<-ctx.Done()
+	m.stopped.Store(true)
+	cause := context.Cause(ctx)
+	deadline := time.Now().Add(m.options.StopTimeout)
+	late := errors.Join(lead.wait(cause, deadline), support.wait(cause, deadline))
+	if late == nil {
+		return cause
+	}
+	return fmt.Errorf("%w; %w", cause, late)
+}
+
+// standby prepares a Runnable for its Run.
+type standby interface {
+	Standby(ctx context.Context) error
+}
+
+// campaign runs the terms of this replica, one after the other. fail stops the manager.
+func (m *Manager) campaign(ctx context.Context, fail context.CancelCauseFunc) error {
+	for {
+		var result error // of the term
+		err := m.elector.Run(ctx, func(ctx context.Context) error {
+			result = m.lead(ctx, fail)
+			return result
+		})
+		if ctx.Err() != nil || result != election.ErrLost { //nolint:errorlint // other errors may wrap it
+			return err
+		}
+		m.options.Logger.Info("on standby", "lease", m.options.LeaderElection)
+	}
+}
+
+// lead runs what the leader runs until ctx ends. It does not return before everything has, since the lease is released
+// then.
+func (m *Manager) lead(ctx context.Context, fail context.CancelCauseFunc) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	g := newGroup(ctx, stop)
+	for _, r := range m.led {
+		g.start(name(r), r.Run)
+	}
+	<-ctx.Done()
+	cause := context.Cause(ctx)
+	late := g.wait(cause, time.Now().Add(m.options.StopTimeout))
+	if late == nil {
+		return cause
+	}
+	late = fmt.Errorf("%w; %w", cause, late)
+	fail(late)
+	<-g.done
+	return late
+}
+
+// name returns the name of a Runnable for errors.
+func name(r Runnable) string {
+	if n, ok := r.(interface{ Name() string }); ok {
+		return n.Name()
+	}
+	return fmt.Sprintf("%T", r)
+}

@@ -1,0 +1,350 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/manager"
+)
+
+var (
+	errStop   = errors.New("stop")
+	errBroken = errors.New("broken")
+)
+
+// journal is the events of a test, in order.
+type journal struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (j *journal) add(event string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, event)
+}
+
+func (j *journal) all() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.events)
+}
+
+// part is a Runnable that writes into a journal.
+type part struct {
+	name    string
+	journal *journal
+	fail    <-chan error  // the part fails with this error
+	slow    time.Duration // it stops after this time
+}
+
+func (p *part) Name() string { return p.name }
+
+func (p *part) Run(ctx context.Context) error {
+	p.journal.add(p.name + " begins")
+	defer p.journal.add(p.name + " ends")
+	select {
+	case err := <-p.fail:
+		return err
+	case <-ctx.Done():
+		time.Sleep(p.slow)
+		return context.Cause(ctx)
+	}
+}
+
+func resource[K any, P core.ObjectPtr[K]]() core.Resource {
+	res, err := core.ResourceOf[K, P]()
+	if err != nil {
+		panic(err)
+	}
+	return res
+}
+
+func newServer() *fakeapi.Server {
+	return fakeapi.New(resource[coordinationv1.Lease](), resource[corev1.ConfigMap]())
+}
+
+// connect returns a client whose requests fail while cut is set.
+func connect(t *testing.T, s *fakeapi.Server, cut *atomic.Bool) *client.Client {
+	t.Helper()
+	c, err := client.New(t.Context(), &client.Options{
+		Config: &config.Config{Server: "https://cluster.test", Namespace: "prod"},
+		Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if cut != nil && cut.Load() {
+				return nil, errors.New("connection cut")
+			}
+			return s.RoundTrip(r)
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var discard = slog.New(slog.DiscardHandler)
+
+// run runs a manager in a goroutine.
+func run(t *testing.T, m *manager.Manager) (stop context.CancelCauseFunc, result <-chan error) {
+	t.Helper()
+	ctx, stop := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	return stop, ended
+}
+
+func TestControllersStopBeforeServers(t *testing.T) {
+	for name, lease := range map[string]string{"with election": "shop", "without election": ""} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := &journal{}
+				m := manager.New(connect(t, newServer(), nil), &manager.Options{LeaderElection: lease, Logger: discard})
+				m.AddToAll(&part{name: "server", journal: j})
+				m.Add(&part{name: "controller", journal: j, slow: 20 * time.Second})
+				stop, result := run(t, m)
+				time.Sleep(5 * time.Second)
+				if !m.Leading() {
+					t.Error("the only replica does not lead")
+				}
+				stop(errStop)
+				if err := <-result; err != errStop { //nolint:errorlint // the cause itself
+					t.Errorf("Run = %v, want %v", err, errStop)
+				}
+				want := []string{"server begins", "controller begins", "controller ends", "server ends"}
+				got := j.all()
+				if lease == "" {
+					slices.Sort(got[:2]) // they begin together
+					slices.Reverse(got[:2])
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+				if m.Leading() {
+					t.Error("the replica leads after its end")
+				}
+				if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "called twice") {
+					t.Errorf("a second Run = %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAFailureStopsEverything(t *testing.T) {
+	for name, lease := range map[string]string{"with election": "shop", "without election": ""} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j, fail := &journal{}, make(chan error, 1)
+				s := newServer()
+				m := manager.New(connect(t, s, nil), &manager.Options{LeaderElection: lease, Logger: discard})
+				m.Add(&part{name: "first", journal: j})
+				m.Add(&part{name: "second", journal: j, fail: fail})
+				m.AddToAll(&part{name: "server", journal: j})
+				_, result := run(t, m)
+				time.Sleep(5 * time.Second)
+				fail <- errBroken
+				if err := <-result; !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "second: broken") {
+					t.Errorf("Run = %v, want the error and the name", err)
+				}
+				if n := strings.Count(strings.Join(j.all(), ","), "ends"); n != 3 {
+					t.Errorf("events: %v, want 3 ends", j.all())
+				}
+			})
+		})
+	}
+}
+
+func TestWhatEndsWithoutAnErrorStopsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, fail := &journal{}, make(chan error, 1)
+		m := manager.New(connect(t, newServer(), nil), &manager.Options{Logger: discard})
+		m.Add(&part{name: "job", journal: j, fail: fail})
+		m.Add(&part{name: "controller", journal: j})
+		stop, result := run(t, m)
+		fail <- nil
+		time.Sleep(time.Minute)
+		if got := j.all(); len(got) != 3 || !slices.Contains(got, "job ends") {
+			t.Errorf("events: %v", got)
+		}
+		stop(errStop)
+		if err := <-result; !errors.Is(err, errStop) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWhatDoesNotStopIsNamed(t *testing.T) {
+	for name, lease := range map[string]string{"with election": "shop", "without election": ""} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := &journal{}
+				m := manager.New(connect(t, newServer(), nil), &manager.Options{
+					LeaderElection: lease, Logger: discard, StopTimeout: 10 * time.Second,
+				})
+				m.Add(&part{name: "slow", journal: j, slow: time.Hour})
+				stop, result := run(t, m)
+				time.Sleep(5 * time.Second)
+				stop(errStop)
+				err := <-result
+				if !errors.Is(err, errStop) || !strings.Contains(err.Error(), "still running after Options.StopTimeout") {
+					t.Errorf("Run = %v", err)
+				}
+				if lease != "" {
+					lease, err := client.Namespaced[coordinationv1.Lease](connect(t, newServer(), nil), "prod").
+						Get(t.Context(), "shop", nil)
+					if err == nil && *lease.Spec.HolderIdentity == "" {
+						t.Error("the lease is released while something runs")
+					}
+				}
+				time.Sleep(2 * time.Hour) // the part ends
+			})
+		})
+	}
+}
+
+// TestALostLeaseReturnsToStandby checks that a replica that loses the lease stops its controllers, waits, and leads
+// again, in one Run.
+func TestALostLeaseReturnsToStandby(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, j := newServer(), &journal{}
+		var cut atomic.Bool
+		first := manager.New(connect(t, s, &cut), &manager.Options{LeaderElection: "shop", Logger: discard})
+		first.Add(&part{name: "first", journal: j})
+		second := manager.New(connect(t, s, nil), &manager.Options{LeaderElection: "shop", Logger: discard})
+		second.Add(&part{name: "second", journal: j})
+		stopFirst, firstResult := run(t, first)
+		time.Sleep(5 * time.Second)
+		stopSecond, secondResult := run(t, second)
+		time.Sleep(time.Minute)
+		cut.Store(true)
+		time.Sleep(time.Minute)
+		cut.Store(false)
+		stopSecond(errStop)
+		if err := <-secondResult; !errors.Is(err, errStop) {
+			t.Error(err)
+		}
+		time.Sleep(5 * time.Second)
+		stopFirst(errStop)
+		if err := <-firstResult; !errors.Is(err, errStop) {
+			t.Error(err)
+		}
+		want := []string{"first begins", "first ends", "second begins", "second ends", "first begins", "first ends"}
+		if diff := cmp.Diff(want, j.all()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestAStandbyHasWarmCaches checks that the first reconcile of a new leader needs no request but the election's, and
+// begins within a second.
+func TestAStandbyHasWarmCaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		for i := range 100 {
+			s.Put(resource[corev1.ConfigMap](), &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "cm-" + string(rune('a'+i%26)) + string(rune('a'+i/26))},
+			})
+		}
+		var lists atomic.Int32
+		start := func() (context.CancelCauseFunc, <-chan error, <-chan time.Time) {
+			c, err := client.New(t.Context(), &client.Options{
+				Config: &config.Config{Server: "https://cluster.test", Namespace: "prod"},
+				Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+					if strings.HasSuffix(r.URL.Path, "/configmaps") {
+						lists.Add(1)
+					}
+					return s.RoundTrip(r)
+				}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := manager.New(c, &manager.Options{LeaderElection: "shop", Logger: discard})
+			begun := make(chan time.Time, 1000)
+			ctl := controller.New(controller.For[corev1.ConfigMap](cache.New(c, &cache.Options{Logger: discard})), nil)
+			m.Add(ctl.With(func(context.Context, *corev1.ConfigMap) (controller.Action, error) {
+				begun <- time.Now()
+				return controller.AwaitChange(), nil
+			}))
+			stop, result := run(t, m)
+			return stop, result, begun
+		}
+		stopFirst, firstResult, _ := start()
+		time.Sleep(5 * time.Second)
+		stopSecond, secondResult, begun := start()
+		time.Sleep(time.Minute)
+		before := lists.Load()
+		if len(begun) > 0 {
+			t.Fatal("the standby reconciles")
+		}
+		stopFirst(errStop)
+		<-firstResult
+		released := time.Now()
+		if took := (<-begun).Sub(released); took > 1200*time.Millisecond {
+			t.Errorf("the first reconcile began after %v", took)
+		}
+		time.Sleep(time.Second)
+		if len(begun) != 99 {
+			t.Errorf("%d more objects were reconciled, want 99", len(begun))
+		}
+		if n := lists.Load() - before; n != 0 {
+			t.Errorf("the new leader has sent %d lists and watches", n)
+		}
+		stopSecond(errStop)
+		<-secondResult
+	})
+}
+
+func TestInvalidOptions(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   manager.Options
+		want string
+	}{
+		{
+			"two names", manager.Options{LeaderElection: "a", Election: &election.Options{Name: "b"}},
+			`Options.Election.Name is "b"`,
+		},
+		{"no name", manager.Options{Election: &election.Options{}}, "without Options.LeaderElection"},
+		{
+			"an invalid election", manager.Options{LeaderElection: "a", Election: &election.Options{RetryPeriod: -1}},
+			"Options.RetryPeriod",
+		},
+		{"no metrics", manager.Options{MetricsAddr: "127.0.0.1:0"}, "only one of Options.Metrics"},
+		{"no address", manager.Options{Metrics: http.NotFoundHandler()}, "only one of Options.Metrics"},
+		{"an invalid address", manager.Options{HealthAddr: "127.0.0.1:x"}, "unknown port"},
+	} {
+		tt.in.Logger = discard
+		err := manager.New(connect(t, newServer(), nil), &tt.in).Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: Run = %v, want an error with %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "prod", Name: name} }
