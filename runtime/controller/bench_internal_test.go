@@ -51,9 +51,11 @@ func BenchmarkRun(b *testing.B) {
 		{"from the store, JSON", benchStore(b, wire.JSON), decodeTo(nop)},
 	} {
 		for _, workers := range []int{1, (*Options)(nil).withDefaults().Concurrency} {
-			b.Run(fmt.Sprintf("%s/workers=%d", bb.name, workers), func(b *testing.B) {
-				benchmarkRun(b, workers, bb.read, bb.use)
-			})
+			for _, counted := range []bool{true, false} { // with and without the numbers of Metrics
+				b.Run(fmt.Sprintf("%s/workers=%d/counted=%t", bb.name, workers, counted), func(b *testing.B) {
+					benchmarkRun(b, workers, counted, bb.read, bb.use)
+				})
+			}
 		}
 	}
 }
@@ -80,7 +82,9 @@ func decodeTo(use func(*corev1.ConfigMap)) func(reflector.State) error {
 	}
 }
 
-func benchmarkRun(b *testing.B, workers int, read func(Key) (reflector.State, error), use func(reflector.State) error) {
+func benchmarkRun(
+	b *testing.B, workers int, counted bool, read func(Key) (reflector.State, error), use func(reflector.State) error,
+) {
 	keys := make([]Key, benchObjects)
 	for i := range keys {
 		keys[i] = Key{Ref: benchRef(i)}
@@ -100,6 +104,11 @@ func benchmarkRun(b *testing.B, workers int, read func(Key) (reflector.State, er
 			report: func(context.Context, Result) {},
 			leave:  func(_ *worker, over bool) bool { return over },
 			gone:   func(Key) bool { return false },
+
+			trackers: new(trackers),
+		}
+		if counted {
+			w.tally = new(tally)
 		}
 		wg.Go(func() { w.run(ctx, ctx) })
 	}

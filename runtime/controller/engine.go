@@ -24,6 +24,7 @@ type engine struct {
 	name     string
 	resource core.Resource // of the reconciled objects
 	sources  []*source     // the primary one first
+	tallies  tallies
 
 	mu      sync.Mutex    // guards the fields below
 	session *session      // the current one, or nil
@@ -39,6 +40,7 @@ type session struct {
 	reconcile func(context.Context, reflector.State) (Action, error)
 	pool      *pool
 	gone      *goneKeys // nil without OnGone
+	trackers  *trackers
 	stages    map[*source]stage
 
 	roster  atomic.Pointer[roster] // stored with engine.mu held
@@ -67,7 +69,7 @@ func (e *engine) run(ctx context.Context, reconcile func(context.Context, reflec
 	defer stopTaking(nil)
 	feeds, stopFeeds := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopFeeds(nil)
-	s := &session{engine: e, reconcile: reconcile, pool: newPool(), feeds: feeds}
+	s := &session{engine: e, reconcile: reconcile, pool: newPool(), feeds: feeds, trackers: new(trackers)}
 	s.applier = applier.New[Key, *event](e.opts.applier())
 	if e.opts.OnGone != nil {
 		s.gone = new(goneKeys)
@@ -131,6 +133,7 @@ func (s *session) close() {
 
 // end makes room for the next session.
 func (s *session) end() {
+	s.trackers.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.engine.session = nil
@@ -224,8 +227,13 @@ func (s *session) worker() *worker {
 		leave:     s.pool.leave,
 		gone:      s.gone.take,
 		onGone:    s.opts.OnGone,
+		trackers:  s.trackers,
+		left:      s.left,
+		tally:     new(tally),
+		tallies:   &s.tallies,
 	}
 	w.writes.session = s
+	s.tallies.add(w.tally)
 	return w
 }
 

@@ -46,11 +46,15 @@ type worker struct {
 	logger    *slog.Logger
 	kind      string
 	report    func(context.Context, Result)
-	describes bool // report needs the duration of runs, and the causes of successful ones, too
+	describes bool // report needs the causes of successful runs, too
 	writes    writes
 	leave     func(w *worker, over bool) bool // see pool.leave
 	gone      func(Key) bool                  // see goneKeys.take
 	onGone    func(context.Context, Key)      // see Options.OnGone
+	trackers  *trackers
+	left      func(Key) // see session.left
+	tally     *tally    // counts the runs; may be nil
+	tallies   *tallies  // those that include tally; may be nil
 
 	started   time.Time    // of the goroutine
 	goroutine atomic.Int64 // see goroutineID
@@ -76,6 +80,7 @@ func (w *worker) run(take, running context.Context) {
 		}
 		if w.leave(w, err != nil) {
 			over = true
+			w.tallies.remove(w.tally)
 			return
 		}
 	}
@@ -94,6 +99,9 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 	object, err := w.read(item.Key)
 	exists := object.Exists()
 	gone := w.gone(item.Key)
+	if !exists && err == nil {
+		w.trackers.gone(item.Key)
+	}
 	if !exists && !gone && err == nil {
 		w.applier.Done(item.Key)
 		return
@@ -115,8 +123,11 @@ func (w *worker) reconciled(ctx context.Context, r *run, object reflector.State,
 	result := Result{Run: Run{Key: r.item.Key}, Err: Terminal(err)}
 	defer func() { // also if the reconcile ends the goroutine
 		defer w.current.Store(nil) // not before, since OnResult may be stuck
-		if w.describes {
+		if w.describes || w.tally != nil {
 			result.Took = time.Since(r.begun)
+		}
+		if w.trackers.any() {
+			w.left(r.item.Key)
 		}
 		w.finish(ctx, r.item, result)
 	}()
@@ -173,6 +184,7 @@ func (w *worker) finish(ctx context.Context, item applier.Item[Key, *event], r R
 	if r.Err != nil || w.describes {
 		r.Run = runOf(item)
 	}
+	w.tally.count(&r, item.Waited)
 	w.report(ctx, r)
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,6 +104,7 @@ type Machine[K any] struct {
 	groups  []*chart[K]
 	signals *signals
 	applier *inventory.Applier
+	tables  tables
 
 	addFinalizer    func(context.Context, *K) (*K, error)
 	removeFinalizer func(context.Context, *K) error
@@ -207,6 +209,7 @@ func (m *chart[K]) link() {
 				s.targets = append(s.targets, i)
 			}
 		}
+		s.steps.taken = make([]atomic.Uint64, len(s.targets))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +49,7 @@ func randomMachine(r *rand.Rand, o *Options) *scripted {
 				from.targets = append(from.targets, to)
 			}
 		}
+		from.steps.taken = make([]atomic.Uint64, len(from.targets))
 	}
 	s.built.Do(func() { s.graph, s.version = graphOf(s.Machine), "1" })
 	return s

@@ -218,10 +218,14 @@ type announced struct {
 func (w *walk[K]) call(c *Ctx[K], specChanged bool) {
 	s, hook := w.chart.states[w.at], w.machine.opts.OnStep
 	if c.planned != nil {
-		c.planned.States, hook = append(c.planned.States, w.chart.qualified(s)), nil
+		c.planned.States = append(c.planned.States, w.chart.qualified(s))
+		w.follow(s, w.output(c, w.due(c, specChanged)))
+		return
 	}
 	if hook == nil {
-		w.follow(s, w.output(c, w.due(c, specChanged)))
+		out := w.output(c, w.due(c, specChanged))
+		w.follow(s, out)
+		s.count(out, w)
 		return
 	}
 	outer := c.Context
@@ -232,6 +236,7 @@ func (w *walk[K]) call(c *Ctx[K], specChanged bool) {
 	defer func() { stepped(result) }()
 	out := w.output(c, w.due(c, specChanged))
 	w.follow(s, out)
+	s.count(out, w)
 	result = Stepped{Reason: out.reason, Done: w.end.how == ends, Err: w.end.err}
 	if w.end.how == unset {
 		result.Next = w.chart.qualified(w.chart.states[w.at])

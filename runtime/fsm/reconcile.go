@@ -28,7 +28,11 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		return controller.Action{}, controller.Terminal(err)
 	}
 	deletes := m.object(obj).GetDeletionTimestamp() != nil
+	key, track := m.key(ctx, obj), m.track(ctx)
 	obj, err := m.finalize(ctx, obj, deletes)
+	if obj == nil && err == nil {
+		track.Gone(key)
+	}
 	if obj == nil || err != nil {
 		return controller.Action{}, err
 	}
@@ -39,15 +43,17 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	}
 	now := time.Now()
 	if halted, action, err := m.suspended(ctx, obj, now, before); halted {
+		track.put(key, m.entryOf(own, suspendedType, suspended))
 		return action, err
 	}
 	if deletes && !m.deletes() {
-		return m.clear(ctx, obj, before, now)
+		action, err := m.clear(ctx, obj, before, now)
+		track.put(key, m.entryOf(own, readyType, deleting))
+		return action, err
 	}
 	_, stored := m.fields.of(before)
 	old := stored.Conditions
 	c := &Ctx[K]{Context: ctx, Obj: obj}
-	key := m.key(ctx, obj)
 	out := m.applier.Begin(m.object(obj), own.Inventory, func(ctx context.Context, items []machine.Item) error {
 		return m.record(ctx, before, items)
 	})
@@ -70,6 +76,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 			action = controller.RequeueAfter(pruneDelay)
 		case deletes:
 			m.announce(obj, w, old)
+			track.put(key, w.entry())
 			return controller.AwaitChange(), m.removeFinalizer(ctx, obj)
 		}
 	}
@@ -78,11 +85,14 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	exists, err := m.store(ctx, obj, w.conditions(), now, before)
 	switch {
 	case err != nil:
+		track.put(key, w.unstored(err))
 		return controller.Action{}, errors.Join(w.end.err, fmt.Errorf("state %s: %w", w.position.State, err))
 	case !exists:
+		track.Gone(key)
 		return controller.AwaitChange(), nil
 	}
 	m.announce(obj, w, old)
+	track.put(key, w.entry())
 	if w.end.how != fails {
 		m.signals.done(key, w.received)
 	}

@@ -18,6 +18,7 @@ type state[K any] struct {
 	edges   reflect.Type // the interface of the next states
 	deletes bool         // the state belongs to the deletion
 	targets []int        // the next states
+	steps   steps
 
 	step         handler[K]
 	onSpecChange handler[K] // or nil

@@ -1,0 +1,102 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Tracker keeps something for each object that a controller reconciles, such as for a debug page, and is notified when to
+// forget it. Its methods must not block.
+type Tracker interface {
+	// Gone is called when an object does not exist or when its cluster has left. No run of the object is active
+	// meanwhile. It is also called for objects that no run has concerned.
+	Gone(key Key)
+
+	// Left is called when a cluster has left, see [Controller.Engage].
+	Left(cluster string)
+
+	// Ended is called once, when all runs of the current [Controller.Run] have returned.
+	Ended()
+}
+
+// Track returns the tracker that owner has in the current Run of the controller, for the context of a reconcile. The first
+// call creates it with the function. The owner is any comparable value that only the caller has, such as a pointer. For
+// other contexts, Track returns nil.
+func Track(ctx context.Context, owner any, create func() Tracker) Tracker {
+	r, ok := ctx.Value(runKey{}).(*run)
+	if !ok || r.worker.trackers == nil {
+		return nil
+	}
+	return r.worker.trackers.of(owner, create)
+}
+
+// trackers are the trackers of a session. A nil *trackers has none.
+type trackers struct {
+	all atomic.Pointer[map[any]Tracker] // nil or immutable; stored with mu held
+
+	mu    sync.Mutex // guards ended
+	ended bool
+}
+
+func (t *trackers) of(owner any, create func() Tracker) Tracker {
+	if all := t.all.Load(); all != nil {
+		if found, ok := (*all)[owner]; ok {
+			return found
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended { // a goroutine has kept the context of a run
+		return nil
+	}
+	next := make(map[any]Tracker)
+	if all := t.all.Load(); all != nil {
+		for other, tracker := range *all {
+			next[other] = tracker
+		}
+	}
+	if next[owner] == nil {
+		next[owner] = create()
+	}
+	t.all.Store(&next)
+	return next[owner]
+}
+
+// each calls f for each tracker.
+func (t *trackers) each(f func(Tracker)) {
+	if all := t.all.Load(); all != nil {
+		for _, tracker := range *all {
+			f(tracker)
+		}
+	}
+}
+
+// end reports to the trackers that no run is active.
+func (t *trackers) end() {
+	t.mu.Lock()
+	t.ended = true
+	t.mu.Unlock()
+	t.each(Tracker.Ended)
+}
+
+// any reports whether there are trackers.
+func (t *trackers) any() bool { return t != nil && t.all.Load() != nil }
+
+// gone reports to the trackers that an object does not exist.
+func (t *trackers) gone(key Key) {
+	if t.any() { // without a closure for sessions without trackers
+		t.each(func(tracker Tracker) { tracker.Gone(key) })
+	}
+}
+
+// left reports to the trackers of a session that a key of a run belongs to a cluster that has left during the run. The
+// session has removed the cluster before it calls Left, so either this or Left is later than what the run has kept.
+func (s *session) left(key Key) {
+	if !s.roster.Load().has(key) {
+		s.trackers.gone(key)
+	}
+}

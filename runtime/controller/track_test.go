@@ -1,0 +1,95 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+// tracked is a tracker that records its calls.
+type tracked struct{ *journal }
+
+func (t tracked) Gone(key controller.Key) { t.add("gone " + key.String()) }
+func (t tracked) Left(cluster string)     { t.add("left " + cluster) }
+func (t tracked) Ended()                  { t.add("ended") }
+
+// TestTrackerIsNotifiedOfObjectsThatNoLongerExist checks the notifications of a deletion, of an object that leaves with its
+// cluster, also during its run, and of the end of Run.
+func TestTrackerIsNotifiedOfObjectsThatNoLongerExist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub, spoke := twoClusters(t)
+		var calls journal
+		created, owner := 0, new(int)
+		var during func()
+		c := controller.New(controller.For[document](hub.cache), &controller.Options{IgnoreOwnWrites: true})
+		reconcile := func(ctx context.Context, d *document) (controller.Action, error) {
+			tr := controller.Track(ctx, owner, func() controller.Tracker { created++; return tracked{&calls} })
+			if tr == nil {
+				t.Error("Track() = nil in a run")
+			}
+			if during != nil {
+				during()
+			}
+			return controller.AwaitChange(), nil
+		}
+		stop := start(t, c, reconcile)
+		hub.Put(documents, doc("prod/b", "1"))
+		synctest.Wait()
+		hub.Delete(documents, ref("prod/b"))
+		synctest.Wait()
+		calls.want(t, "gone hub:prod/b")
+
+		leave := engage(t, c, spoke)
+		leave()
+		calls.want(t, "left spoke")
+		leave = engage(t, c, spoke)
+		release := make(chan struct{})
+		during = func() { <-release }
+		spoke.Put(documents, doc("prod/a", "2"))
+		synctest.Wait()
+		leave()
+		calls.want(t, "left spoke")
+		close(release)
+		synctest.Wait()
+		calls.want(t, "gone spoke:prod/a") // what the run has kept after its cluster has left
+
+		stop()
+		calls.want(t, "ended")
+		if created != 1 {
+			t.Errorf("%d trackers were created, want one for each Run", created)
+		}
+		during = nil
+		stop = start(t, c, reconcile)
+		stop()
+		calls.want(t, "ended")
+		if created != 2 {
+			t.Errorf("%d trackers were created by two Runs", created)
+		}
+	})
+	if controller.Track(t.Context(), "owner", nil) != nil {
+		t.Error("Track() is not nil outside a run")
+	}
+}
+
+// TestTrackAfterTheEndOfRunIsNil checks that a goroutine with the context of an old run keeps nothing.
+func TestTrackAfterTheEndOfRunIsNil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var old context.Context
+		c := controller.New(controller.For[document](w.cache), nil)
+		stop := start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
+			old = ctx
+			return controller.AwaitChange(), nil
+		})
+		stop()
+		if controller.Track(old, "owner", func() controller.Tracker { return tracked{new(journal)} }) != nil {
+			t.Error("Track() is not nil after the end of Run")
+		}
+	})
+}

@@ -1,0 +1,190 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+// Overview is the graph of a machine with the number of objects in each state, such as for a debug page or for metrics. Its
+// JSON is meant for other programs.
+type Overview struct {
+	Name        string               `json:"name"`
+	States      []StateOverview      `json:"states"`
+	Transitions []TransitionOverview `json:"transitions"`
+}
+
+// StateOverview is a state of an [Overview].
+type StateOverview struct {
+	GraphState
+
+	Objects   int           `json:"objects"`             // in the state; for a state of a [Group], child machines in it
+	Failing   int           `json:"failing,omitempty"`   // those whose last pass has failed
+	Stuck     int           `json:"stuck,omitempty"`     // those that are in the state for longer than [Options.StuckAfter]
+	Suspended int           `json:"suspended,omitempty"` // those that are suspended
+	Oldest    time.Duration `json:"oldest,omitempty"`    // how long the first of them that is not done has been in it
+	Visits    int           `json:"visits,omitempty"`    // the highest number of visits of one of them, see [Ctx.Visits]
+	Failures  uint64        `json:"failures,omitempty"`  // the steps of the state that have failed, since the program began
+	Restarts  uint64        `json:"restarts,omitempty"`  // the steps that have returned [To.Restart]
+}
+
+// TransitionOverview is a transition of an [Overview].
+type TransitionOverview struct {
+	GraphTransition
+
+	// Taken is how often the transition was taken since the program began. A machine that is not durable takes the same
+	// ones in each pass.
+	Taken uint64 `json:"taken"`
+}
+
+// Position is where an object is in a machine, as of its last pass.
+type Position struct {
+	Key controller.Key `json:"key"`
+
+	// State is the name of the state. It is empty for an object that was suspended before its first pass.
+	State string `json:"state"`
+
+	Since  time.Time `json:"since"`  // when the object entered the state
+	Visits int       `json:"visits"` // see [Ctx.Visits]
+
+	// Reason is why the object stays or its pass has failed, at most 80 bytes of it. The conditions have the whole text.
+	Reason string `json:"reason,omitempty"`
+
+	Done      bool `json:"done,omitempty"`      // the state is done
+	Failing   bool `json:"failing,omitempty"`   // the last pass has failed
+	Stuck     bool `json:"stuck,omitempty"`     // the object is in the state for longer than [Options.StuckAfter]
+	Suspended bool `json:"suspended,omitempty"` // see [machine.Suspension]
+	Deleting  bool `json:"deleting,omitempty"`  // the object is being deleted
+}
+
+// steps counts the results of the steps of a state.
+type steps struct {
+	taken            []atomic.Uint64 // by the index in targets
+	failed, restarts atomic.Uint64
+}
+
+// count counts the result of a step, which the walk has followed.
+func (s *state[K]) count(out outcome, w *walk[K]) {
+	switch {
+	case w.end.how == fails:
+		s.steps.failed.Add(1)
+	case out.how == restarts:
+		s.steps.restarts.Add(1)
+	case out.how == goes:
+		if i := slices.Index(s.targets, w.at); i >= 0 {
+			s.steps.taken[i].Add(1)
+		}
+	}
+}
+
+// Overview returns the current numbers of the machine. Objects are counted as in [Machine.Positions].
+func (m *Machine[K]) Overview() *Overview {
+	m.built.Do(m.build)
+	now := time.Now()
+	o := &Overview{Name: m.name}
+	first := make([]int, 1+len(m.groups)) // the index of the first state of each chart
+	for i, c := range append([]*chart[K]{&m.chart}, m.groups...) {
+		first[i] = len(o.States)
+		for _, s := range c.states {
+			o.States = append(o.States, StateOverview{
+				GraphState: m.graph.States[len(o.States)],
+				Failures:   s.steps.failed.Load(), Restarts: s.steps.restarts.Load(),
+			})
+			for i, target := range s.targets {
+				o.Transitions = append(o.Transitions, TransitionOverview{
+					GraphTransition{c.qualified(s), c.qualified(c.states[target])}, s.steps.taken[i].Load(),
+				})
+			}
+		}
+	}
+	for _, p := range m.tables.list() {
+		p.each(func(_ controller.Key, e *entry) {
+			for _, child := range e.children {
+				o.States[first[1+child.group]+int(child.state)].Objects += int(child.number)
+			}
+			if e.state >= 0 {
+				o.States[e.state].add(e, m.opts.StuckAfter, now)
+			}
+		})
+	}
+	return o
+}
+
+// add counts an object.
+func (s *StateOverview) add(e *entry, stuckAfter time.Duration, now time.Time) {
+	s.Objects++
+	s.Visits = max(s.Visits, int(e.visits))
+	switch {
+	case e.flags&suspended != 0:
+		s.Suspended++
+	case e.how == fails:
+		s.Failing++
+	}
+	if e.stuck(stuckAfter, now) {
+		s.Stuck++
+	}
+	if e.how != ends {
+		s.Oldest = max(s.Oldest, now.Sub(time.Unix(0, e.since)))
+	}
+}
+
+// Positions yields the positions of all objects whose last pass was made by a controller that is running, in no order.
+// Passes, which a controller makes of all objects after it has started, update them in memory, and deleted objects are
+// removed. A process whose controller does not run, such as one that waits to become the leader, has none.
+func (m *Machine[K]) Positions() iter.Seq[Position] {
+	return func(yield func(Position) bool) {
+		var part []keyed
+		for _, p := range m.tables.list() {
+			for i := range p.parts {
+				part = p.copyOf(i, part)
+				now := time.Now()
+				for j := range part {
+					if !yield(m.positionOf(&part[j], now)) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func (m *Machine[K]) positionOf(e *keyed, now time.Time) Position {
+	p := Position{
+		Key: e.key, Since: time.Unix(0, e.since), Visits: int(e.visits), Reason: e.reason,
+		Done: e.how == ends, Failing: e.how == fails, Stuck: e.stuck(m.opts.StuckAfter, now),
+		Suspended: e.flags&suspended != 0, Deleting: e.flags&deleting != 0,
+	}
+	if e.state >= 0 {
+		p.State = m.states[e.state].name
+	}
+	return p
+}
+
+// track returns the positions of the Run that makes a pass, or nil if no controller makes it.
+func (m *Machine[K]) track(ctx context.Context) *positions {
+	p, _ := controller.Track(ctx, m, m.tables.begin).(*positions)
+	return p
+}
+
+// entryOf returns the position of an object for which no step was called. The reason is that of a condition.
+func (m *Machine[K]) entryOf(own *machine.Status, condition string, f flags) entry {
+	e := entry{state: -1, flags: f}
+	for _, c := range own.Conditions {
+		if c.Type == condition {
+			e.reason = c.Message
+		}
+	}
+	if own.FSM != nil {
+		e.state, e.since = int16(m.find(own.FSM.State)), own.FSM.Since.UnixNano()
+		e.visits = max(1, own.FSM.Visits[own.FSM.State])
+	}
+	return e
+}
