@@ -239,3 +239,13 @@ func BenchmarkLatency(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
 }
+
+// BenchmarkCount reports the cost of the numbers of [Metrics] for a run: the time of its end, and the counts. See
+// "counted" of [BenchmarkRun] for the cost of the whole run, which varies more.
+func BenchmarkCount(b *testing.B) {
+	t, r, begun := new(tally), new(Result), time.Now()
+	for b.Loop() {
+		r.Took = time.Since(begun)
+		t.count(r, time.Microsecond)
+	}
+}
