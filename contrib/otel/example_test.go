@@ -16,6 +16,8 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 	kubeotel "github.com/kube-go/sdk/contrib/otel"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
 )
 
 func Example() {
@@ -46,4 +48,31 @@ func Example() {
 	resp.Body.Close()
 	fmt.Println(spans.GetSpans()[0].Name)
 	// Output: GET
+}
+
+func ExampleTelemetry_Steps() {
+	spans := tracetest.NewInMemoryExporter() // instead of a collector
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	telemetry, err := kubeotel.New(&kubeotel.Options{TracerProvider: provider})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := newServer("orders").client() // kube.NewClient(ctx, nil)
+	machine := newMachine(c, telemetry.Steps("example.com/database"))
+	ctl := controller.New(controller.For[database](cache.New(c, nil)), nil)
+
+	ctx, stop := context.WithCancel(context.Background())
+	reconcile := kubeotel.Reconcile(telemetry, "database", machine.Reconcile)
+	_ = ctl.Run(ctx, func(ctx context.Context, db *database) (controller.Action, error) {
+		defer stop()
+		return reconcile(ctx, db)
+	})
+	for _, span := range spans.GetSpans()[:3] {
+		fmt.Println(span.Name)
+	}
+	// Output:
+	// state Provision
+	// state Serve
+	// reconcile database
 }

@@ -6,11 +6,13 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kube-go/sdk/client v0.0.0
 	github.com/kube-go/sdk/core v0.0.0
+	github.com/kube-go/sdk/runtime v0.0.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
+	k8s.io/apimachinery v0.37.2
 )
 
 require (
@@ -34,7 +36,6 @@ require (
 	golang.org/x/text v0.40.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	k8s.io/apimachinery v0.37.2 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
@@ -46,4 +47,5 @@ require (
 replace (
 	github.com/kube-go/sdk/client => ../../client
 	github.com/kube-go/sdk/core => ../../core
+	github.com/kube-go/sdk/runtime => ../../runtime
 )

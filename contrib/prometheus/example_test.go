@@ -15,6 +15,8 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 	kubeprometheus "github.com/kube-go/sdk/contrib/prometheus"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
 )
 
 func Example() {
@@ -52,4 +54,41 @@ func Example() {
 		}
 	}
 	// Output: kube_client_requests_total 1
+}
+
+func ExampleNewRuntime() {
+	c := newServer("orders").client() // kube.NewClient(ctx, nil)
+	shared := cache.New(c, nil)
+	machine := newMachine(c)
+	ctl := controller.New(controller.For[database](shared), nil)
+
+	metrics := kubeprometheus.NewRuntime(nil)
+	if err := metrics.AddController(ctl); err != nil {
+		fmt.Println(err)
+		return
+	}
+	metrics.AddCache(shared)
+	metrics.AddMachine(machine)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+
+	ctx, stop := context.WithCancel(context.Background())
+	_ = ctl.Run(ctx, func(ctx context.Context, db *database) (controller.Action, error) {
+		defer stop()
+		return machine.Reconcile(ctx, db)
+	})
+	families, err := registry.Gather()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range families {
+		switch f.GetName() {
+		case "kube_machine_transitions_total", "controller_runtime_reconcile_errors_total":
+			fmt.Println(f.GetName(), f.GetMetric()[0].GetCounter().GetValue())
+		}
+	}
+	// Output:
+	// controller_runtime_reconcile_errors_total 0
+	// kube_machine_transitions_total 1
 }

@@ -501,6 +501,8 @@ func allowed() map[string]map[string]string {
 		"./contrib/otel": {
 			"std":                                  "no restriction",
 			"./client/middleware":                  "observes requests",
+			"./runtime/controller":                 "the object of a step",
+			"./runtime/fsm":                        "observes the steps of state machines",
 			"go.opentelemetry.io/otel/attribute":   "the attributes of a request",
 			"go.opentelemetry.io/otel/codes":       "the status of a span",
 			"go.opentelemetry.io/otel/metric":      "records metrics",
@@ -510,8 +512,11 @@ func allowed() map[string]map[string]string {
 			"go.opentelemetry.io/otel/trace/noop":  "the default without a tracer provider",
 		},
 		"./contrib/prometheus": {
-			"std":                 "no restriction",
-			"./client/middleware": "observes requests",
+			"std":                  "no restriction",
+			"./client/middleware":  "observes requests",
+			"./runtime/cache":      "the state of watches",
+			"./runtime/controller": "the numbers of controllers",
+			"./runtime/fsm":        "the numbers of state machines",
 			"github.com/prometheus/client_golang/prometheus": "collects the metrics",
 		},
 		"./contrib/zstd": {
