@@ -12,7 +12,7 @@ import (
 )
 
 // Markdown returns reference documentation of the kinds that [CRDs] finds, as <group>_<version>.md in the directory of the
-// options, by default "docs/api".
+// options, by default "docs/api". They include the diagrams that //kube:diagram names.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Markdown(ctx context.Context, patterns []string, o *Options) (*Files, error) {
@@ -60,6 +60,7 @@ func (r *run) pages() []*docs.Page {
 			}
 			return docs.Link(pkgPath, version, name)
 		},
+		Diagrams: r.diagrams,
 	}
 	for _, p := range r.plans {
 		src.Kinds = append(src.Kinds, p.kinds...)

@@ -108,6 +108,15 @@
 // lead to the reference of the release that go.mod has, those of other modules to pkg.go.dev. Comments may have lists and
 // code in them, indented or fenced.
 //
+// A page includes the diagrams that //kube:diagram names, such as the states of a machine of runtime/fsm:
+//
+//	//kube:diagram file=../../controller/machine.mmd
+//
+// The file is relative to the folder of the source with the marker. kube-derive does not run the machine; a test of the
+// program writes the result of Machine.Graph().Mermaid() to the file, and fails when they differ. Pages in Markdown have the
+// diagram as a fenced block, which many sites draw. Pages in HTML have its text in <pre class="mermaid">, which is drawn if
+// the site loads Mermaid.
+//
 // # kube-derive schema
 //
 // Writes a JSON Schema for each version of a kind, as <group>/<kind>_<version>.json, which is where kubeconform looks:
@@ -161,6 +170,7 @@
 //	//kube:validation        rule= [message=] [messageExpression=] [reason=] [fieldPath=] [optionalOldSelf=]
 //	//kube:metadata          annotation=key=value label=key=value
 //	//kube:conversion        strategy=None|Webhook [service=namespace/name] [path=] [port=] [url=] [versions=,]
+//	//kube:diagram           file= [title=]          a Mermaid state diagram for the documentation, see kube-derive docs
 //
 // Paths are checked against the schema, which also tells the type of a column. Kinds are namespaced unless they say
 // otherwise, and their plural follows the rules of controller-gen unless it is given. Several versions of a kind in one

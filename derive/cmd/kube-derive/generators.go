@@ -194,7 +194,7 @@ func docs() *generator {
 		},
 		long: `
 Writes a page for each version of a group: its kinds, the types that they are made of,
-and what a server asks of each field.
+and what a server asks of each field. A page includes the diagrams that //kube:diagram names.
 
 	kube-derive docs ./api/... --out docs/api
 	kube-derive docs ./api/... --out public --format html`,

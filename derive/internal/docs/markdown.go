@@ -60,6 +60,9 @@ func (w *markdownWriter) typeSection(t *Type) {
 	if t.Kind != nil {
 		w.printf("\n")
 	}
+	for _, d := range t.Diagrams {
+		w.printf("\n### %s of %s\n\n```mermaid\n%s```\n", escapeLink(escapeTags(d.Title)), escapeLink(t.Name), d.Text)
+	}
 	if len(t.Is) > 0 {
 		w.printf("\nType: %s\n", markdownParts(t.Is))
 	}

@@ -28,6 +28,8 @@ type Type struct {
 	Doc    string
 	Kind   *kind.Kind // nil for a type that is no kind
 
+	Diagrams []Diagram // of a kind
+
 	Is     []Part   // what a type that is no struct is
 	Facts  []string // what a server checks, in Markdown
 	Rules  []structural.Rule
@@ -53,6 +55,9 @@ type Part struct {
 	Link string
 }
 
+// Diagram is a diagram in the Mermaid language.
+type Diagram struct{ Title, Text string }
+
 // Source is what pages are made from.
 type Source struct {
 	Kinds    []*kind.Kind
@@ -61,6 +66,9 @@ type Source struct {
 	// Own reports whether the types of a package are documented here; Link tells where those of others are.
 	Own  func(pkgPath string) bool
 	Link func(pkgPath, name string) string
+
+	// Diagrams returns the diagrams of a kind.
+	Diagrams func(*kind.Kind) []Diagram
 }
 
 // Pages returns the documentation of all kinds, by group and version.
@@ -116,7 +124,7 @@ func (b *builder) anchor(name string) string {
 func (b *builder) kind(k *kind.Kind) {
 	doc := b.Describe(k)
 	b.defs = doc.Definitions
-	t := &Type{Name: k.Name, Anchor: b.anchor(k.Name), Doc: k.Description, Kind: k, Rules: k.Rules}
+	t := &Type{Name: k.Name, Anchor: b.anchor(k.Name), Doc: k.Description, Kind: k, Rules: k.Rules, Diagrams: b.Diagrams(k)}
 	b.page.Kinds = append(b.page.Kinds, t)
 	root := doc
 	if k.Root != nil && doc.Ref != "" {

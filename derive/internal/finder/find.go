@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/kind"
@@ -59,7 +60,7 @@ func (f *finder) stray(decl *load.Decl) {
 		spelling := f.program.Markers().Spelling(m.Marker)
 		switch m.Name {
 		case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata", "kube:validation",
-			"kube:conversion":
+			"kube:conversion", "kube:diagram":
 			f.program.Mistake(f.pkg, m.Pos, spelling+" needs //kube:resource beside it")
 		case "kubebuilder:resource", "kubebuilder:subresource:status", "kubebuilder:subresource:scale", "kubebuilder:printcolumn",
 			"kubebuilder:selectablefield", "kubebuilder:metadata", "kubebuilder:storageversion", "kubebuilder:unservedversion",
@@ -141,7 +142,19 @@ func (f *finder) ours(k *kind.Kind, m *load.Marker) {
 		k.Rules = append(k.Rules, kind.Rule(a))
 	case "kube:conversion":
 		f.conversion(k, m)
+	case "kube:diagram":
+		f.diagram(k, m)
 	}
+}
+
+// diagram reads //kube:diagram.
+func (f *finder) diagram(k *kind.Kind, m *load.Marker) {
+	file := m.Args.String("file")
+	if file == "" || filepath.IsAbs(file) {
+		f.report(m.Pos, fmt.Sprintf("//kube:diagram: file=%s must be relative to the folder of this source", file))
+		return
+	}
+	k.Diagrams = append(k.Diagrams, kind.Diagram{File: file, Title: cmp.Or(m.Args.String("title"), "States"), Pos: m.Pos})
 }
 
 // column reads a print column, whose path is in the argument.
@@ -263,6 +276,8 @@ func (f *finder) theirs(k *kind.Kind, m *load.Marker) {
 		k.Deprecated, k.Warning = true, a.String("warning")
 	case "kube:conversion":
 		f.conversion(k, m)
+	case "kube:diagram":
+		f.diagram(k, m)
 	}
 }
 

@@ -36,6 +36,7 @@ type Kind struct {
 	Selectable []Path
 	Rules      []structural.Rule // on the object as a whole
 	Conversion *Conversion       // nil when this version does not say
+	Diagrams   []Diagram         // for its documentation
 
 	Package string // the import path of the package that defines it
 	Pos     token.Position
@@ -48,6 +49,13 @@ type Kind struct {
 type Path struct {
 	Path string
 	Pos  token.Position
+}
+
+// Diagram is a file with a diagram of a kind, such as of the states of its objects.
+type Diagram struct {
+	File  string // relative to the folder of the source with the marker
+	Title string
+	Pos   token.Position
 }
 
 // Scale is where the scale subresource finds its numbers.

@@ -228,6 +228,10 @@ func outputMarkers() []definition {
 			{name: "url", kind: kindString},
 			{name: "versions", kind: kindStrings},
 		}},
+		{name: "kube:diagram", on: Type, our: true, repeat: true, params: []param{
+			{name: "file", kind: kindString, required: true},
+			{name: "title", kind: kindString},
+		}},
 	}
 }
 

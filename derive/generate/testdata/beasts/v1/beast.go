@@ -11,6 +11,7 @@ import (
 // BeastSpec is the spec.
 //
 //kube:resource group=beasts.example.com version=v1 kind=Beast categories=all,animals storage=true
+//kube:diagram file=../machine.mmd title="Life"
 type BeastSpec struct {
 	Claws []shared.Claw `json:"claws,omitempty"`
 }
