@@ -47,6 +47,12 @@
 // [RunOf] returns why a run takes place, for logs and metrics: the first events since the last run, and the number of
 // the others. The log record of a failed run names the first one.
 //
+// # Metrics
+//
+// [Controller.Metrics] returns the numbers and durations of runs by result; package contrib/prometheus has a collector of
+// them. [Options.OnResult] is called with each result. [Track] is for packages that keep something for each object of a
+// controller, such as package fsm.
+//
 // # Namespaces and clusters
 //
 // [ForView] and [SourceView] take several views: of several namespaces, or of several clusters. A [Key] has the name of

@@ -119,3 +119,16 @@ func ExampleController_Health() {
 	// configmaps true <nil>
 	// secrets true <nil>
 }
+
+func ExampleController_Metrics() {
+	ctl := controller.New(controller.For[corev1.ConfigMap](cache.New(exampleCluster().Client(), nil)), nil)
+
+	ctx, stop := context.WithCancel(context.Background())
+	_ = ctl.Run(ctx, func(context.Context, *corev1.ConfigMap) (controller.Action, error) {
+		stop()
+		return controller.AwaitChange(), nil
+	})
+	m := ctl.Metrics()
+	fmt.Println(m.Name, m.Succeeded, m.Failed, m.Took.Number)
+	// Output: configmap 1 0 1
+}

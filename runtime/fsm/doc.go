@@ -135,6 +135,11 @@
 // [Result.Event] adds an event for the users of the object to a result, [Options.StuckAfter] reports objects that stay in
 // a state for too long, and [Options.OnStep] is called around each step.
 //
+// [Machine.Overview] returns the graph with the numbers of the objects in each state and of the transitions, and
+// [Machine.Positions] where each object is. They need about 200 bytes of memory for each object. The controller reports
+// deleted objects to the machine, so nothing needs to be wired. Packages contrib/prometheus and contrib/otel make metrics
+// and spans of them.
+//
 // # Errors
 //
 // [Machine.Check] finds mistakes in the machine, such as states that can't be reached. Reconcile returns them as

@@ -57,6 +57,7 @@ func apis() []api {
 		{"the types of Kubernetes", []string{"./kinds"}, 45},
 		{"names", []string{"./names"}, 100},
 		{"markers", []string{"./marks/..."}, 1},
+		{"state machines", []string{"./machines"}, 2},
 		{"gateway-api", []string{gateway + "apis/v1", gateway + "apis/v1alpha2", gateway + "apis/v1beta1", gateway + "apisx/v1alpha1"}, 10},
 		{"cert-manager", []string{cert + "acme/v1", cert + "certmanager/v1"}, 6},
 		{"flux", []string{

@@ -1,0 +1,79 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/fsm"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+)
+
+type Database struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status machine.Status `json:"status"`
+}
+
+func (*Database) KubeResource() core.Resource {
+	return core.Resource{Group: "example.com", Version: "v1", Kind: "Database", Plural: "databases", Namespaced: true}
+}
+
+type (
+	Provision struct{}
+	Serve     struct{}
+
+	fromProvision interface{ fromProvision() }
+)
+
+func (Serve) fromProvision() {}
+
+func (Provision) Step(c *fsm.Ctx[Database], to fsm.To[fromProvision]) fsm.Result[fromProvision] {
+	if c.Obj.Name == "orders" {
+		return to.Stay("waiting for replicas", time.Minute)
+	}
+	return to.Go(Serve{})
+}
+
+func (Serve) Step(_ *fsm.Ctx[Database], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
+	return fsm.Done(to)
+}
+
+func ExampleMachine_Overview() {
+	databases := (*Database)(nil).KubeResource()
+	server := fakeapi.New(databases)
+	server.Put(databases, &Database{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "orders", UID: "1"}})
+	c := server.Client() // kube.NewClient(ctx, nil)
+
+	m := fsm.New[Database](c, "example.com/database", nil)
+	fsm.Add(m, Provision{})
+	fsm.Add(m, Serve{})
+	ctl := controller.New(controller.For[Database](cache.New(c, nil)), nil)
+
+	ctx, stop := context.WithCancel(context.Background())
+	_ = ctl.Run(ctx, func(ctx context.Context, db *Database) (controller.Action, error) {
+		defer stop()
+		action, err := m.Reconcile(ctx, db)
+		for _, s := range m.Overview().States {
+			fmt.Println(s.Name, s.Objects)
+		}
+		for p := range m.Positions() {
+			fmt.Println(p.Key, p.State, p.Reason)
+		}
+		return action, err
+	})
+	// Output:
+	// Provision 1
+	// Serve 0
+	// prod/orders Provision waiting for replicas
+}
