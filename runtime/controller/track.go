@@ -23,15 +23,16 @@ type Tracker interface {
 	Ended()
 }
 
-// Track returns the tracker that owner has in the current Run of the controller, for the context of a reconcile. The first
-// call creates it with the function. The owner is any comparable value that only the caller has, such as a pointer. For
-// other contexts, Track returns nil.
-func Track(ctx context.Context, owner any, create func() Tracker) Tracker {
+// Track returns the tracker that owner has in the current Run of the controller, for the context of a reconcile, and the key
+// of the reconciled object, which is the only one for which the tracker may keep something. The first call creates the
+// tracker with the function. The owner is any comparable value that only the caller has, such as a pointer. For other
+// contexts, Track returns nil.
+func Track(ctx context.Context, owner any, create func() Tracker) (Tracker, Key) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok || r.worker.trackers == nil {
-		return nil
+		return nil, Key{}
 	}
-	return r.worker.trackers.of(owner, create)
+	return r.worker.trackers.of(owner, create), r.item.Key
 }
 
 // trackers are the trackers of a session. A nil *trackers has none.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/controller"
 )
 
@@ -28,9 +29,9 @@ func TestTrackerIsNotifiedOfObjectsThatNoLongerExist(t *testing.T) {
 		var during func()
 		c := controller.New(controller.For[document](hub.cache), &controller.Options{IgnoreOwnWrites: true})
 		reconcile := func(ctx context.Context, d *document) (controller.Action, error) {
-			tr := controller.Track(ctx, owner, func() controller.Tracker { created++; return tracked{&calls} })
-			if tr == nil {
-				t.Error("Track() = nil in a run")
+			tr, key := controller.Track(ctx, owner, func() controller.Tracker { created++; return tracked{&calls} })
+			if tr == nil || key.Ref != core.RefOf(d) {
+				t.Errorf("Track() = %v, %v in a run of %s", tr, key, d.Name)
 			}
 			if during != nil {
 				during()
@@ -71,7 +72,7 @@ func TestTrackerIsNotifiedOfObjectsThatNoLongerExist(t *testing.T) {
 			t.Errorf("%d trackers were created by two Runs", created)
 		}
 	})
-	if controller.Track(t.Context(), "owner", nil) != nil {
+	if tr, _ := controller.Track(t.Context(), "owner", nil); tr != nil {
 		t.Error("Track() is not nil outside a run")
 	}
 }
@@ -88,7 +89,7 @@ func TestTrackAfterTheEndOfRunIsNil(t *testing.T) {
 			return controller.AwaitChange(), nil
 		})
 		stop()
-		if controller.Track(old, "owner", func() controller.Tracker { return tracked{new(journal)} }) != nil {
+		if tr, _ := controller.Track(old, "owner", func() controller.Tracker { return tracked{new(journal)} }); tr != nil {
 			t.Error("Track() is not nil after the end of Run")
 		}
 	})

@@ -5,6 +5,7 @@ package fsm
 
 import (
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
@@ -74,4 +76,20 @@ func BenchmarkSteadyPass(b *testing.B) {
 			read()
 		}
 	})
+}
+
+// BenchmarkPut reports the cost of a position for a pass, with 100,000 objects.
+func BenchmarkPut(b *testing.B) {
+	const objects = 100_000
+	p, keys := newPositions(func() {}), make([]controller.Key, objects)
+	for i := range keys {
+		keys[i] = controller.Key{Ref: core.ObjectRef{Namespace: "meadow", Name: "animal-" + strconv.Itoa(i)}}
+		p.put(keys[i], entry{})
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		p.put(keys[i%objects], entry{state: 1, how: stays, reason: "waiting for replicas"})
+		i++
+	}
 }

@@ -47,22 +47,22 @@ type TransitionOverview struct {
 
 // Position is where an object is in a machine, as of its last pass.
 type Position struct {
-	Key controller.Key `json:"key"`
+	Key controller.Key
 
 	// State is the name of the state. It is empty for an object that was suspended before its first pass.
-	State string `json:"state"`
+	State string
 
-	Since  time.Time `json:"since"`  // when the object entered the state
-	Visits int       `json:"visits"` // see [Ctx.Visits]
+	Since  time.Time // when the object entered the state
+	Visits int       // see [Ctx.Visits]
 
 	// Reason is why the object stays or its pass has failed, at most 80 bytes of it. The conditions have the whole text.
-	Reason string `json:"reason,omitempty"`
+	Reason string
 
-	Done      bool `json:"done,omitempty"`      // the state is done
-	Failing   bool `json:"failing,omitempty"`   // the last pass has failed
-	Stuck     bool `json:"stuck,omitempty"`     // the object is in the state for longer than [Options.StuckAfter]
-	Suspended bool `json:"suspended,omitempty"` // see [machine.Suspension]
-	Deleting  bool `json:"deleting,omitempty"`  // the object is being deleted
+	Done      bool // the state is done
+	Failing   bool // the last pass has failed
+	Stuck     bool // the object is in the state for longer than [Options.StuckAfter]
+	Suspended bool // see [machine.Suspension]
+	Deleting  bool // the object is being deleted
 }
 
 // steps counts the results of the steps of a state.
@@ -168,10 +168,14 @@ func (m *Machine[K]) positionOf(e *keyed, now time.Time) Position {
 	return p
 }
 
-// track returns the positions of the Run that makes a pass, or nil if no controller makes it.
-func (m *Machine[K]) track(ctx context.Context) *positions {
-	p, _ := controller.Track(ctx, m, m.tables.begin).(*positions)
-	return p
+// track returns the positions of the Run that makes a pass, or nil if no controller of the object makes it: only a
+// controller of the object knows when it is deleted.
+func (m *Machine[K]) track(ctx context.Context, key controller.Key) *positions {
+	t, of := controller.Track(ctx, m, m.tables.begin)
+	if p, ok := t.(*positions); ok && of == key {
+		return p
+	}
+	return nil
 }
 
 // entryOf returns the position of an object for which no step was called. The reason is that of a condition.

@@ -234,10 +234,7 @@ func TestOverviewCountsStepsAndAges(t *testing.T) {
 		if _, err := json.Marshal(o); err != nil {
 			t.Error(err)
 		}
-		for p := range f.Positions() {
-			if _, err := json.Marshal(p); err != nil {
-				t.Error(err)
-			}
+		for range f.Positions() {
 			break // is possible
 		}
 	})
@@ -275,6 +272,36 @@ func TestPositionOfSuspendedObject(t *testing.T) {
 		if s := f.Overview().States[1]; s.Objects != 1 || s.Suspended != 1 || s.Stuck != 0 {
 			t.Errorf("the state work is %+v", s)
 		}
+	})
+}
+
+// TestPassesOfOtherControllersAreNotKept checks passes that no controller makes, or one of other objects, which is not
+// notified of the deletion.
+func TestPassesOfOtherControllersAreNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(t, Options{})
+		ox := f.get(t)
+		if _, err := f.Reconcile(t.Context(), ox); err != nil {
+			t.Fatal(err)
+		}
+		cow := beast("cow")
+		cow.Namespace = "barn"
+		f.server.Put(f.api.Resource(), cow)
+		barn := cache.Of[animal](cache.New(f.server.Client(), nil), &cache.Selection{Namespace: "barn"})
+		ctx, stop := context.WithCancel(t.Context())
+		ended, runs := make(chan error, 1), 0
+		go func() {
+			ended <- controller.New(controller.ForView(barn), nil).Run(ctx, func(ctx context.Context, _ *animal) (controller.Action, error) {
+				runs++
+				return f.Reconcile(ctx, ox)
+			})
+		}()
+		synctest.Wait()
+		if all := seen(f.Machine); len(all) > 0 || runs == 0 {
+			t.Errorf("%d runs have kept the positions %v, want none", runs, all)
+		}
+		stop()
+		<-ended //nolint:errcheck // the cause of the context
 	})
 }
 

@@ -28,7 +28,8 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		return controller.Action{}, controller.Terminal(err)
 	}
 	deletes := m.object(obj).GetDeletionTimestamp() != nil
-	key, track := m.key(ctx, obj), m.track(ctx)
+	key := m.key(ctx, obj)
+	track := m.track(ctx, key)
 	obj, err := m.finalize(ctx, obj, deletes)
 	if obj == nil && err == nil {
 		track.Gone(key)
