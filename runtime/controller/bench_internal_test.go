@@ -85,6 +85,19 @@ func decodeTo(use func(*corev1.ConfigMap)) func(reflector.State) error {
 func benchmarkRun(
 	b *testing.B, workers int, counted bool, read func(Key) (reflector.State, error), use func(reflector.State) error,
 ) {
+	run := startWorkers(b, workers, counted, read, use)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := b.N; n > 0; n -= benchObjects {
+		run(min(n, benchObjects))
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+}
+
+// startWorkers returns a function that runs a number of objects with the workers.
+func startWorkers(
+	b *testing.B, workers int, counted bool, read func(Key) (reflector.State, error), use func(reflector.State) error,
+) (run func(objects int)) {
 	keys := make([]Key, benchObjects)
 	for i := range keys {
 		keys[i] = Key{Ref: benchRef(i)}
@@ -112,19 +125,36 @@ func benchmarkRun(
 		}
 		wg.Go(func() { w.run(ctx, ctx) })
 	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for n := b.N; n > 0; n -= len(keys) {
-		batch := keys[:min(n, len(keys))]
-		runs.Add(len(batch))
-		for _, key := range batch {
+	b.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+	return func(objects int) {
+		runs.Add(objects)
+		for _, key := range keys[:objects] {
 			a.Add(key, applier.Normal, cause)
 		}
 		runs.Wait()
 	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
-	cancel()
-	wg.Wait()
+}
+
+// BenchmarkMetricsRatio reports the cost of the numbers of [Metrics]: the median ratio of the times of runs with and
+// without them. The runs decode an object and do nothing. Both take turns, so that other programs disturb both.
+func BenchmarkMetricsRatio(b *testing.B) {
+	read, use := benchStore(b, wire.Protobuf), decodeTo(func(*corev1.ConfigMap) {})
+	with, without := startWorkers(b, 1, true, read, use), startWorkers(b, 1, false, read, use)
+	took := func(run func(int)) float64 {
+		start := time.Now()
+		run(1000)
+		return time.Since(start).Seconds()
+	}
+	var ratios []float64
+	for b.Loop() {
+		before, counted, after := took(without), took(with), took(without)
+		ratios = append(ratios, 2*counted/(before+after))
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "ratio")
 }
 
 func benchRef(i int) core.ObjectRef {
