@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeotel reports the requests of a client to OpenTelemetry, as spans and as metrics, and the runs of controllers
-// and the steps of state machines as spans.
+// Package kubeotel reports the requests of a client to OpenTelemetry, as spans and as metrics, and the runs of
+// controllers and the steps of state machines as spans.
 //
 // Pass the program's providers to [New], and add the middleware of [Telemetry] to each attempt of a client:
 //
@@ -29,16 +29,17 @@
 //
 // # Spans of runs and steps
 //
-// [Reconcile] makes a span of each run of a controller, "reconcile database", and [Telemetry.Steps] one of each step of a
-// state machine, "state Provision":
+// [Reconcile] makes a span of each run of a controller, "reconcile database", and [Telemetry.Steps] one of each step of
+// a state machine, "state Provision":
 //
 //	m := fsm.New[v1.Database](c, "example.com/database", &fsm.Options{OnStep: telemetry.Steps("example.com/database")})
 //	err := ctl.Run(ctx, kubeotel.Reconcile(telemetry, "database", m.Reconcile))
 //
-// The span of a run is the parent of the spans of its steps, and these of the requests that the step sends. Their attributes
-// are kube.controller; kube.machine, kube.state, kube.next_state, kube.done and kube.reason; and the object's kube.cluster,
-// kube.namespace and kube.name. The span of a failed run or step has the text of the error, like the log of the controller
-// and the conditions of the object. Package contrib/prometheus has the metrics of controllers and machines.
+// The span of a run is the parent of the spans of its steps, and these of the requests that the step sends. Their
+// attributes are kube.controller; kube.machine, kube.state, kube.next_state, kube.done and kube.reason; and the
+// object's kube.cluster, kube.namespace and kube.name. The span of a failed run or step has the text of the error, like
+// the log of the controller and the conditions of the object. Package contrib/prometheus has the metrics of controllers
+// and machines.
 //
 // # Metrics
 //

@@ -160,7 +160,8 @@ func (s *server) watch(ctx context.Context) io.ReadCloser {
 			bookmark := map[string]any{
 				"apiVersion": "example.com/v1", "kind": "Database",
 				"metadata": map[string]any{
-					"resourceVersion": strconv.Itoa(version), "annotations": map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+					"resourceVersion": strconv.Itoa(version),
+					"annotations":     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
 				},
 			}
 			if out.Encode(map[string]any{"type": "BOOKMARK", "object": bookmark}) != nil {

@@ -38,8 +38,8 @@ func (t *Telemetry) Steps(machine string) fsm.StepHook {
 	}
 }
 
-// Reconcile returns a reconcile that makes a span of each run of r, which is the parent of the spans of its requests and of
-// its steps. The name is that of the controller.
+// Reconcile returns a reconcile that makes a span of each run of r, which is the parent of the spans of its requests
+// and of its steps. The name is that of the controller.
 func Reconcile[K any](t *Telemetry, name string, r controller.Reconcile[K]) controller.Reconcile[K] {
 	return func(ctx context.Context, obj *K) (action controller.Action, err error) {
 		ctx, span := t.tracer.Start(ctx, "reconcile "+name, trace.WithSpanKind(trace.SpanKindInternal),

@@ -37,7 +37,8 @@
 //	metrics.AddMachine(machine)
 //	registry.MustRegister(metrics)
 //
-// Metrics that mean the same as those of controller-runtime have their names, so that dashboards and alerts for them work:
+// Metrics that mean the same as those of controller-runtime have their names, so that dashboards and alerts for them
+// work:
 //
 //	controller_runtime_reconcile_total{controller,result}           counter: success, error, requeue or requeue_after
 //	controller_runtime_reconcile_errors_total{controller}           counter: failed runs
@@ -84,10 +85,11 @@
 //
 // # Cardinality
 //
-// The series of controllers and machines are as many as the program has controllers, sources, states and transitions; the
-// watches of a resource share their series. No label contains a name, a namespace, a path or another value that grows with the number of objects in the cluster.
-// Values from the program or the server are bounded: after [Options].Resources different resources and subresources,
-// further ones are counted as "other", as are unknown verbs and codes.
+// The series of controllers and machines are as many as the program has controllers, sources, states and transitions;
+// the watches of a resource share their series. No label contains a name, a namespace, a path or another value that
+// grows with the number of objects in the cluster. Values from the program or the server are bounded: after
+// [Options].Resources different resources and subresources, further ones are counted as "other", as are unknown verbs
+// and codes.
 //
 // # Concurrency
 //

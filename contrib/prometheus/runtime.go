@@ -22,8 +22,8 @@ type RuntimeOptions struct {
 	Labels map[string]string
 }
 
-// Runtime has the metrics of controllers, caches and state machines. It is a prometheus.Collector, and reads their current
-// numbers when it is collected. Create one with [NewRuntime].
+// Runtime has the metrics of controllers, caches and state machines. It is a prometheus.Collector, and reads their
+// current numbers when it is collected. Create one with [NewRuntime].
 type Runtime struct {
 	descs descs
 
@@ -78,8 +78,8 @@ func (r *Runtime) AddCache(c *cache.Cache) (remove func()) {
 	}
 }
 
-// AddMachine adds a state machine. The numbers of several machines with the same name are added, such as those of a machine
-// for each cluster.
+// AddMachine adds a state machine. The numbers of several machines with the same name are added, such as those of a
+// machine for each cluster.
 func (r *Runtime) AddMachine(m Machine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -164,8 +164,8 @@ func series(t *testing.T, c prometheus.Collector) string {
 	return strings.Join(lines, "")
 }
 
-// TestControllerCacheAndMachineAreObserved runs a controller with a machine, and checks what it does, that no label has the
-// name of an object, and that the numbers of a removed cache disappear.
+// TestControllerCacheAndMachineAreObserved runs a controller with a machine, and checks what it does, that no label has
+// the name of an object, and that the numbers of a removed cache disappear.
 func TestControllerCacheAndMachineAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer("slow", "fast", "quick").client()

@@ -39,8 +39,8 @@
 // # Errors
 //
 // [View.Health] returns errors from which the watch recovers automatically, such as a missing permission; the logger
-// logs them. [Cache.Watches] returns the state of all watches. [View.Run] returns its own error only if the view is invalid: the kind is unknown, a selector is invalid,
-// or a namespace is selected for a cluster-scoped kind.
+// logs them. [Cache.Watches] returns the state of all watches. [View.Run] returns its own error only if the view is
+// invalid: the kind is unknown, a selector is invalid, or a namespace is selected for a cluster-scoped kind.
 //
 // # Concurrency
 //

@@ -16,8 +16,8 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// TestWatchesShowTheStateOfEachWatch checks the states of a watch that runs, of one that has ended, of one that never runs
-// and of an invalid one.
+// TestWatchesShowTheStateOfEachWatch checks the states of a watch that runs, of one that has ended, of one that never
+// runs and of an invalid one.
 func TestWatchesShowTheStateOfEachWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cache.New(newServer("prod/web", "prod/db", "test/web").Client(), nil)

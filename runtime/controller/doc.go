@@ -49,9 +49,9 @@
 //
 // # Metrics
 //
-// [Controller.Metrics] returns the numbers and durations of runs by result; package contrib/prometheus has a collector of
-// them. [Options.OnResult] is called with each result. [Track] is for packages that keep something for each object of a
-// controller, such as package fsm.
+// [Controller.Metrics] returns the numbers and durations of runs by result; package contrib/prometheus has a collector
+// of them. [Options.OnResult] is called with each result. [Track] is for packages that keep something for each object
+// of a controller, such as package fsm.
 //
 // # Namespaces and clusters
 //

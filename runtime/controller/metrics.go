@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Metrics are the numbers of a controller for monitoring. The numbers of runs and the histograms count since the controller
-// was created; those of Stats since the current Run began.
+// Metrics are the numbers of a controller for monitoring. The numbers of runs and the histograms count since the
+// controller was created; those of Stats since the current Run began.
 type Metrics struct {
 	Name  string // see [Options.Name]
 	Stats Stats
@@ -83,7 +83,8 @@ const (
 	shortest = 10 * time.Microsecond
 )
 
-// tally is the numbers of one worker. A nil *tally counts nothing. Each worker has its own, so that workers do not wait for each other.
+// tally is the numbers of one worker. A nil *tally counts nothing. Each worker has its own, so that workers do not wait
+// for each other.
 type tally struct {
 	mu sync.Mutex // guards the fields below
 	tallied

@@ -19,8 +19,8 @@ func (t tracked) Gone(key controller.Key) { t.add("gone " + key.String()) }
 func (t tracked) Left(cluster string)     { t.add("left " + cluster) }
 func (t tracked) Ended()                  { t.add("ended") }
 
-// TestTrackerIsNotifiedOfObjectsThatNoLongerExist checks the notifications of a deletion, of an object that leaves with its
-// cluster, also during its run, and of the end of Run.
+// TestTrackerIsNotifiedOfObjectsThatNoLongerExist checks the notifications of a deletion, of an object that leaves with
+// its cluster, also during its run, and of the end of Run.
 func TestTrackerIsNotifiedOfObjectsThatNoLongerExist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, spoke := twoClusters(t)

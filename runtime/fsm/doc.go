@@ -137,8 +137,8 @@
 //
 // [Machine.Overview] returns the graph with the numbers of the objects in each state and of the transitions, and
 // [Machine.Positions] where each object is. They need about 200 bytes of memory for each object. The controller reports
-// deleted objects to the machine, so nothing needs to be wired. Packages contrib/prometheus and contrib/otel make metrics
-// and spans of them.
+// deleted objects to the machine, so nothing needs to be wired. Packages contrib/prometheus and contrib/otel make
+// metrics and spans of them.
 //
 // # Errors
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-go/sdk/runtime/controller"
 )
 
-// Overview is the graph of a machine with the number of objects in each state, such as for a debug page or for metrics. Its
-// JSON is meant for other programs.
+// Overview is the graph of a machine with the number of objects in each state, such as for a debug page or for metrics.
+// Its JSON is meant for other programs.
 type Overview struct {
 	Name        string               `json:"name"`
 	States      []StateOverview      `json:"states"`
@@ -28,11 +28,11 @@ type StateOverview struct {
 
 	Objects   int           `json:"objects"`             // in the state; for a state of a [Group], child machines in it
 	Failing   int           `json:"failing,omitempty"`   // those whose last pass has failed
-	Stuck     int           `json:"stuck,omitempty"`     // those that are in the state for longer than [Options.StuckAfter]
+	Stuck     int           `json:"stuck,omitempty"`     // those that are in it for longer than [Options.StuckAfter]
 	Suspended int           `json:"suspended,omitempty"` // those that are suspended
 	Oldest    time.Duration `json:"oldest,omitempty"`    // how long the first of them that is not done has been in it
 	Visits    int           `json:"visits,omitempty"`    // the highest number of visits of one of them, see [Ctx.Visits]
-	Failures  uint64        `json:"failures,omitempty"`  // the steps of the state that have failed, since the program began
+	Failures  uint64        `json:"failures,omitempty"`  // the steps that have failed, since the program began
 	Restarts  uint64        `json:"restarts,omitempty"`  // the steps that have returned [To.Restart]
 }
 

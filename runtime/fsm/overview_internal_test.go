@@ -295,7 +295,8 @@ func TestPassesOfOtherControllersAreNotKept(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended, runs := make(chan error, 1), 0
 		go func() {
-			ended <- controller.New(controller.ForView(barn), nil).Run(ctx, func(ctx context.Context, _ *animal) (controller.Action, error) {
+			ctl := controller.New(controller.ForView(barn), nil)
+			ended <- ctl.Run(ctx, func(ctx context.Context, _ *animal) (controller.Action, error) {
 				runs++
 				return f.Reconcile(ctx, ox)
 			})
@@ -339,7 +340,8 @@ func TestChildrenAreCountedByState(t *testing.T) {
 	NewGroup(m, "Calf", rest{})
 	m.groups[0].states = append(m.groups[0].states, m.states[1])
 	w := &walk[animal]{pass: &pass[animal]{machine: m}, position: machine.Position{Children: map[string]machine.Child{
-		"Calf.a": {State: "rest"}, "Calf.b": {State: "work"}, "Calf.c": {State: "rest"}, "Calf.d": {State: "gone"}, "Cow.a": {State: "rest"},
+		"Calf.a": {State: "rest"}, "Calf.b": {State: "work"}, "Calf.c": {State: "rest"},
+		"Calf.d": {State: "gone"}, "Cow.a": {State: "rest"},
 	}}}
 	got := w.entry().children
 	slices.SortFunc(got, func(a, b tally) int { return int(a.state) - int(b.state) })

@@ -243,5 +243,6 @@ func (m *Machine[K]) countChild(all []tally, name, state string) []tally {
 
 // stuck reports whether the object has been in its state for too long.
 func (e *entry) stuck(after time.Duration, now time.Time) bool {
-	return after > 0 && e.how != ends && e.how != unset && e.flags&suspended == 0 && now.Sub(time.Unix(0, e.since)) >= after
+	waits := e.how != ends && e.how != unset && e.flags&suspended == 0
+	return after > 0 && waits && now.Sub(time.Unix(0, e.since)) >= after
 }

@@ -113,9 +113,9 @@
 //	//kube:diagram file=../../controller/machine.mmd
 //
 // The file is relative to the folder of the source with the marker. kube-derive does not run the machine; a test of the
-// program writes the result of Machine.Graph().Mermaid() to the file, and fails when they differ. Pages in Markdown have the
-// diagram as a fenced block, which many sites draw. Pages in HTML have its text in <pre class="mermaid">, which is drawn if
-// the site loads Mermaid.
+// program writes the result of Machine.Graph().Mermaid() to the file, and fails when they differ. Pages in Markdown
+// have the diagram as a fenced block, which many sites draw. Pages in HTML have its text in <pre class="mermaid">,
+// which is drawn if the site loads Mermaid.
 //
 // # kube-derive schema
 //

@@ -124,7 +124,8 @@ func (b *builder) anchor(name string) string {
 func (b *builder) kind(k *kind.Kind) {
 	doc := b.Describe(k)
 	b.defs = doc.Definitions
-	t := &Type{Name: k.Name, Anchor: b.anchor(k.Name), Doc: k.Description, Kind: k, Rules: k.Rules, Diagrams: b.Diagrams(k)}
+	t := &Type{Name: k.Name, Anchor: b.anchor(k.Name), Doc: k.Description, Kind: k, Rules: k.Rules}
+	t.Diagrams = b.Diagrams(k)
 	b.page.Kinds = append(b.page.Kinds, t)
 	root := doc
 	if k.Root != nil && doc.Ref != "" {
