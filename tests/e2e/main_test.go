@@ -69,6 +69,9 @@ func ownCluster(t *testing.T, o *cluster.Options) *kube.Config {
 }
 
 func TestMain(m *testing.M) {
+	if lease := os.Getenv(replicaEnv); lease != "" {
+		os.Exit(runReplica(lease))
+	}
 	os.Exit(run(m))
 }
 
