@@ -119,7 +119,8 @@ func (m *Machine[K]) pass(t *testing.T, obj *K, now time.Time) *walk[K] {
 	t.Helper()
 	c := &Ctx[K]{Context: t.Context(), Obj: obj}
 	status, own := m.fields.of(obj)
-	w := m.walk(c, own.FSM, m.signals.of(m.key(c, obj)), m.object(obj).GetGeneration(), m.object(obj).GetDeletionTimestamp() != nil, now, nil)
+	_, key := m.track(t.Context(), obj)
+	w := m.walk(c, own.FSM, m.signals.of(key), m.object(obj).GetGeneration(), m.object(obj).GetDeletionTimestamp() != nil, now, nil)
 	own.Conditions = merge(own.Conditions, w.conditions(), m.owns, metav1.NewTime(now))
 	own.FSM = &w.position
 	data, err := json.Marshal(status)

@@ -39,11 +39,58 @@ type outputs interface {
 	Delete(ctx context.Context, objects ...core.Object) (waiting string, err error)
 }
 
+// lazyOutputs begins the pass of the inventory when that is needed: not for a machine that has no outputs.
+type lazyOutputs struct {
+	items []machine.Item // before the pass begins
+	begin func([]machine.Item) *inventory.Pass
+	pass  *inventory.Pass // or nil
+}
+
+func (o *lazyOutputs) begun() *inventory.Pass {
+	if o.pass == nil {
+		o.pass = o.begin(o.items)
+	}
+	return o.pass
+}
+
+// Get implements outputs.
+func (o *lazyOutputs) Get(ctx context.Context, obj core.Object) (exists bool, err error) {
+	return o.begun().Get(ctx, obj)
+}
+
+// Apply implements outputs.
+func (o *lazyOutputs) Apply(ctx context.Context, objects ...inventory.Declaration) (waiting string, err error) {
+	return o.begun().Apply(ctx, objects...)
+}
+
+// Delete implements outputs.
+func (o *lazyOutputs) Delete(ctx context.Context, objects ...core.Object) (waiting string, err error) {
+	return o.begun().Delete(ctx, objects...)
+}
+
+// Prune deletes what was not declared, see [inventory.Pass.Prune].
+func (o *lazyOutputs) Prune(ctx context.Context, keep func(machine.Item) bool) (waiting string, err error) {
+	if o.pass == nil && len(o.items) == 0 {
+		return "", nil
+	}
+	return o.begun().Prune(ctx, keep)
+}
+
+// Items returns the inventory to store.
+func (o *lazyOutputs) Items() []machine.Item {
+	if o.pass == nil {
+		return o.items
+	}
+	return o.pass.Items()
+}
+
 // output applies what the current state has declared, and returns the result of the step: the same one, or one that waits
 // or has failed.
 func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 	part := w.part(w.chart.states[w.at])
-	w.stepped[part] = true
+	if w.stepped != nil {
+		w.stepped[part] = true
+	}
 	declared, deleted := w.declared, w.deleted
 	w.declared, w.deleted = nil, nil
 	if out.how == fails || out.how == unset {
@@ -83,10 +130,15 @@ func (w *walk[K]) part(s *state[K]) string {
 	return w.parent.chart.states[w.parent.at].name + "/" + w.name + "/" + s.name
 }
 
+// pruner is a pass of an inventory.
+type pruner interface {
+	Prune(ctx context.Context, keep func(machine.Item) bool) (waiting string, err error)
+}
+
 // prune deletes what the machine does not declare any more, at the end of a walk that is done. It returns what it waits
 // for. In a durable machine, the objects of states that the machine has passed, and that this pass did not repeat, are
 // kept.
-func (w *walk[K]) prune(ctx context.Context, out *inventory.Pass) (waiting string, err error) {
+func (w *walk[K]) prune(ctx context.Context, out pruner) (waiting string, err error) {
 	if !w.machine.opts.Durable || w.deletes {
 		return out.Prune(ctx, nil)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/controller"
 )
@@ -168,14 +169,15 @@ func (m *Machine[K]) positionOf(e *keyed, now time.Time) Position {
 	return p
 }
 
-// track returns the positions of the Run that makes a pass, or nil if no controller of the object makes it: only a
-// controller of the object knows when it is deleted.
-func (m *Machine[K]) track(ctx context.Context, key controller.Key) *positions {
-	t, of := controller.Track(ctx, m, m.tables.begin)
-	if p, ok := t.(*positions); ok && of == key {
-		return p
+// track returns the key of the object of a pass, and the positions of the Run that makes the pass. They are nil if no
+// controller of the object makes it: only a controller of the object knows when it is deleted.
+func (m *Machine[K]) track(ctx context.Context, obj *K) (*positions, controller.Key) {
+	ref := core.RefOf(m.object(obj))
+	t, key := controller.Track(ctx, m, m.tables.begin)
+	if p, ok := t.(*positions); ok && key.Ref == ref {
+		return p, key
 	}
-	return nil
+	return nil, controller.Key{Cluster: key.Cluster, Ref: ref}
 }
 
 // entryOf returns the position of an object for which no step was called. The reason is that of a condition.

@@ -34,7 +34,7 @@ type pass[K any] struct {
 	received mailbox // those that a step has received
 
 	outputs outputs
-	stepped map[string]bool // the parts whose steps this pass has called
+	stepped map[string]bool // the parts whose steps this pass has called; nil if the machine is not durable
 
 	extra    []metav1.Condition // of SetCondition
 	children []metav1.Condition // of child machines
@@ -55,15 +55,20 @@ type walk[K any] struct {
 	position machine.Position         // now
 	brood    map[string]machine.Child // the positions of child machines at the beginning of the step
 
-	at      int    // the index of the current state
-	value   any    // of the current state
-	entered []int  // how often each state was entered in this pass
-	passed  []bool // the states that were left since the initial state
+	at      int       // the index of the current state
+	value   any       // of the current state
+	visited []visited // by the index of the state
 
 	declared []inventory.Declaration // by the current step
 	deleted  []core.Object           // by the current step
 
 	end outcome // how the walk ended: stays, fails or ends
+}
+
+// visited is what a pass has done with a state.
+type visited struct {
+	times  int  // how often it was entered
+	passed bool // it was left since the initial state
 }
 
 // walk calls the steps of a pass, and applies what they declare.
@@ -73,12 +78,15 @@ func (m *Machine[K]) walk(
 	ctx := c.Context
 	w := &walk[K]{
 		pass: &pass[K]{
-			machine: m, now: now, generation: generation, sent: sent, outputs: out, stepped: make(map[string]bool),
+			machine: m, now: now, generation: generation, sent: sent, outputs: out,
 			logger: func() *slog.Logger { return controller.Logger(ctx) },
 		},
 		chart:   &m.chart,
 		deletes: deletes,
 		stored:  stored,
+	}
+	if m.opts.Durable {
+		w.stepped = make(map[string]bool)
 	}
 	w.first = reflect.Zero(w.chart.states[w.chart.initial(deletes)].typ).Interface()
 	w.run(c)
@@ -92,11 +100,11 @@ func (m *Machine[K]) walk(
 // run calls the steps.
 func (w *walk[K]) run(c *Ctx[K]) {
 	c.walk = w
-	w.entered, w.passed = make([]int, len(w.chart.states)), make([]bool, len(w.chart.states))
+	w.visited = make([]visited, len(w.chart.states))
 	specChanged := w.begin(c)
 	for w.end.how == unset {
-		w.entered[w.at]++
-		if w.entered[w.at] > w.machine.opts.MaxVisits {
+		w.visited[w.at].times++
+		if w.visited[w.at].times > w.machine.opts.MaxVisits {
 			w.exceed()
 			break
 		}
@@ -168,7 +176,9 @@ func (w *walk[K]) resume(at int, value any) {
 // restart enters the initial state.
 func (w *walk[K]) restart() {
 	w.position.Visits = nil
-	clear(w.passed)
+	for i := range w.visited {
+		w.visited[i].passed = false
+	}
 	w.enter(w.chart.initial(w.deletes), w.first)
 }
 
@@ -290,7 +300,7 @@ func (w *walk[K]) follow(s *state[K], out outcome) {
 			w.fail(err)
 			return
 		}
-		w.passed[w.at] = true
+		w.visited[w.at].passed = true
 		w.enter(at, out.next)
 	case restarts:
 		w.restart()
@@ -336,7 +346,7 @@ func (w *walk[K]) exceed() {
 	name := w.chart.states[w.at].name
 	if !w.machine.opts.Durable {
 		w.end = outcome{how: fails, err: fmt.Errorf("the pass has entered state %s %d times, and each pass would repeat that: "+
-			"let a state stay, set Options.Durable, or raise Options.MaxVisits", name, w.entered[w.at])}
+			"let a state stay, set Options.Durable, or raise Options.MaxVisits", name, w.visited[w.at].times)}
 		return
 	}
 	w.end, w.again = outcome{how: stays, reason: "continues in the next pass"}, true
@@ -399,7 +409,7 @@ func (w *walk[K]) conditions() []metav1.Condition {
 		case s.deletes != w.deletes:
 		case i == w.at:
 			all = append(all, w.condition(s.name, status, reason, message))
-		case w.passed[i] || w.position.Visits[s.name] > 0:
+		case w.visited[i].passed || w.position.Visits[s.name] > 0:
 			all = append(all, w.condition(s.name, metav1.ConditionTrue, "Completed", ""))
 		default:
 			all = append(all, w.condition(s.name, metav1.ConditionUnknown, "NotReached", ""))

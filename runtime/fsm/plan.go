@@ -49,7 +49,8 @@ func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {
 		return p, nil
 	}
 	c := &Ctx[K]{Context: ctx, Obj: obj, planned: p}
-	w := m.walk(c, own.FSM, m.signals.of(m.key(ctx, obj)), m.object(obj).GetGeneration(), deletes, time.Now(), out)
+	_, key := m.track(ctx, obj)
+	w := m.walk(c, own.FSM, m.signals.of(key), m.object(obj).GetGeneration(), deletes, time.Now(), out)
 	if w.end.how == ends {
 		if waiting, err := w.prune(ctx, out); err != nil {
 			w.fail(err)

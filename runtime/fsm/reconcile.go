@@ -13,10 +13,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/inventory"
 )
 
 // Reconcile is one pass of the machine for an object. Pass it to [controller.Controller.Run].
@@ -28,8 +28,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		return controller.Action{}, controller.Terminal(err)
 	}
 	deletes := m.object(obj).GetDeletionTimestamp() != nil
-	key := m.key(ctx, obj)
-	track := m.track(ctx, key)
+	track, key := m.track(ctx, obj)
 	obj, err := m.finalize(ctx, obj, deletes)
 	if obj == nil && err == nil {
 		track.Gone(key)
@@ -38,7 +37,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		return controller.Action{}, err
 	}
 	_, own := m.fields.of(obj)
-	before, err := m.snapshot(obj)
+	before, err := m.before(obj)
 	if err != nil {
 		return controller.Action{}, controller.Terminal(fmt.Errorf("the status can't be read: %w", err))
 	}
@@ -55,9 +54,11 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	_, stored := m.fields.of(before)
 	old := stored.Conditions
 	c := &Ctx[K]{Context: ctx, Obj: obj}
-	out := m.applier.Begin(m.object(obj), own.Inventory, func(ctx context.Context, items []machine.Item) error {
-		return m.record(ctx, before, items)
-	})
+	out := &lazyOutputs{items: own.Inventory, begin: func(items []machine.Item) *inventory.Pass {
+		return m.applier.Begin(m.object(obj), items, func(ctx context.Context, items []machine.Item) error {
+			return m.record(ctx, before, items)
+		})
+	}}
 	w := m.walk(c, own.FSM, m.signals.of(key), m.object(obj).GetGeneration(), deletes, now, out)
 	if !m.sameForeign(old, own.Conditions) {
 		w.fail(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
@@ -65,7 +66,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	action := controller.AwaitChange()
 	if w.end.how == ends {
 		if deletes { // also what the states of the deletion have declared
-			out = m.applier.Begin(m.object(obj), out.Items(), createsNothing)
+			out = &lazyOutputs{pass: m.applier.Begin(m.object(obj), out.Items(), createsNothing)}
 		}
 		waiting, err := w.prune(ctx, out)
 		switch {
@@ -94,7 +95,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	}
 	m.announce(obj, w, old)
 	track.put(key, w.entry())
-	if w.end.how != fails {
+	if w.end.how != fails && len(w.received) > 0 {
 		m.signals.done(key, w.received)
 	}
 	if w.end.how == ends {
@@ -157,12 +158,6 @@ func (m *Machine[K]) record(ctx context.Context, before *K, items []machine.Item
 		err = errors.New("the object has been deleted")
 	}
 	return err
-}
-
-// key returns the key of an object in a pass.
-func (m *Machine[K]) key(ctx context.Context, obj *K) controller.Key {
-	run, _ := controller.RunOf(ctx)
-	return controller.Key{Cluster: run.Key.Cluster, Ref: core.RefOf(m.object(obj))}
 }
 
 // suspended reports whether the object is suspended, and returns the result of its pass then.

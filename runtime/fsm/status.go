@@ -46,8 +46,9 @@ func shorten(message string) string {
 
 // fields locates the status in a kind's struct.
 type fields struct {
-	status  []int // of the kind
-	machine []int // the machine.Status in the status
+	status  []int         // of the kind
+	machine []int         // the machine.Status in the status
+	copy    reflect.Value // the method DeepCopyInto of the status, or the zero Value
 }
 
 // fieldsOf finds the fields of a kind.
@@ -60,17 +61,28 @@ func fieldsOf(kind reflect.Type) (fields, error) {
 		if f.Type.Kind() != reflect.Struct {
 			return fields{}, fmt.Errorf("%v: the field %s is not a struct", kind, f.Name)
 		}
+		into := deepCopyInto(f.Type)
 		if f.Type == statusType {
-			return fields{status: f.Index}, nil
+			return fields{status: f.Index, copy: into}, nil
 		}
 		for _, inner := range reflect.VisibleFields(f.Type) {
 			if inner.Anonymous && inner.Type == statusType {
-				return fields{f.Index, inner.Index}, nil
+				return fields{f.Index, inner.Index, into}, nil
 			}
 		}
 		return fields{}, fmt.Errorf("%v: the status %v does not embed machine.Status", kind, f.Type)
 	}
 	return fields{}, fmt.Errorf("%v has no field status", kind)
+}
+
+// deepCopyInto returns the generated method of a struct, or the zero Value. An embedded struct may have it, too.
+func deepCopyInto(t reflect.Type) reflect.Value {
+	ptr := reflect.PointerTo(t)
+	method, ok := ptr.MethodByName("DeepCopyInto")
+	if !ok || method.Type != reflect.FuncOf([]reflect.Type{ptr, ptr}, nil, false) {
+		return reflect.Value{}
+	}
+	return method.Func
 }
 
 // of returns the whole status of an object, and the machine's part of it.
@@ -83,39 +95,57 @@ func (f fields) of(obj any) (status any, own *machine.Status) {
 	return status, v.Addr().Interface().(*machine.Status)
 }
 
-// merge returns the conditions with those of the machine replaced. Owned reports which types are the machine's: those
-// that are not wanted any more are removed.
+// merge returns the conditions with those of the machine replaced, or old itself if that changes nothing. Owned reports
+// which types are the machine's: those that are not wanted any more are removed.
 func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now metav1.Time) []metav1.Condition {
-	merged := make([]metav1.Condition, 0, max(len(old), len(wanted)))
+	var merged []metav1.Condition // nil as long as nothing has changed
+	change := func(unchanged int) {
+		if merged == nil {
+			merged = append(make([]metav1.Condition, 0, max(len(old), len(wanted))), old[:unchanged]...)
+		}
+	}
 	find := func(all []metav1.Condition, typ string) int {
 		return slices.IndexFunc(all, func(c metav1.Condition) bool { return c.Type == typ })
 	}
-	for _, c := range old {
-		i := find(wanted, c.Type)
-		if i < 0 {
-			if !owned(c.Type) {
-				merged = append(merged, c)
-			}
+	for i, c := range old {
+		next := c
+		if at := find(wanted, c.Type); at >= 0 {
+			next = follow(c, wanted[at], now)
+		} else if owned(c.Type) {
+			change(i)
 			continue
 		}
-		next := wanted[i]
-		next.LastTransitionTime = c.LastTransitionTime
-		if next.Status != c.Status || c.LastTransitionTime.IsZero() {
-			next.LastTransitionTime = now
+		if next != c {
+			change(i)
 		}
-		fixed := next.Reason == c.Reason && (c.Reason == reasonFailed || c.Reason == reasonDeleting)
-		if fixed && sameButDigits(next.Message, c.Message) {
-			next.Message = c.Message
+		if merged != nil {
+			merged = append(merged, next)
 		}
-		merged = append(merged, next)
 	}
 	for _, c := range wanted {
 		if find(old, c.Type) < 0 {
 			c.LastTransitionTime = now
+			change(len(old))
 			merged = append(merged, c)
 		}
 	}
+	if merged == nil {
+		return old
+	}
 	return merged
+}
+
+// follow returns a condition as it follows the last one of its type.
+func follow(last, next metav1.Condition, now metav1.Time) metav1.Condition {
+	next.LastTransitionTime = last.LastTransitionTime
+	if next.Status != last.Status || last.LastTransitionTime.IsZero() {
+		next.LastTransitionTime = now
+	}
+	fixed := next.Reason == last.Reason && (last.Reason == reasonFailed || last.Reason == reasonDeleting)
+	if fixed && sameButDigits(next.Message, last.Message) {
+		next.Message = last.Message
+	}
+	return next
 }
 
 // sameButDigits reports whether two error texts differ only in numbers, such as those of attempts and ports. Writing each
@@ -142,6 +172,9 @@ func (m *Machine[K]) owns(typ string) bool {
 
 // sameForeign reports whether two lists have the same conditions of others.
 func (m *Machine[K]) sameForeign(a, b []metav1.Condition) bool {
+	if slices.Equal(a, b) { // usually
+		return true
+	}
 	next := func(all []metav1.Condition) []metav1.Condition {
 		for len(all) > 0 && m.owns(all[0].Type) {
 			all = all[1:]
@@ -154,6 +187,18 @@ func (m *Machine[K]) sameForeign(a, b []metav1.Condition) bool {
 		}
 	}
 	return len(a) == len(b)
+}
+
+// before returns an object as it is now, for a pass that changes only the status: a copy that shares the rest.
+func (m *Machine[K]) before(obj *K) (*K, error) {
+	if !m.fields.copy.IsValid() {
+		return m.snapshot(obj)
+	}
+	c := new(*obj)
+	from, _ := m.fields.of(obj)
+	to, _ := m.fields.of(c)
+	m.fields.copy.Call([]reflect.Value{reflect.ValueOf(from), reflect.ValueOf(to)})
+	return c, nil
 }
 
 // snapshot returns a copy of an object.
