@@ -24,7 +24,7 @@ var jsonOptions = json.JoinOptions(
 	jsonv1.ReportErrorsWithLegacySemantics(false),
 )
 
-// jsonAnyOptions add integers in empty interfaces, bounds of quantities, and json.Number to jsonOptions.
+// jsonAnyOptions add integers in empty interfaces, bounds of quantities, json.Number and fast times to jsonOptions.
 //
 //nolint:gochecknoglobals // a constant that Go can't express
 var jsonAnyOptions = json.JoinOptions(
@@ -36,6 +36,8 @@ var jsonAnyOptions = json.JoinOptions(
 		),
 		json.UnmarshalFromFunc(unmarshalQuantity),
 		json.UnmarshalFromFunc(unmarshalNumber),
+		json.UnmarshalFromFunc(unmarshalTime),
+		json.UnmarshalFromFunc(unmarshalMicroTime),
 	)),
 )
 
