@@ -107,6 +107,8 @@ func TestFiguresAreComparedWithTheirBars(t *testing.T) {
 		{"both bounds must be met", bar{limit: 5, ratio: 0.5}, []float64{4}, 1, 1, false},
 		{"a rate must be high", bar{ratio: 2, atLeast: true}, []float64{20}, 5, 11, false},
 		{"a rate is high", bar{ratio: 2, atLeast: true}, []float64{22}, 5, 11, true},
+		{"a difference is too large", bar{more: 3}, []float64{9.5}, 20, 6, false},
+		{"a difference is small", bar{more: 4}, []float64{9.5}, 20, 6, true},
 		{"no bar is always met", bar{}, []float64{99}, 1, 1, true},
 	} {
 		f := &figure{name: tt.name, unit: inCount, ours: value{"", ours, "v"}, peers: peers, bar: tt.bar}

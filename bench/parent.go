@@ -99,7 +99,13 @@ func serve(t *trial, n size, all []*replay.Collection) (s *replay.Server, url st
 	o := t.server
 	o.Collections, o.Limit = all, t.objects(n.objects)
 	s = replay.New(&o)
-	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	handler := http.Handler(s)
+	if t.stores != nil {
+		if handler, err = t.stores(o.Limit); err != nil {
+			return nil, "", nil, errors.Join(err, listener.Close())
+		}
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -33,6 +33,7 @@ type value struct {
 type bar struct {
 	ratio   float64 // of ours to the best peer
 	limit   float64 // in the unit of the figure
+	more    float64 // the limit of the difference of ours and the best peer, in the unit of the figure
 	atLeast bool    // the ratio and the limit are lower bounds, and greater values are better
 }
 
@@ -49,7 +50,7 @@ func inUS(v float64) string    { return fmt.Sprintf("%.3g µs", v*1e6) }
 // figures returns all figures.
 func figures() []*figure {
 	return slices.Concat(heapFigures(), syncFigures(), readFigures(), queueFigures(), reconcileFigures(),
-		latencyFigures(), startFigures())
+		machineFigures(), latencyFigures(), startFigures())
 }
 
 func selected(pattern *regexp.Regexp) []*figure {
@@ -97,7 +98,7 @@ func (f *figure) row(r results) row {
 	meets := func(v, bound float64) bool {
 		return bound == 0 || v == bound || f.bar.atLeast == (v > bound)
 	}
-	w.passed = meets(w.ours/w.best, f.bar.ratio) && meets(w.ours, f.bar.limit)
+	w.passed = meets(w.ours/w.best, f.bar.ratio) && meets(w.ours, f.bar.limit) && meets(w.ours-w.best, f.bar.more)
 	return w
 }
 
@@ -144,6 +145,9 @@ func (b bar) String() string {
 	if b.limit != 0 {
 		bounds = append(bounds, sign+" limit")
 	}
+	if b.more != 0 {
+		bounds = append(bounds, sign+" peer + more")
+	}
 	return strings.Join(bounds, ", ")
 }
 
@@ -162,7 +166,7 @@ func printTable(out io.Writer, figures []*figure, r results) (met bool) {
 		if !math.IsNaN(row.best) {
 			ratio = fmt.Sprintf("%.3f", row.ours/row.best)
 		}
-		text := strings.ReplaceAll(f.bar.String(), "limit", f.unit(f.bar.limit))
+		text := strings.NewReplacer("limit", f.unit(f.bar.limit), "more", f.unit(f.bar.more)).Replace(f.bar.String())
 		switch {
 		case f.bar == bar{}, f.bar == bar{atLeast: true}:
 			result, text = "-", "-"

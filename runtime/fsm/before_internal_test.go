@@ -5,6 +5,7 @@ package fsm
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -79,5 +80,57 @@ func TestChangesOfTheStatusInPlaceAreNoticed(t *testing.T) {
 	stored.Annotations = map[string]string{"message": "changed"}
 	if _, err := m.Reconcile(t.Context(), stored); err == nil {
 		t.Error("a Step that changes the condition of others has succeeded")
+	}
+}
+
+// TestFlatTypes names the types of a status that an assignment copies.
+func TestFlatTypes(t *testing.T) {
+	type flat struct {
+		machine.Status
+
+		Text string
+		Time metav1.Time
+		List [2]struct{ Number int }
+	}
+	for typ, want := range map[reflect.Type]bool{
+		reflect.TypeFor[machine.Status]():       true,
+		reflect.TypeFor[flat]():                 true,
+		reflect.TypeFor[plantStatus]():          false,
+		reflect.TypeFor[struct{ P *int }]():     false,
+		reflect.TypeFor[struct{ L [1][]int }](): false,
+		reflect.TypeFor[struct{ I any }]():      false,
+	} {
+		if got := isFlat(typ); got != want {
+			t.Errorf("isFlat(%v) = %v, want %v", typ, got, want)
+		}
+	}
+}
+
+// TestPositionsDifferInEachField changes each field of a position.
+func TestPositionsDifferInEachField(t *testing.T) {
+	values := map[reflect.Type]any{
+		reflect.TypeFor[string]():           "x",
+		reflect.TypeFor[int64]():            int64(1),
+		reflect.TypeFor[metav1.MicroTime](): metav1.NewMicroTime(noon),
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[machine.Position]()) {
+		var a, b machine.Position
+		field := reflect.ValueOf(&b).Elem().FieldByIndex(f.Index)
+		switch value, ok := values[f.Type]; {
+		case ok:
+			field.Set(reflect.ValueOf(value))
+		case f.Type.Kind() == reflect.Pointer:
+			field.Set(reflect.New(f.Type.Elem()))
+		case f.Type.Kind() == reflect.Map:
+			field.Set(reflect.MakeMap(f.Type))
+		default:
+			field.Set(reflect.MakeSlice(f.Type, 1, 1))
+		}
+		if samePosition(&a, &b) || samePosition(&b, &a) || !samePosition(&b, &b) {
+			t.Errorf("positions with different fields %s are the same, or equal ones are not", f.Name)
+		}
+	}
+	if !samePosition(nil, nil) || samePosition(nil, new(machine.Position)) {
+		t.Error("positions that are nil are not the same, or are the same as others")
 	}
 }

@@ -76,15 +76,18 @@ func (m *Machine[K]) walk(
 	c *Ctx[K], stored *machine.Position, sent mailbox, generation int64, deletes bool, now time.Time, out outputs,
 ) *walk[K] {
 	ctx := c.Context
-	w := &walk[K]{
-		pass: &pass[K]{
+	both := &struct { // one allocation
+		walk walk[K]
+		pass pass[K]
+	}{
+		walk[K]{chart: &m.chart, deletes: deletes, stored: stored},
+		pass[K]{
 			machine: m, now: now, generation: generation, sent: sent, outputs: out,
 			logger: func() *slog.Logger { return controller.Logger(ctx) },
 		},
-		chart:   &m.chart,
-		deletes: deletes,
-		stored:  stored,
 	}
+	w := &both.walk
+	w.pass = &both.pass
 	if m.opts.Durable {
 		w.stepped = make(map[string]bool)
 	}

@@ -48,6 +48,7 @@ func shorten(message string) string {
 type fields struct {
 	status  []int         // of the kind
 	machine []int         // the machine.Status in the status
+	flat    bool          // an assignment copies the status, except for the machine.Status
 	copy    reflect.Value // the method DeepCopyInto of the status, or the zero Value
 }
 
@@ -61,18 +62,41 @@ func fieldsOf(kind reflect.Type) (fields, error) {
 		if f.Type.Kind() != reflect.Struct {
 			return fields{}, fmt.Errorf("%v: the field %s is not a struct", kind, f.Name)
 		}
-		into := deepCopyInto(f.Type)
+		found := fields{status: f.Index, flat: isFlat(f.Type), copy: deepCopyInto(f.Type)}
 		if f.Type == statusType {
-			return fields{status: f.Index, copy: into}, nil
+			return found, nil
 		}
 		for _, inner := range reflect.VisibleFields(f.Type) {
 			if inner.Anonymous && inner.Type == statusType {
-				return fields{f.Index, inner.Index, into}, nil
+				found.machine = inner.Index
+				return found, nil
 			}
 		}
 		return fields{}, fmt.Errorf("%v: the status %v does not embed machine.Status", kind, f.Type)
 	}
 	return fields{}, fmt.Errorf("%v has no field status", kind)
+}
+
+// isFlat reports whether an assignment copies a value of a type, apart from a machine.Status and locations of times.
+func isFlat(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Struct:
+		if t == reflect.TypeFor[machine.Status]() || t == reflect.TypeFor[time.Time]() {
+			return true
+		}
+		for i := range t.NumField() {
+			if !isFlat(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	case reflect.Array:
+		return isFlat(t.Elem())
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		return false
+	default:
+		return true
+	}
 }
 
 // deepCopyInto returns the generated method of a struct, or the zero Value. An embedded struct may have it, too.
@@ -189,15 +213,20 @@ func (m *Machine[K]) sameForeign(a, b []metav1.Condition) bool {
 	return len(a) == len(b)
 }
 
-// before returns an object as it is now, for a pass that changes only the status: a copy that shares the rest.
+// before returns an object as it is now, for a pass that changes only the status: a copy that shares the rest. Neither the
+// machine nor a Step changes the position and the inventory in place.
 func (m *Machine[K]) before(obj *K) (*K, error) {
-	if !m.fields.copy.IsValid() {
+	if !m.fields.flat && !m.fields.copy.IsValid() {
 		return m.snapshot(obj)
 	}
 	c := new(*obj)
 	from, _ := m.fields.of(obj)
-	to, _ := m.fields.of(c)
-	m.fields.copy.Call([]reflect.Value{reflect.ValueOf(from), reflect.ValueOf(to)})
+	to, own := m.fields.of(c)
+	if m.fields.flat {
+		own.Conditions = slices.Clone(own.Conditions)
+	} else {
+		m.fields.copy.Call([]reflect.Value{reflect.ValueOf(from), reflect.ValueOf(to)})
+	}
 	return c, nil
 }
 
@@ -221,13 +250,24 @@ func (m *Machine[K]) same(obj, before *K) bool {
 	a, own := m.fields.of(obj)
 	b, old := m.fields.of(before)
 	if !slices.Equal(own.Conditions, old.Conditions) || !slices.Equal(own.Inventory, old.Inventory) ||
-		!reflect.DeepEqual(own.FSM, old.FSM) {
+		!samePosition(own.FSM, old.FSM) {
 		return false
 	}
 	now, was := *own, *old
 	*own, *old = machine.Status{}, machine.Status{} // they are compared
 	defer func() { *own, *old = now, was }()
 	return reflect.DeepEqual(a, b)
+}
+
+// samePosition reports whether two positions are the same. Most have no maps and lists, and need no reflection.
+func samePosition(a, b *machine.Position) bool {
+	simple := func(p *machine.Position) bool {
+		return p != nil && p.Data == nil && p.Visits == nil && p.Children == nil && p.History == nil
+	}
+	if !simple(a) || !simple(b) {
+		return reflect.DeepEqual(a, b)
+	}
+	return a.State == b.State && a.Since == b.Since && a.Generation == b.Generation && a.Version == b.Version
 }
 
 // store writes the status of an object with new conditions of the machine, if it is not the same as before. It reports
