@@ -26,8 +26,8 @@
 // object. The SDK reads it from the cache before it calls the reconcile, and the peers in the reconcile. The time from
 // the change of the object in the server is shown, too; the server and the network have most of it.
 //
-// A pass of a state machine is compared with a plain reconcile that declares the same object and has the same conditions.
-// Both run in one process, in turn, and the mean of the rounds of each counts.
+// A pass of a state machine is compared with a plain reconcile that declares the same object and has the same
+// conditions. Both run in one process, in turn, and the mean of the rounds of each counts.
 //
 // # Adding a figure
 //

@@ -279,8 +279,8 @@ func (r *reconciling) round() (float64, error) {
 	return (cpu() - used).Seconds() / float64(r.objs), err
 }
 
-// passTrial measures the CPU time of a pass without changes of a machine, and of a plain reconcile, from the queue to the
-// end of the run. The rounds take turns in one process, so that other programs slow both down.
+// passTrial measures the CPU time of a pass without changes of a machine, and of a plain reconcile, from the queue to
+// the end of the run. The rounds take turns in one process, so that other programs slow both down.
 func passTrial(name string) *trial {
 	return &trial{name: name, limit: 2000, stores: newWidgets, run: func(ctx context.Context, e *env) (values, error) {
 		ours, err := startMachine(ctx, e)
@@ -319,7 +319,8 @@ func mean(all []float64) (mean float64) {
 
 // idleTrial measures the heap for an object that a controller has reconciled.
 func idleTrial(name string, open func(ctx context.Context, e *env) (*reconciling, error)) *trial {
-	return &trial{name: name, limit: someObjects, stores: newWidgets, run: func(ctx context.Context, e *env) (values, error) {
+	t := &trial{name: name, limit: someObjects, stores: newWidgets}
+	t.run = func(ctx context.Context, e *env) (values, error) {
 		before := reachable()
 		r, err := open(ctx, e)
 		if err != nil {
@@ -330,7 +331,8 @@ func idleTrial(name string, open func(ctx context.Context, e *env) (*reconciling
 			return nil, err
 		}
 		return values{"bytes": (reachable().bytes - before.bytes) / float64(e.objects)}, nil
-	}}
+	}
+	return t
 }
 
 // countWrites counts the requests that write.

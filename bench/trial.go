@@ -21,8 +21,8 @@ type trial struct {
 	server replay.Options // without Collections and Limit
 	limit  int            // of the number of objects; 0: none
 
-	// stores returns the trial's server with some objects, if the trial writes. Such a server has no control. Otherwise it is
-	// nil, and the server replays the collections.
+	// stores returns the trial's server with some objects, if the trial writes. Such a server has no control. Otherwise it
+	// is nil, and the server replays the collections.
 	stores func(objects int) (http.Handler, error)
 
 	run func(ctx context.Context, e *env) (values, error)

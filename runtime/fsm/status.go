@@ -213,8 +213,8 @@ func (m *Machine[K]) sameForeign(a, b []metav1.Condition) bool {
 	return len(a) == len(b)
 }
 
-// before returns an object as it is now, for a pass that changes only the status: a copy that shares the rest. Neither the
-// machine nor a Step changes the position and the inventory in place.
+// before returns an object as it is now, for a pass that changes only the status: a copy that shares the rest. Neither
+// the machine nor a Step changes the position and the inventory in place.
 func (m *Machine[K]) before(obj *K) (*K, error) {
 	if !m.fields.flat && !m.fields.copy.IsValid() {
 		return m.snapshot(obj)
