@@ -47,6 +47,9 @@ func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *G
 func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 	parent := c.walk
 	all := &Children{ended: make(map[string]any)}
+	if parent.lived == nil {
+		parent.lived = make(map[string]bool)
+	}
 	for _, name := range slices.Sorted(maps.Keys(children)) {
 		typ := g.chart.group + "." + name
 		if len(validation.IsQualifiedName(typ)) > 0 || strings.Contains(name, "/") || parent.chart.group != "" {
@@ -68,6 +71,9 @@ func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 		p := w.position
 		parent.position.Children[typ] = machine.Child{
 			State: p.State, Data: p.Data, Since: p.Since, Generation: p.Generation, Visits: p.Visits,
+		}
+		for state := range p.Visits {
+			w.lived[w.part(state)] = true
 		}
 		status, reason, message := w.summary()
 		if message != "" {

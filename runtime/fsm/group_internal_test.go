@@ -139,6 +139,18 @@ func TestChildrenWithWrongNames(t *testing.T) {
 			t.Errorf("a child with the name %q: %v", name, err)
 		}
 	}
+	m, obj := New[animal](fakeapi.New().Client(), "example.com/herd", nil), new(animal)
+	Add(m, breed{})
+	Add(m, end{})
+	calves := NewGroup(m, "calf", unborn{}) // calf.a/b would be a qualified name
+	Add(calves, calf{})
+	m.states[0].step = func(_ any, c *Ctx[animal]) outcome {
+		_, result := Join(To[fromBreed]{}, calves.Run(c, map[string]unborn{"a/b": {}}))
+		return result.outcome
+	}
+	if _, err := m.pass(t, obj, noon).action(); err == nil || !strings.Contains(err.Error(), `child "a/b" of the group calf`) {
+		t.Errorf("a child with a slash in its name: %v", err)
+	}
 	for want, name := range map[string]string{`the group "a.b" has no name`: "a.b", `the group "" has`: "", "the group Calf exists twice": "Calf"} {
 		m := herd(t, nil)
 		again := New[animal](fakeapi.New().Client(), "example.com/herd", nil)

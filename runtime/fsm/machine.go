@@ -29,8 +29,9 @@ type Options struct {
 	// Durable makes each pass begin at the stored state instead of the initial one.
 	Durable bool
 
-	// Renamed has the new names of states by their old ones, and "" for a removed state. A stored position in a removed
-	// state begins at the initial one. Without an entry, it does so as well, but is logged.
+	// Renamed has the new names of states by their old ones, and "" for a removed state, also for the states of groups. A
+	// stored position in a removed state begins at the initial one. Without an entry, it does so as well, but is logged.
+	// What a removed state has declared is deleted when the machine is done.
 	Renamed map[string]string
 
 	// MaxVisits is how often one pass may enter a state. A durable machine that would exceed it ends the pass in that
@@ -125,7 +126,6 @@ func New[K any, P core.ObjectPtr[K]](c *client.Client, name string, o *Options) 
 		opts:    d,
 		signals: newSignals(),
 		applier: inventory.New(c, name, &inventory.Options{Views: d.Views}),
-		api:     client.ClusterWide[K, P](c),
 		object:  func(obj *K) core.Object { return P(obj) },
 	}
 	m.addFinalizer = func(ctx context.Context, obj *K) (*K, error) {
@@ -133,6 +133,11 @@ func New[K any, P core.ObjectPtr[K]](c *client.Client, name string, o *Options) 
 	}
 	m.removeFinalizer = func(ctx context.Context, obj *K) error {
 		return finalizer.Remove[K, P](ctx, m.api, name, obj)
+	}
+	if c == nil {
+		m.wrong("the client is nil: pass one of client.New")
+	} else {
+		m.api = client.ClusterWide[K, P](c)
 	}
 	if !strings.Contains(name, "/") || len(validation.IsQualifiedName(name)) > 0 {
 		m.wrong("the name %q is not qualified by a domain, such as example.com/database", name)
@@ -182,9 +187,9 @@ func (m *Machine[K]) build() {
 	problems := slices.Concat(m.problems, m.graph.problems())
 	for old, renamed := range m.opts.Renamed {
 		switch {
-		case m.find(old) >= 0:
+		case m.has(old):
 			problems = append(problems, fmt.Errorf("Options.Renamed has the state %s, which exists", old))
-		case renamed != "" && m.find(renamed) < 0:
+		case renamed != "" && !m.has(renamed):
 			problems = append(problems, fmt.Errorf("Options.Renamed has %s for %s, which is not a state", renamed, old))
 		}
 	}
@@ -199,6 +204,19 @@ func (m *Machine[K]) build() {
 	if len(problems) > 0 {
 		m.invalid = fmt.Errorf("machine %s: %w", m.name, errors.Join(problems...))
 	}
+}
+
+// has reports whether the machine or one of its groups has a state.
+func (m *Machine[K]) has(name string) bool {
+	return m.find(name) >= 0 || slices.ContainsFunc(m.groups, func(g *chart[K]) bool { return g.find(name) >= 0 })
+}
+
+// renamed returns the current name of a state, or "" if it was removed.
+func (m *Machine[K]) renamed(name string) string {
+	if now, ok := m.opts.Renamed[name]; ok {
+		return now
+	}
+	return name
 }
 
 // link computes the transitions.

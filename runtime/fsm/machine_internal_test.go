@@ -120,6 +120,7 @@ func TestNewRejectsWrongArguments(t *testing.T) {
 			Add(m, end{})
 			return m.Check()
 		},
+		"the client is nil":                          New[animal](nil, "example.com/a", nil).Check,
 		"fsm.bare has no field status":               New[bare](c, "example.com/a", nil).Check,
 		"does not embed machine.Status":              New[plain](c, "example.com/a", nil).Check,
 		"fsm.text: the field Status is not a struct": New[text](c, "example.com/a", nil).Check,

@@ -5,6 +5,7 @@ package fsm
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,21 +77,21 @@ func (o *lazyOutputs) Prune(ctx context.Context, keep func(machine.Item) bool) (
 	return o.begun().Prune(ctx, keep)
 }
 
-// Items returns the inventory to store.
+// Items returns a copy of the inventory to store.
 func (o *lazyOutputs) Items() []machine.Item {
 	if o.pass == nil {
-		return o.items
+		return slices.Clone(o.items)
 	}
 	return o.pass.Items()
 }
 
+// Declared reports whether the pass has declared the object of an item.
+func (o *lazyOutputs) Declared(item machine.Item) bool { return o.pass != nil && o.pass.Declared(item) }
+
 // output applies what the current state has declared, and returns the result of the step: the same one, or one that waits
 // or has failed.
 func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
-	part := w.part(w.chart.states[w.at])
-	if w.stepped != nil {
-		w.stepped[part] = true
-	}
+	part := w.part(w.chart.states[w.at].name)
 	declared, deleted := w.declared, w.deleted
 	w.declared, w.deleted = nil, nil
 	if out.how == fails || out.how == unset {
@@ -114,6 +115,9 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 		}
 		waits = append(waits, waiting)
 	}
+	if w.stepped != nil {
+		w.stepped[part] = true
+	}
 	waiting := strings.Trim(strings.Join(waits, "; "), "; ")
 	if waiting == "" || out.how == stays {
 		return out
@@ -123,11 +127,11 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 }
 
 // part returns the name of a state in the inventory: "STATE", or "STATE/GROUP.CHILD/STATE" for that of a child.
-func (w *walk[K]) part(s *state[K]) string {
+func (w *walk[K]) part(state string) string {
 	if w.parent == nil {
-		return s.name
+		return state
 	}
-	return w.parent.chart.states[w.parent.at].name + "/" + w.name + "/" + s.name
+	return w.parent.chart.states[w.parent.at].name + "/" + w.name + "/" + state
 }
 
 // pruner is a pass of an inventory.
@@ -147,13 +151,37 @@ func (w *walk[K]) prune(ctx context.Context, out pruner) (waiting string, err er
 
 // keeps reports whether an item was declared by a state that this pass did not repeat and that still counts.
 func (w *walk[K]) keeps(item machine.Item) bool {
-	parts := strings.Split(item.Part, "/")
-	switch state := parts[0]; {
-	case w.stepped[item.Part] || w.position.Visits[state] == 0:
+	state, part := w.partOf(item)
+	switch {
+	case w.stepped[part] || w.position.Visits[state] == 0:
 		return false
-	case len(parts) == 3 && w.stepped[state]:
-		child, ok := w.position.Children[parts[1]]
-		return ok && child.Visits[parts[2]] > 0
+	case part != state && w.stepped[state]:
+		return w.lived[part]
 	}
 	return true
+}
+
+// partOf returns the part of an item, and the state of the machine that it begins with, under their current names.
+func (w *walk[K]) partOf(item machine.Item) (state, part string) {
+	parts := strings.Split(item.Part, "/")
+	parts[0] = w.machine.renamed(parts[0])
+	if len(parts) == 3 {
+		parts[2] = w.machine.renamed(parts[2])
+	}
+	return parts[0], strings.Join(parts, "/")
+}
+
+// abandon removes the part of the items whose states this pass has repeated without declaring them. The states may not be
+// repeated again before the machine is done, and their other objects are kept then.
+func (w *walk[K]) abandon(items []machine.Item, declared func(machine.Item) bool) []machine.Item {
+	if !w.machine.opts.Durable || w.deletes {
+		return items
+	}
+	for i, item := range items {
+		state, part := w.partOf(item)
+		if (w.stepped[part] || w.stepped[state]) && !declared(item) && !w.keeps(item) {
+			items[i].Part = ""
+		}
+	}
+	return items
 }

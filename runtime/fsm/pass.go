@@ -34,7 +34,8 @@ type pass[K any] struct {
 	received mailbox // those that a step has received
 
 	outputs outputs
-	stepped map[string]bool // the parts whose steps this pass has called; nil if the machine is not durable
+	stepped map[string]bool // the parts whose outputs this pass has applied; nil if the machine is not durable
+	lived   map[string]bool // the parts of the child machines of this pass, also those of states that they have passed
 
 	extra    []metav1.Condition // of SetCondition
 	children []metav1.Condition // of child machines
@@ -153,11 +154,8 @@ func (w *walk[K]) begin(c *Ctx[K]) (specChanged bool) {
 
 // storedState returns the index of the stored state, or -1 if the pass begins elsewhere.
 func (w *walk[K]) storedState() int {
-	name := w.stored.State
-	renamed, declared := w.machine.opts.Renamed[name]
-	if declared {
-		name = renamed
-	}
+	_, declared := w.machine.opts.Renamed[w.stored.State]
+	name := w.machine.renamed(w.stored.State)
 	at := w.chart.find(name)
 	switch {
 	case at < 0 && !declared:
@@ -174,6 +172,20 @@ func (w *walk[K]) resume(at int, value any) {
 	w.at, w.value = at, value
 	w.stored.DeepCopyInto(&w.position)
 	w.position.State, w.position.Children = w.chart.states[at].name, nil
+	w.position.Visits = nil
+	for old, visits := range w.stored.Visits {
+		if name := w.machine.renamed(old); w.chart.find(name) >= 0 {
+			w.visit(name, visits)
+		}
+	}
+}
+
+// visit adds to how often a state was entered.
+func (w *walk[K]) visit(name string, times int32) {
+	if w.position.Visits == nil {
+		w.position.Visits = make(map[string]int32)
+	}
+	w.position.Visits[name] += times
 }
 
 // restart enters the initial state.
@@ -205,10 +217,7 @@ func (w *walk[K]) enter(at int, value any) {
 		w.brood, p.Children, w.children = nil, nil, nil
 	}
 	p.State, p.Since = name, metav1.NewMicroTime(w.now)
-	if p.Visits == nil {
-		p.Visits = make(map[string]int32)
-	}
-	p.Visits[name]++
+	w.visit(name, 1)
 }
 
 // leave adds a state to the history.

@@ -82,7 +82,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 			return controller.AwaitChange(), m.removeFinalizer(ctx, obj)
 		}
 	}
-	own.Inventory = out.Items()
+	own.Inventory = w.abandon(out.Items(), out.Declared)
 	own.FSM = &w.position
 	exists, err := m.store(ctx, obj, w.conditions(), now, before)
 	switch {

@@ -59,6 +59,10 @@ func New(c *client.Client, manager string, o *Options) *Applier {
 		client: c, manager: manager, mark: manager + ownerSuffix,
 		views: make(map[schema.GroupKind][]View), mapper: discovery.NewMapper(c, nil),
 	}
+	if c == nil {
+		a.invalid = errors.New("the client is nil: pass one of client.New")
+		return a
+	}
 	if !strings.Contains(manager, "/") || len(validation.IsQualifiedName(a.mark)) > 0 {
 		a.invalid = fmt.Errorf("the manager %q is not a name that is qualified by a domain, such as example.com/database, "+
 			"with at most 57 characters after the slash", manager)

@@ -136,6 +136,11 @@ func TestInvalidApplierFails(t *testing.T) {
 	}
 	_, err := inventory.New(c, manager, nil).Begin(site(), nil, nil).Apply(t.Context())
 	wantError(t, "Apply", err, "record is nil")
+	record := func(context.Context, []machine.Item) error { return nil }
+	_, err = inventory.New(nil, manager, nil).Begin(site(), nil, record).Apply(t.Context())
+	if err == nil || err.Error() != "the client is nil: pass one of client.New" {
+		t.Errorf("Apply without a client: %v", err)
+	}
 }
 
 func TestNothingIsCreatedIfTheInventoryCannotBeStored(t *testing.T) {

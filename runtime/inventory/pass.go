@@ -48,6 +48,9 @@ func (a *Applier) begin(obj core.Object, items []machine.Item) *Pass {
 // the stored inventory, then that of the declarations.
 func (p *Pass) Items() []machine.Item { return slices.Clone(p.items) }
 
+// Declared reports whether the pass has declared the object of an item.
+func (p *Pass) Declared(item machine.Item) bool { return p.declared[keyOf(&item)] != nil }
+
 // Apply applies the objects that do not have all declared values, in the order of their waves, and returns what it waits
 // for, such as "Deployment prod/web is not ready: 1 of 3 replicas are available", or "". It can be called several times
 // in one pass: each call adds declarations. All declarations are checked before the first is applied. If some objects of
@@ -371,7 +374,7 @@ func (p *Pass) Prune(ctx context.Context, keep func(machine.Item) bool) (waiting
 		return "", errors.New("Prune was called in a pass whose Apply has failed or waits: end the pass instead")
 	}
 	stale := slices.DeleteFunc(p.Items(), func(item machine.Item) bool {
-		return p.declared[keyOf(&item)] != nil || keep != nil && keep(item)
+		return p.Declared(item) || keep != nil && keep(item)
 	})
 	slices.SortStableFunc(stale, func(a, b machine.Item) int { return cmp.Compare(b.Wave, a.Wave) })
 	for wave := range chunks(stale, func(item machine.Item) int32 { return item.Wave }) {

@@ -1,0 +1,190 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/inventory"
+)
+
+// declareSecrets makes a step declare the secrets that an annotation of the object names.
+func declareSecrets(step handler[animal], annotation string) handler[animal] {
+	return func(v any, c *Ctx[animal]) outcome {
+		for name := range strings.FieldsSeq(c.Obj.Annotations[annotation]) {
+			c.Apply(inventory.Declaration{Object: secret(name)})
+		}
+		return step(v, c)
+	}
+}
+
+// store is a server with secrets and one animal, which already has the finalizer: the fake server can't add it.
+type store struct {
+	server  *fakeapi.Server
+	animals *client.API[animal]
+	secrets *client.API[corev1.Secret]
+}
+
+func newStore(t *testing.T, name string) *store {
+	t.Helper()
+	animals, err := core.ResourceOf[animal]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := core.ResourceOf[corev1.Secret]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := fakeapi.New(animals, secrets)
+	server.Put(animals, &animal{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "meadow", Name: "ox", UID: "1", Generation: 1, Finalizers: []string{name},
+	}})
+	c := server.Client()
+	return &store{server, client.Namespaced[animal](c, "meadow"), client.Namespaced[corev1.Secret](c, "meadow")}
+}
+
+// pass changes the animal and makes a pass. It returns the names of the secrets.
+func (s *store) pass(t *testing.T, m *Machine[animal], change func(*animal)) string {
+	t.Helper()
+	obj, err := s.animals.Get(t.Context(), "ox", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(obj)
+	s.server.Put(s.animals.Resource(), obj)
+	if obj, err = s.animals.Get(t.Context(), "ox", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Reconcile(t.Context(), obj); err != nil && !strings.Contains(err.Error(), "no food") {
+		t.Fatal(err)
+	}
+	list, err := s.secrets.List(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, one := range list.Items {
+		names = append(names, one.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+// TestLeftoversAreDeletedAlsoAfterAWait checks that a durable machine deletes what a step does not declare any more,
+// also if the pass that has called the step stays in, or fails in, a later state.
+func TestLeftoversAreDeletedAlsoAfterAWait(t *testing.T) {
+	for _, label := range []string{"wait", "fail"} {
+		s := newStore(t, "example.com/animal")
+		m := New[animal](s.server.Client(), "example.com/animal", &Options{Durable: true})
+		Add(m, start{})
+		Add(m, work{})
+		Add(m, rest{})
+		Add(m, end{})
+		m.states[0].step = declareSecrets(m.states[0].step, "start")
+		m.states[3].step = declareSecrets(m.states[3].step, "end")
+		check := func(what, want string, change func(*animal)) {
+			t.Helper()
+			if got := s.pass(t, m, change); got != want {
+				t.Errorf("%s: %s: the secrets are %q, want %q", label, what, got, want)
+			}
+		}
+		check("first", "a b z", func(a *animal) { a.Annotations = map[string]string{"start": "a b", "end": "z"} })
+		check("while it does not end", "a b c z", func(a *animal) {
+			a.Annotations["start"], a.Generation = "b c", 2
+			a.Labels = map[string]string{label: "no food"}
+		})
+		check("once more", "a b c z", func(*animal) {})
+		check("at the end", "b c z", func(a *animal) { a.Labels = nil })
+		check("steady", "b c z", func(*animal) {})
+	}
+}
+
+// TestOutputsOfChildrenAreKept checks that a durable machine keeps what children have declared in states that they have
+// passed, and deletes that of children that do not run any more.
+func TestOutputsOfChildrenAreKept(t *testing.T) {
+	s := newStore(t, "example.com/herd")
+	m := herd(t, &Options{Durable: true})
+	m.applier = inventory.New(s.server.Client(), "example.com/herd", nil)
+	m.api = client.ClusterWide[animal](s.server.Client())
+	first := m.groups[0].states[0].step
+	m.groups[0].states[0].step = func(v any, c *Ctx[animal]) outcome {
+		c.Apply(inventory.Declaration{Object: secret("bed-of-" + v.(unborn).Name)})
+		return first(v, c)
+	}
+	for i, tc := range []struct {
+		calves, born, want string
+	}{
+		{"a b c", "", "bed-of-a bed-of-b bed-of-c"},
+		{"a b c", "a", "bed-of-a bed-of-b bed-of-c"},
+		{"a b", "a", "bed-of-a bed-of-b bed-of-c"}, // it is deleted at the end
+		{"a b", "a b", "bed-of-a bed-of-b"},
+		{"a b", "a b", "bed-of-a bed-of-b"},
+	} {
+		got := s.pass(t, m, func(a *animal) {
+			a.Annotations, a.Labels = map[string]string{"calves": tc.calves}, map[string]string{}
+			for name := range strings.FieldsSeq(tc.born) {
+				a.Labels[name] = "born"
+			}
+		})
+		if got != tc.want {
+			t.Errorf("pass %d: the secrets are %q, want %q", i, got, tc.want)
+		}
+	}
+}
+
+// TestRenamedStatesStayPassed checks that a state that the object has passed under an earlier name counts as passed, and
+// keeps its outputs, and that those of removed states do not.
+func TestRenamedStatesStayPassed(t *testing.T) {
+	m, obj := newMachine(t, &Options{Durable: true, Renamed: map[string]string{"begin": "start", "gone": ""}}), new(animal)
+	obj.Status.FSM = &machine.Position{
+		State: "end", Since: metav1.NewMicroTime(noon), Visits: map[string]int32{"begin": 1, "work": 2, "gone": 1, "lost": 1, "end": 1},
+	}
+	for _, typ := range []string{"begin", "gone", "lost", "Ready"} {
+		obj.Status.Conditions = append(obj.Status.Conditions, metav1.Condition{Type: typ, Status: "True", Reason: "Completed"})
+	}
+	w := m.pass(t, obj, noon)
+	if want := map[string]int32{"start": 1, "work": 2, "end": 1}; !maps.Equal(obj.Status.FSM.Visits, want) {
+		t.Errorf("the visits are %v, want %v", obj.Status.FSM.Visits, want)
+	}
+	for part, want := range map[string]bool{"begin": true, "start": true, "work": true, "gone": false, "lost": false, "end": false} {
+		if got := w.keeps(machine.Item{Part: part}); got != want {
+			t.Errorf("%q: keeps is %t, want %t", part, got, want)
+		}
+	}
+	got := map[string]metav1.ConditionStatus{}
+	for _, c := range obj.Status.Conditions {
+		if m.owns(c.Type) {
+			got[c.Type] = c.Status
+		}
+	}
+	want := map[string]metav1.ConditionStatus{"start": "True", "work": "True", "rest": "Unknown", "end": "True", "Ready": "True"}
+	if !maps.Equal(got, want) {
+		t.Errorf("the conditions are %v, want %v", got, want)
+	}
+}
+
+// TestStatesOfGroupsCanBeRenamed checks that a child continues at a state with a new name.
+func TestStatesOfGroupsCanBeRenamed(t *testing.T) {
+	m, obj := herd(t, &Options{Durable: true, Renamed: map[string]string{"cow": "calf"}}), new(animal)
+	obj.Annotations = map[string]string{"calves": "a b"}
+	obj.Status.FSM = &machine.Position{
+		State: "breed", Since: metav1.NewMicroTime(noon), Visits: map[string]int32{"breed": 1},
+		Children: map[string]machine.Child{"Calf.a": {State: "cow", Since: metav1.NewMicroTime(noon), Visits: map[string]int32{"unborn": 1, "cow": 1}}},
+	}
+	m.pass(t, obj, noon)
+	child := obj.Status.FSM.Children["Calf.a"]
+	if want := map[string]int32{"unborn": 1, "calf": 1}; child.State != "calf" || !maps.Equal(child.Visits, want) {
+		t.Errorf("the child is %+v", child)
+	}
+}
