@@ -66,7 +66,7 @@ func (s *store) pass(t *testing.T, m *Machine[animal], change func(*animal)) str
 	if obj, err = s.animals.Get(t.Context(), "ox", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Reconcile(t.Context(), obj); err != nil && !strings.Contains(err.Error(), "no food") {
+	if _, err := m.Reconcile(t.Context(), obj); err != nil && !strings.Contains(err.Error(), "state work: ") {
 		t.Fatal(err)
 	}
 	list, err := s.secrets.List(t.Context(), nil)
@@ -186,5 +186,59 @@ func TestStatesOfGroupsCanBeRenamed(t *testing.T) {
 	child := obj.Status.FSM.Children["Calf.a"]
 	if want := map[string]int32{"unborn": 1, "calf": 1}; child.State != "calf" || !maps.Equal(child.Visits, want) {
 		t.Errorf("the child is %+v", child)
+	}
+}
+
+// TestAnOutputCanBeDeletedByTheNextState checks that a durable machine deletes what an earlier state of the same pass has
+// declared, without a failure, and that what a state itself declares is an error.
+func TestAnOutputCanBeDeletedByTheNextState(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		s := newStore(t, "example.com/animal")
+		m := New[animal](s.server.Client(), "example.com/animal", &Options{Durable: durable})
+		Add(m, start{})
+		Add(m, work{})
+		Add(m, rest{})
+		Add(m, end{})
+		m.states[0].step = declareSecrets(m.states[0].step, "start")
+		next := m.states[1].step
+		m.states[1].step = func(v any, c *Ctx[animal]) outcome {
+			c.Delete(secret("job"))
+			return next(v, c)
+		}
+		s.pass(t, m, func(a *animal) { a.Annotations = map[string]string{"start": "job other"} })
+		first, err := s.animals.Get(t.Context(), "ox", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready := first.Status.Conditions[len(first.Status.Conditions)-1]
+		secrets := s.pass(t, m, func(*animal) {})
+		last, err := s.animals.Get(t.Context(), "ox", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if durable {
+			if ready.Reason != "Waiting" || ready.Message != "work: continues in the next pass" {
+				t.Errorf("the first pass has written %+v", ready)
+			}
+			if secrets != "other" || last.Status.FSM.State != "end" {
+				t.Errorf("the second pass has left the secrets %q, in the state %s", secrets, last.Status.FSM.State)
+			}
+		} else if ready.Reason != "Failed" || !strings.Contains(ready.Message, "job is declared and deleted in the same pass") ||
+			!strings.Contains(ready.Message, "set Options.Durable") {
+			t.Errorf("the first pass has written %+v", ready)
+		}
+
+		m.states[1].step = declareSecrets(m.states[1].step, "work")
+		s.pass(t, m, func(a *animal) {
+			a.Annotations = map[string]string{"work": "job"}
+			a.Generation++
+		})
+		s.pass(t, m, func(*animal) {})
+		if last, err = s.animals.Get(t.Context(), "ox", nil); err != nil {
+			t.Fatal(err)
+		}
+		if c := last.Status.Conditions[1]; c.Reason != "Failed" || !strings.Contains(c.Message, "job is declared and deleted") {
+			t.Errorf("durable=%t: a state that declares and deletes the same object: %+v", durable, c)
+		}
 	}
 }

@@ -5,6 +5,8 @@ package fsm
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +30,7 @@ func (c *Ctx[K]) Apply(objects ...inventory.Declaration) {
 }
 
 // Delete deletes objects that a Step has declared, after the Step. The machine stays in the state until they are gone.
+// It must be durable if an earlier state has declared them, since its passes would otherwise declare them again.
 // Only the kinds, namespaces and names of the objects matter; objects that were not declared are ignored.
 func (c *Ctx[K]) Delete(objects ...core.Object) {
 	c.walk.deleted = append(c.walk.deleted, objects...)
@@ -111,7 +114,7 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 	if len(deleted) > 0 {
 		waiting, err := w.outputs.Delete(ctx, deleted...)
 		if err != nil {
-			return outcome{how: fails, err: err}
+			return w.undeletable(err)
 		}
 		waits = append(waits, waiting)
 	}
@@ -124,6 +127,23 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 	}
 	w.received = nil // the step is repeated
 	return outcome{how: stays, reason: waiting, delay: pruneDelay}
+}
+
+// undeletable returns the result of a step that can't delete an object. If an earlier state of this pass has declared the
+// object, the next pass of a durable machine does not repeat that state.
+func (w *walk[K]) undeletable(err error) outcome {
+	earlier := -1 // the current state is not one
+	for _, v := range w.visited {
+		earlier += v.times
+	}
+	switch {
+	case !errors.Is(err, inventory.ErrDeclared) || earlier == 0:
+		return outcome{how: fails, err: err}
+	case !w.machine.opts.Durable:
+		return outcome{how: fails, err: fmt.Errorf("%w: each pass repeats the state that declares it; set Options.Durable", err)}
+	}
+	w.again, w.received = true, nil // the step is repeated
+	return outcome{how: stays, reason: continues}
 }
 
 // part returns the name of a state in the inventory: "STATE", or "STATE/GROUP.CHILD/STATE" for that of a child.

@@ -353,6 +353,9 @@ func (m *chart[K]) target(from *state[K], next any) (int, error) {
 	return -1, fmt.Errorf("Go was called with %v, which is not added to the machine", typ)
 }
 
+// continues is the reason of a pass that ends before its last state has done its work.
+const continues = "continues in the next pass"
+
 // exceed ends the pass at a state that it may not enter again.
 func (w *walk[K]) exceed() {
 	name := w.chart.states[w.at].name
@@ -361,7 +364,7 @@ func (w *walk[K]) exceed() {
 			"let a state stay, set Options.Durable, or raise Options.MaxVisits", name, w.visited[w.at].times)}
 		return
 	}
-	w.end, w.again = outcome{how: stays, reason: "continues in the next pass"}, true
+	w.end, w.again = outcome{how: stays, reason: continues}, true
 }
 
 // finish completes the position after the last step.

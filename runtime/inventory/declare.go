@@ -85,7 +85,7 @@ func (p *Pass) declare(ctx context.Context, all []Declaration) ([]*declared, err
 	}
 	for i, d := range list {
 		if p.deleted[d.target.key] {
-			return nil, fmt.Errorf("%v is declared and deleted in the same pass", d.target.key)
+			return nil, fmt.Errorf("%v %w", d.target.key, ErrDeclared)
 		}
 		if old := p.declared[d.target.key]; old != nil && (old.sum != d.sum || old.Wave != d.Wave) {
 			return nil, fmt.Errorf("%v is declared twice in the same pass, with different content", d.target.key)

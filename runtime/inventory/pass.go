@@ -331,9 +331,14 @@ func (p *Pass) unreadyOne(ctx context.Context, d *declared) (string, error) {
 	return why, nil
 }
 
+// ErrDeclared is the error of [Pass.Delete] for an object that the same pass has declared.
+var ErrDeclared = errors.New("is declared and deleted in the same pass")
+
 // Delete deletes objects of the inventory, by UID, and returns what it waits for, such as "ConfigMap prod/web is being
 // deleted", or "" when they are deleted. Objects that are not in the inventory are ignored. Only the kind, the namespace
 // and the name of an object matter; the namespace defaults to that of the owner.
+//
+// Errors: [ErrDeclared] for an object that the pass has declared; an error of the server.
 func (p *Pass) Delete(ctx context.Context, objects ...core.Object) (waiting string, err error) {
 	if p.invalid != nil {
 		return "", p.invalid
@@ -348,7 +353,7 @@ func (p *Pass) Delete(ctx context.Context, objects ...core.Object) (waiting stri
 			return "", fmt.Errorf("object %d of %d%s: %w", i+1, len(objects), describe(obj), err)
 		}
 		if p.declared[t.key] != nil {
-			return "", fmt.Errorf("%v is declared and deleted in the same pass", t.key)
+			return "", fmt.Errorf("%v %w", t.key, ErrDeclared)
 		}
 		p.deleted[t.key] = true
 		if i := p.find(t.key); i >= 0 {
