@@ -158,7 +158,7 @@ func TestChildMachinesContinueAfterKills(t *testing.T) {
 	} {
 		i := slices.IndexFunc(moose.Status.Conditions, func(c metav1.Condition) bool { return c.Type == typ })
 		if i < 0 {
-			t.Errorf("there is no condition %s", typ)
+			t.Errorf("the condition %s is missing", typ)
 		} else if c := moose.Status.Conditions[i]; string(c.Status)+"/"+c.Reason+"/"+c.Message != want {
 			t.Errorf("the condition %s is %+v, want %s", typ, c, want)
 		}

@@ -75,6 +75,7 @@ func (d *drift) remove(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	d.deleted[name] = cm.UID
+	delete(d.changed, name)
 }
 
 // check returns an error unless all mooses have rolled out, with the declared fields and those of others.

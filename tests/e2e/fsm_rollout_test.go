@@ -57,8 +57,11 @@ func (s calm) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromCalm]) fsm.Result[fromCal
 func (serving) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
 	weight := fmt.Sprint(c.Obj.Spec.Weight)
 	part := configMap(c.Obj.Name+"-part-"+weight, "")
-	if exists, err := c.Get(part); err != nil || !exists {
-		return to.Fail(fmt.Errorf("the first part exists: %t, %w", exists, err))
+	switch exists, err := c.Get(part); {
+	case err != nil:
+		return to.Fail(err)
+	case !exists:
+		return to.Fail(errors.New("the first part does not exist"))
 	}
 	c.Apply(output(c, "served", weight))
 	return fsm.Done(to)
@@ -82,7 +85,7 @@ func rolledOut(weight int32) []string {
 }
 
 // checkRollout returns an error unless a moose is ready for its newest generation, its outputs are exactly those that it
-// declares, and its inventory has them. The outputs are ignored if they have drifted on purpose.
+// declares, and its inventory has them.
 func (r *ranch) checkRollout(ctx context.Context, moose *v1.Moose) error {
 	if err := isReady(moose); err != nil {
 		return fmt.Errorf("%s: %w", moose.Name, err)

@@ -99,7 +99,7 @@ func (harrow) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromHarrow]) fsm.Result[fromH
 // Verify refuses fields without seeds, which version 1 allowed.
 func (s till) Verify(*fsm.Ctx[v1.Moose]) error {
 	if s.Seeds == 0 {
-		return errors.New("there are no seeds")
+		return errors.New("it has no seeds")
 	}
 	return nil
 }
