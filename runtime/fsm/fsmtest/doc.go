@@ -15,4 +15,7 @@
 //		})
 //		coverage.Check(t, database.New(c, nil).Graph())
 //	}
+//
+// [Crash] also works in a bubble of testing/synctest, with a client whose transport is a fake server: waits and deadlines
+// then take no time.
 package fsmtest
