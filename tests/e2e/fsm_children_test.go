@@ -166,7 +166,7 @@ func TestChildMachinesContinueAfterKills(t *testing.T) {
 	r.annotate(t, "train", "carts", "a b")
 	r.await(t, "train", cartsAre("a:fullCart:1", "b:shutCart:2"))
 
-	k.killer.at(1, true) // the last state is stored, and the program does not receive the response
+	k.killer.at(1, true) // while the last pass deletes the output of the removed child
 	r.annotate(t, "train", "shut", "a b")
 	<-k.killer.dead
 	if err := k.stop(); !errors.Is(err, errStopped) {

@@ -184,6 +184,7 @@ func TestDeletionInEachState(t *testing.T) {
 	}
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable=%t", durable), func(t *testing.T) {
+			t.Parallel()
 			r, d := newRanch(t, c), &deletes{uids: map[string]types.UID{}}
 			r.keep(t, fsm.Options{Durable: durable}, newEnclosure, d.layer)
 			for state, outputs := range enclosureStates() {

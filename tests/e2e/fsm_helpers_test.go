@@ -210,7 +210,6 @@ func (r *ranch) keep(t *testing.T, o fsm.Options, build machineFunc, layers ...k
 		defer c.CloseIdleConnections()
 		ctx, die := context.WithCancelCause(ctx)
 		defer die(nil)
-		context.AfterFunc(ctx, k.killer.end) // nothing is written when it stops
 		k.killer.start(die)
 		if err := ctl.Run(ctx, k.machine.Reconcile); !errors.Is(err, errKilled) {
 			return err
@@ -230,7 +229,7 @@ func (k *keeper) writes() int {
 	return k.sent.count() - k.sent.count("GET ")
 }
 
-// kill kills the program at the next write, or stops it.
+// kill kills the program now, and waits until it has ended.
 func (k *keeper) kill(t *testing.T) {
 	t.Helper()
 	k.killer.end()

@@ -148,6 +148,7 @@ func TestRolloutsSurviveKills(t *testing.T) {
 	}
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable=%t", durable), func(t *testing.T) {
+			t.Parallel()
 			const objects, kills = 50, 20
 			r, options := newRanch(t, c), fsm.Options{Durable: durable}
 			near, far := recordBirths(t, r.maps.In(r.ns)), recordBirths(t, r.maps.In(r.far))
@@ -188,18 +189,19 @@ func TestRolloutsSurviveKills(t *testing.T) {
 					t.Errorf("%s = %+v, %v; want the weight %d", name(i), moose, err, weight)
 				}
 			}
-			all := 0
+			eventually(t, "all outputs were observed", func(context.Context) error {
+				if n := len(near.names()) + len(far.names()); n < 6*objects {
+					return fmt.Errorf("%d outputs, want at least %d", n, 6*objects)
+				}
+				return nil
+			})
 			for _, b := range []*births{near, far} {
 				for _, name := range b.names() {
-					if all++; len(b.of(name)) != 1 {
-						t.Errorf("%s was created with the UIDs %v, want one", name, b.of(name))
+					if uids := b.of(name); len(uids) != 1 {
+						t.Errorf("%s was created with the UIDs %v, want one", name, uids)
 					}
 				}
 			}
-			if all < 6*objects {
-				t.Errorf("%d objects were created, want at least %d", all, 6*objects)
-			}
-			t.Logf("%d outputs were created", all)
 		})
 	}
 }
