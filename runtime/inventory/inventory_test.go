@@ -202,3 +202,16 @@ func TestDeleteChecksItsObjects(t *testing.T) {
 	_, err = pass.Apply(t.Context(), inventory.Declaration{Object: page("b")})
 	wantError(t, "Apply", err, "ConfigMap prod/b is declared and deleted in the same pass")
 }
+
+// TestNothingIsCreatedForADeletedOwner checks that a pass over a deleted owner stores the inventory before each create,
+// also of an object that is in the inventory: the owner may not exist any more.
+func TestNothingIsCreatedForADeletedOwner(t *testing.T) {
+	gone := errors.New("the owner is gone")
+	owner := site()
+	owner.SetDeletionTimestamp(new(metav1.Now()))
+	items := []machine.Item{{Version: "v1", Kind: "ConfigMap", Namespace: "prod", Name: "a", UID: "1"}}
+	pass := inventory.New(newClient(t), manager, nil).Begin(owner, items, func(context.Context, []machine.Item) error { return gone })
+	if _, err := pass.Apply(t.Context(), inventory.Declaration{Object: page("a")}); !errors.Is(err, gone) {
+		t.Errorf("Apply: %v, want the error of record", err)
+	}
+}

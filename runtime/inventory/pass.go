@@ -34,13 +34,14 @@ type Pass struct {
 	order    []*declared  // in the order of the declarations
 	deleted  map[key]bool // by Delete
 	failed   bool         // an Apply has failed or waits
+	deleting bool         // the owner is being deleted, and may not exist any more: a cache can be behind
 }
 
 func (a *Applier) begin(obj core.Object, items []machine.Item) *Pass {
 	o, err := a.ownerOf(obj)
 	return &Pass{
 		applier: a, owner: o, invalid: errors.Join(a.invalid, err), items: slices.Clone(items),
-		declared: make(map[key]*declared), deleted: make(map[key]bool),
+		declared: make(map[key]*declared), deleted: make(map[key]bool), deleting: obj.GetDeletionTimestamp() != nil,
 	}
 }
 
@@ -105,7 +106,8 @@ func (p *Pass) applyWave(ctx context.Context, wave, all []*declared) (waiting st
 		}
 		actions[i], err = p.decide(ctx, d)
 		errs.add(err)
-		if a := actions[i]; (a == create || a == apply) && p.find(d.target.key) < 0 {
+		a := actions[i]
+		if (a == create || a == apply) && p.find(d.target.key) < 0 || a == create && p.deleting {
 			if err := p.intend(ctx, all); err != nil {
 				return "", fmt.Errorf("store the inventory before %v is applied: %w", d.target.key, err)
 			}
