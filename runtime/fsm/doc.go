@@ -58,8 +58,9 @@
 //
 // # Conditions
 //
-// Each state has a condition of its name: True if the pass has left it or it is done, False if it stays or has failed,
-// and Unknown with the reason NotReached otherwise. Ready is True if the last state is done. The lastTransitionTime of a
+// Each state has a condition of its name: True if the pass has left it or it is done or idle, False if it stays or has
+// failed, and Unknown with the reason NotReached otherwise. Ready is True if the last state is done or idle: [To.Idle] is for
+// states that wait for their next task, such as the next backup. The lastTransitionTime of a
 // condition changes only with its status. While an object is deleted, it has the conditions of the states of
 // [OnDelete] instead, and Ready is False.
 //
@@ -102,7 +103,7 @@
 //
 // The machine applies them after the Step, by server-side apply with its name as the field manager. It sends nothing for
 // an object that has all declared values, and repairs fields that others have changed. Package inventory has the rules
-// for owners. When the machine is done, it deletes the objects that no state declares any more. The inventory in the
+// for owners. When the machine is done or idle, it deletes the objects that no state declares any more. The inventory in the
 // status names the objects before they are created, so a crash at any point loses none. An object with declared objects
 // has a finalizer: they are deleted before it, also those in other namespaces. A durable machine repeats only the
 // declarations of its current state; the objects of the states that it has passed are kept as they are.

@@ -69,6 +69,8 @@ func (w work) Step(c *Ctx[animal], to To[fromWork]) Result[fromWork] {
 		return to.Fail(errLabel(c.Obj.Labels["fail"]))
 	case c.Obj.Labels["rest"] != "":
 		return to.Go(rest{})
+	case c.Obj.Labels["idle"] != "":
+		return to.Idle(c.Obj.Labels["idle"], time.Hour)
 	case c.Obj.Labels["wait"] != "":
 		return to.Stay(c.Obj.Labels["wait"]+" for "+w.Job, time.Minute)
 	}
@@ -91,7 +93,13 @@ func (rest) OnDeadline(_ *Ctx[animal], to To[fromRest]) Result[fromRest] { retur
 
 func (end) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal] { return Done(to) }
 
-func (bury) Step(_ *Ctx[animal], to To[fromBury]) Result[fromBury]   { return to.Go(buried{}) }
+func (bury) Step(c *Ctx[animal], to To[fromBury]) Result[fromBury] {
+	if c.Obj.Labels["idle"] != "" {
+		return to.Idle("idle", time.Hour)
+	}
+	return to.Go(buried{})
+}
+
 func (buried) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal] { return Done(to) }
 
 type errLabel string

@@ -67,7 +67,7 @@ func (s *scripted) outcome(r *rand.Rand, at int) outcome {
 	case r.IntN(2) == 0:
 		return outcome{how: ends}
 	}
-	return outcome{how: stays, reason: "waits"}
+	return outcome{how: stays, reason: "waits", idle: r.IntN(2) == 0}
 }
 
 // TestRandomMachines checks what holds for each pass of each machine, whatever its states return.

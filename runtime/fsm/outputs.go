@@ -24,7 +24,7 @@ const pruneDelay = 5 * time.Second
 // machine stays in the state.
 //
 // An object that a Step declared and that the same Step does not declare in a later pass is deleted when the machine is
-// done. So are the objects of states that the machine does not reach any more.
+// done or idle. So are the objects of states that the machine does not reach any more.
 func (c *Ctx[K]) Apply(objects ...inventory.Declaration) {
 	c.walk.declared = append(c.walk.declared, objects...)
 }
@@ -122,7 +122,12 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 		w.stepped[part] = true
 	}
 	waiting := strings.Trim(strings.Join(waits, "; "), "; ")
-	if waiting == "" || out.how == stays {
+	switch {
+	case waiting == "":
+		return out
+	case out.idle:
+		return outcome{how: stays, reason: waiting, delay: sooner(out.delay, pruneDelay), event: out.event}
+	case out.how == stays:
 		return out
 	}
 	w.received = nil // the step is repeated

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,14 @@ func TestOutputsOfAStep(t *testing.T) {
 		"stays and waits": {
 			fakeOutputs{waiting: "w"}, outcome{how: stays, reason: "r"}, outcome{how: stays, reason: "r"}, "start applies a, deletes b",
 		},
+		"is idle": {
+			step: outcome{how: stays, idle: true, reason: "r"}, want: outcome{how: stays, idle: true, reason: "r"},
+			log: "start applies a, deletes b",
+		},
+		"is idle and waits": {
+			fakeOutputs{waiting: "w"}, outcome{how: stays, idle: true, reason: "r", delay: time.Hour},
+			outcome{how: stays, reason: "w; w", delay: pruneDelay}, "start applies a, deletes b",
+		},
 		"can't be applied": {fakeOutputs{err: errLabel("no")}, outcome{how: goes, next: work{}}, outcome{how: fails, err: errLabel("no")}, "start applies a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +78,7 @@ func TestOutputsOfAStep(t *testing.T) {
 				return tc.step
 			}
 			w := m.walk(&Ctx[animal]{Context: t.Context(), Obj: new(animal)}, nil, nil, 1, false, noon, &out)
-			if w.end.how != tc.want.how || w.end.reason != tc.want.reason || w.end.delay != tc.want.delay || w.end.err != tc.want.err {
+			if w.end.how != tc.want.how || w.end.idle != tc.want.idle || w.end.reason != tc.want.reason || w.end.delay != tc.want.delay || w.end.err != tc.want.err {
 				t.Errorf("the pass ends with %+v, want %+v", w.end, tc.want)
 			}
 			if log := strings.Join(out.log, ", "); log != tc.log {

@@ -285,10 +285,13 @@ func (w *walk[K]) untilDeadline() time.Duration {
 // age returns how long the machine has been in the current state.
 func (w *walk[K]) age() time.Duration { return w.now.Sub(w.position.Since.Time) }
 
+// settled reports whether the object is ready.
+func (w *walk[K]) settled() bool { return w.end.how == ends || w.end.idle }
+
 // stuck reports whether the object has stayed for too long.
 func (w *walk[K]) stuck() bool {
 	after := w.machine.opts.StuckAfter
-	return after > 0 && w.end.how != ends && w.age() >= after
+	return after > 0 && !w.settled() && w.age() >= after
 }
 
 // sooner returns the delay, or the time until another pass must take place if that is earlier. A delay of 0 means no
@@ -317,10 +320,11 @@ func (w *walk[K]) follow(s *state[K], out outcome) {
 	case restarts:
 		w.restart()
 	case stays:
+		out.idle = out.idle && w.parent == nil && !w.deletes
 		if s.onDeadline != nil {
 			out.delay = sooner(out.delay, w.untilDeadline())
 		}
-		if after := w.machine.opts.StuckAfter; after > 0 {
+		if after := w.machine.opts.StuckAfter; after > 0 && !out.idle {
 			out.delay = sooner(out.delay, after-w.age())
 		}
 		w.end = out
@@ -456,6 +460,9 @@ func (w *walk[K]) summary() (status metav1.ConditionStatus, reason, message stri
 	case ends:
 		status, reason = metav1.ConditionTrue, "Completed"
 	default:
+		if w.end.idle {
+			status, reason = metav1.ConditionTrue, "Idle"
+		}
 	}
 	if w.stuck() {
 		reason = reasonStuck

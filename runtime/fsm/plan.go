@@ -19,7 +19,7 @@ type Plan struct {
 	Actions []inventory.Action
 	// Done is whether the last state would be done.
 	Done bool
-	// Reason is why the last state would stay, and Err why it would fail.
+	// Reason is why the last state would stay or be idle, and Err why it would fail.
 	Reason string
 	Err    error
 }
@@ -51,7 +51,7 @@ func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {
 	c := &Ctx[K]{Context: ctx, Obj: obj, planned: p}
 	_, key := m.track(ctx, obj)
 	w := m.walk(c, own.FSM, m.signals.of(key), m.object(obj).GetGeneration(), deletes, time.Now(), out)
-	if w.end.how == ends {
+	if w.settled() {
 		if waiting, err := w.prune(ctx, out); err != nil {
 			w.fail(err)
 		} else if waiting != "" && deletes {

@@ -64,7 +64,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		w.fail(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
 	}
 	action := controller.AwaitChange()
-	if w.end.how == ends {
+	if w.settled() {
 		if deletes { // also what the states of the deletion have declared
 			out = &lazyOutputs{pass: m.applier.Begin(m.object(obj), out.Items(), createsNothing)}
 		}
@@ -76,6 +76,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 			w.end = outcome{how: stays, reason: waiting, delay: pruneDelay}
 		case waiting != "":
 			action = controller.RequeueAfter(pruneDelay)
+			w.end.delay = sooner(w.end.delay, pruneDelay)
 		case deletes:
 			m.announce(obj, w, old)
 			track.put(key, w.entry())

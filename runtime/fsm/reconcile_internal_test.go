@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -41,7 +42,11 @@ func newFarm(t *testing.T, o Options) *farm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := fakeapi.New(animals, eventKind)
+	maps, err := core.ResourceOf[corev1.ConfigMap]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := fakeapi.New(animals, eventKind, maps)
 	c := server.Client()
 	o.Events = events.NewRecorder(c, &events.Options{Controller: "farm"})
 	m := New[animal](c, "example.com/animal", &o)
@@ -291,4 +296,54 @@ func TestAStatusThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "hard rock") || !strings.Contains(err.Error(), "apply animals") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// TestAnIdleObjectIsReady checks that an idle state counts as done: the object is ready and never stuck, and objects that
+// are no longer declared are deleted. Its delay still holds.
+func TestAnIdleObjectIsReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(t, Options{StuckAfter: time.Minute, Durable: true})
+		maps, err := core.ResourceOf[corev1.ConfigMap]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		hay := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "meadow", Name: "hay"}}
+		hay.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "example.com/v1", Kind: "Animal", Name: "ox", UID: f.get(t).UID, Controller: new(true),
+		}}
+		f.server.Put(maps, hay)
+		step := f.states[1].step
+		f.states[1].step = func(value any, c *Ctx[animal]) outcome {
+			if _, err := c.Get(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "hay"}}); err != nil { // it needs no discovery then
+				t.Error(err)
+			}
+			return step(value, c)
+		}
+		f.change(t, func(obj *animal) {
+			obj.Labels = map[string]string{"idle": "until the morning"}
+			obj.Status.Inventory = []machine.Item{{Version: "v1", Kind: "ConfigMap", Namespace: "meadow", Name: "hay"}}
+		})
+		obj, action, err := f.reconcile(t)
+		if err != nil || action != controller.RequeueAfter(time.Hour) {
+			t.Errorf("the pass returns %v, %v", action, err)
+		}
+		wantConditions(t, obj, "start=True/Completed", "work=True/Idle: until the morning", "rest=Unknown/NotReached",
+			"end=Unknown/NotReached", "Ready=True/Idle: work: until the morning")
+		left, err := client.Namespaced[corev1.ConfigMap](f.server.Client(), "meadow").GetOrNil(t.Context(), "hay", nil)
+		if left != nil || err != nil {
+			t.Errorf("the object that is no longer declared is %v, %v", left, err)
+		}
+		time.Sleep(time.Hour)
+		if obj, action, err := f.reconcile(t); obj != nil || err != nil || action != controller.RequeueAfter(time.Hour) {
+			t.Errorf("an hour later, the pass has written %+v and returns %v, %v", obj, action, err)
+		}
+	})
+}
+
+// TestIdleIsStayInADeletion checks that a deletion does not end in an idle state.
+func TestIdleIsStayInADeletion(t *testing.T) {
+	m, obj := newMachine(t, nil), new(animal)
+	obj.DeletionTimestamp, obj.Labels = new(metav1.NewTime(noon)), map[string]string{"idle": "yes"}
+	m.pass(t, obj, noon)
+	wantConditions(t, obj, "bury=False/Waiting: idle", "buried=Unknown/NotReached", "Ready=False/Deleting: bury: idle")
 }

@@ -37,6 +37,13 @@ func (To[E]) Stay(reason string, delay time.Duration) Result[E] {
 	return Result[E]{outcome{how: stays, reason: reason, delay: delay}}
 }
 
+// Idle ends the pass as Stay does, but the object is ready: the machine has nothing to do until a change or until the delay
+// is over. Objects that no state declares any more are deleted, as after [Done]. In child machines and in the states of a
+// deletion, Idle is Stay.
+func (To[E]) Idle(reason string, delay time.Duration) Result[E] {
+	return Result[E]{outcome{how: stays, idle: true, reason: reason, delay: delay}}
+}
+
 // Fail ends the pass with an error. The next pass takes place after the back-off of the controller.
 func (To[E]) Fail(err error) Result[E] { return Result[E]{outcome{how: fails, err: err}} }
 
@@ -62,6 +69,7 @@ type outcome struct {
 	next   any           // of goes
 	reason string        // of stays
 	delay  time.Duration // of stays
+	idle   bool          // of stays: the object is ready
 	err    error         // of fails
 	event  *events.Event // or nil
 }
