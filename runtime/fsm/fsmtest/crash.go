@@ -48,6 +48,10 @@ type Scenario[K any] struct {
 	// times. Names that depend on the namespace must not be in it. Default: nothing.
 	Final func(t testing.TB, c *client.Client, obj *K) string
 
+	// Path returns the path of a create or delete without what differs from run to run, such as a time in the name of an
+	// object. The namespace and the name of the object are replaced before. Default: the whole path.
+	Path func(path string) string
+
 	// Timeout is the maximum time of one run of the scenario. Default: one minute.
 	Timeout time.Duration
 }
@@ -122,7 +126,9 @@ func run[K any, P core.ObjectPtr[K]](t testing.TB, s *Scenario[K], kill int, sen
 	if ns := p.GetNamespace(); ns != "" {
 		api = api.In(ns)
 	}
-	r := &recorder{kill: kill, sent: sent, namespace: p.GetNamespace(), name: p.GetName(), writes: make(map[string]int)}
+	r := &recorder{
+		kill: kill, sent: sent, namespace: p.GetNamespace(), name: p.GetName(), path: s.Path, writes: make(map[string]int),
+	}
 	var m *fsm.Machine[K]
 	var program context.Context
 	name := p.GetName()
@@ -184,6 +190,7 @@ type recorder struct {
 	kill            int
 	sent            bool
 	namespace, name string
+	path            func(string) string // or nil
 
 	mu       sync.Mutex
 	die      func()
@@ -250,7 +257,11 @@ func (r *recorder) record(req *http.Request, resp *http.Response) {
 		if r.namespace != "" {
 			path = strings.ReplaceAll(path, r.namespace, "NAMESPACE")
 		}
-		r.writes[req.Method+" "+strings.ReplaceAll(path, r.name, "NAME")]++
+		path = strings.ReplaceAll(path, r.name, "NAME")
+		if r.path != nil {
+			path = r.path(path)
+		}
+		r.writes[req.Method+" "+path]++
 	}
 	if r.dead {
 		r.die()

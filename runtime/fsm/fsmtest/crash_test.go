@@ -173,3 +173,23 @@ func TestCrashRejectsAMachineThatCreatesTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestCrashComparesTheResultsOfPath checks that Crash compares what Scenario.Path returns for the paths.
+func TestCrashComparesTheResultsOfPath(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path func(string) string
+		want bool // whether runs differ
+	}{
+		"the same path":      {func(string) string { return "path" }, false},
+		"a path of each run": {func(path string) string { return fmt.Sprint(path, made.Add(1)) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, s := &failures{TB: t}, scenario(t, new(fsmtest.Coverage), map[string]string{"safe": "yes"})
+			s.Path = tc.path
+			fsmtest.Crash(f, s)
+			if got := len(f.errors) > 0; got != tc.want {
+				t.Errorf("Crash reports %q", f.errors)
+			}
+		})
+	}
+}
