@@ -1,0 +1,49 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Database is a controller of PostgreSQL databases that is a state machine: it provisions, backs up and upgrades them. The
+// machine is in package postgres. With -graph, database only prints its diagram.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kube-go/sdk/examples/database/postgres"
+	"github.com/kube-go/sdk/kube"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "database:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("database", flag.ContinueOnError)
+	graph := flags.Bool("graph", false, "print the states and transitions as a Mermaid diagram, and do nothing else")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var options kube.ClientOptions
+	if *graph { // needs no cluster
+		options.Config = &kube.Config{Server: "https://cluster.invalid"}
+	}
+	c, err := kube.NewClient(ctx, &options)
+	if err != nil {
+		return err
+	}
+	if *graph {
+		fmt.Print(postgres.New(c, nil).Graph().Mermaid())
+		return nil
+	}
+	return postgres.Run(ctx, c, nil)
+}

@@ -1,0 +1,123 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/kube-go/sdk/examples/database/api/v1"
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/fsm"
+	"github.com/kube-go/sdk/runtime/inventory"
+)
+
+// maxBackOff is the longest time before another attempt to make a backup.
+const maxBackOff = 5 * time.Minute
+
+// errAttempt is the error of an attempt that needs another one.
+var errAttempt = errors.New("the backup has failed")
+
+// Attempt is an attempt to make the backup that was due at a time. The names of its pod and of the backup depend on
+// nothing else, so a program that was killed continues with the same ones.
+type Attempt struct {
+	Due     metav1.Time     `json:"due"`
+	Failed  int32           `json:"failed,omitempty"` // attempts
+	Timeout metav1.Duration `json:"timeout"`
+}
+
+func (a Attempt) next() Attempt {
+	a.Failed++
+	return a
+}
+
+// backOff is how long the attempt waits before it begins.
+func (a Attempt) backOff() time.Duration {
+	if a.Failed == 0 {
+		return 0
+	}
+	return min(time.Second<<min(a.Failed-1, 20), maxBackOff)
+}
+
+// Deadline limits the attempt.
+func (a Attempt) Deadline() time.Duration { return a.backOff() + a.Timeout.Duration }
+
+// run makes the backup in a pod. It returns why the backup is not complete, and the time until the next look. The pod has
+// failed if the error is errAttempt.
+func (a Attempt) run(c ctx) (waiting string, delay time.Duration, err error) {
+	all, err := observe(c)
+	if err == nil {
+		err = declare(c, all)
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	if rest := a.backOff() - time.Since(c.Since()); rest > 0 {
+		return fmt.Sprintf("%d attempts have failed", a.Failed), rest, nil
+	}
+	backup := fmt.Sprintf("%s-backup-%d", c.Obj.Name, a.Due.Unix())
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", backup, a.Failed)}}
+	if _, err := c.Get(pod); err != nil {
+		return "", 0, err
+	}
+	c.Apply(inventory.Declaration{Object: dump(c.Obj, fmt.Sprintf("%s-%d", backup, a.Failed))})
+	switch pod.Status.Phase {
+	case corev1.PodFailed:
+		return "", 0, errAttempt
+	case corev1.PodSucceeded:
+		return "", 0, a.record(c, backup)
+	default:
+		return "the backup is not complete", time.Minute, nil
+	}
+}
+
+// record stores that the backup exists. The database does not own the record, which may outlive it.
+func (a Attempt) record(c ctx, name string) error {
+	if c.Planning() {
+		return nil
+	}
+	_, err := backups(c).Create(c, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{backupLabel: c.Obj.Name}},
+		Data:       map[string]string{"version": c.Obj.Status.Version, "due": a.Due.UTC().Format(time.RFC3339)},
+	}, nil)
+	if errors.Is(err, kube.ErrAlreadyExists) {
+		return nil
+	}
+	return err
+}
+
+// latest returns the last time when a backup was due, at the end of an attempt. Backups that were due while the program did
+// not run are left out.
+func (a Attempt) latest(db *v1.Database) time.Time {
+	late := time.Since(a.Due.Time).Truncate(interval(db))
+	return a.Due.Add(max(0, late))
+}
+
+// nextBackup returns when the next backup is due.
+func nextBackup(db *v1.Database) time.Time {
+	last := db.CreationTimestamp
+	if db.Status.LastBackup != nil {
+		last = *db.Status.LastBackup
+	}
+	return last.Add(interval(db))
+}
+
+// interval returns the time between two backups, whose names have seconds.
+func interval(db *v1.Database) time.Duration {
+	return max(time.Second, db.Spec.BackupInterval.Duration.Truncate(time.Second))
+}
+
+// backups are the records of backups.
+func backups(c ctx) *kube.API[corev1.ConfigMap] {
+	return kube.Namespaced[corev1.ConfigMap](fsm.Env[*env](c).client, c.Obj.Namespace)
+}
+
+// backupsOf selects the backups of a database.
+func backupsOf(name string) *kube.ListOptions {
+	return &kube.ListOptions{LabelSelector: backupLabel + "=" + name}
+}

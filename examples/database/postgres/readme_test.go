@@ -1,0 +1,32 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgres_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kube-go/sdk/examples/database/postgres"
+	"github.com/kube-go/sdk/kube"
+)
+
+// TestTheReadmeHasTheDiagram checks that the machine has no mistakes, and that README.md has its diagram.
+func TestTheReadmeHasTheDiagram(t *testing.T) {
+	c, err := kube.NewClient(t.Context(), &kube.ClientOptions{Config: &kube.Config{Server: "https://cluster.test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := postgres.New(c, nil)
+	if err := m.Check(); err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diagram := "```mermaid\n" + m.Graph().Mermaid() + "```\n"; !strings.Contains(string(readme), diagram) {
+		t.Errorf("README.md does not have the diagram\n%s", diagram)
+	}
+}
