@@ -313,7 +313,7 @@ func TestDatabaseSurvivesRandomKills(t *testing.T) {
 		return nil
 	})
 	await("upgraded", change(map[string]any{"version": "18"}), is("18", "", 3))
-	db := await("rolled back", change(map[string]any{"version": brokenVersion, "timeout": second}), is("18", brokenVersion, 3))
+	db := await("rolled back", change(map[string]any{"version": brokenVersion, "timeout": "5s"}), is("18", brokenVersion, 3))
 	if err := kube.StatusCondition[v1.Database](postgres.RolledBack, metav1.ConditionTrue)(db); err != nil {
 		t.Error(err)
 	}

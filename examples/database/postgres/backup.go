@@ -47,8 +47,8 @@ func (a Attempt) backOff() time.Duration {
 // Deadline limits the attempt.
 func (a Attempt) Deadline() time.Duration { return a.backOff() + a.Timeout.Duration }
 
-// run makes the backup in a pod. It returns why the backup is not complete, and the time until the next look. The pod has
-// failed if the error is errAttempt.
+// run makes the backup in a pod. It returns why the backup is not complete, and the time until the next look. The
+// attempt has failed if the error is errAttempt.
 func (a Attempt) run(c ctx) (waiting string, delay time.Duration, err error) {
 	all, err := observe(c)
 	if err == nil {
@@ -71,9 +71,11 @@ func (a Attempt) run(c ctx) (waiting string, delay time.Duration, err error) {
 		return "", 0, errAttempt
 	case corev1.PodSucceeded:
 		return "", 0, a.record(c, backup)
-	default:
-		return "the backup is not complete", time.Minute, nil
 	}
+	if time.Since(c.Since()) >= a.Deadline() {
+		return "", 0, errAttempt
+	}
+	return "the backup is not complete", time.Minute, nil
 }
 
 // record stores that the backup exists. The database does not own the record, which may outlive it.

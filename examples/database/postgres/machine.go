@@ -154,10 +154,8 @@ func (s Backup) Step(c ctx, to fsm.To[fromBackup]) fsm.Result[fromBackup] {
 	return to.Go(Serve{})
 }
 
-// OnDeadline makes another attempt.
-func (s Backup) OnDeadline(_ ctx, to fsm.To[fromBackup]) fsm.Result[fromBackup] {
-	return to.Go(Backup{s.next()})
-}
+// OnDeadline looks first: the backup may have been completed while the program did not run.
+func (s Backup) OnDeadline(c ctx, to fsm.To[fromBackup]) fsm.Result[fromBackup] { return s.Step(c, to) }
 
 // Step runs a child machine for each replica, and waits until all have the version.
 func (s Upgrade) Step(c ctx, to fsm.To[fromUpgrade]) fsm.Result[fromUpgrade] {
@@ -211,9 +209,9 @@ func (s FinalBackup) Step(c ctx, to fsm.To[fromFinalBackup]) fsm.Result[fromFina
 	return to.Go(Release{})
 }
 
-// OnDeadline makes another attempt.
-func (s FinalBackup) OnDeadline(_ ctx, to fsm.To[fromFinalBackup]) fsm.Result[fromFinalBackup] {
-	return to.Go(FinalBackup{s.next()})
+// OnDeadline looks first.
+func (s FinalBackup) OnDeadline(c ctx, to fsm.To[fromFinalBackup]) fsm.Result[fromFinalBackup] {
+	return s.Step(c, to)
 }
 
 // Step deletes the backups, unless they are kept. The machine then deletes all that the states have declared.

@@ -128,22 +128,20 @@ func (s Check) Step(c ctx, to fsm.To[fromCheck]) fsm.Result[fromCheck] {
 		return to.Go(Broken{Reason: "its pod has failed"})
 	}
 	c.Apply(server(c.Obj, s.Index, s.Version, true))
-	if !r.available {
-		return to.Stay("its new pod is not available", time.Minute)
+	switch {
+	case r.available:
+		return to.Go(Upgraded{Index: s.Index})
+	case time.Since(c.Since()) >= s.Deadline() && !s.Last:
+		return to.Go(Broken{Reason: fmt.Sprintf("its new pod is not available after %v", s.Timeout.Duration)})
 	}
-	return to.Go(Upgraded{Index: s.Index})
+	return to.Stay("its new pod is not available", time.Minute)
 }
 
 // Deadline limits the start of the new pod.
 func (s Check) Deadline() time.Duration { return s.Timeout.Duration }
 
-// OnDeadline gives up, if there is another version.
-func (s Check) OnDeadline(c ctx, to fsm.To[fromCheck]) fsm.Result[fromCheck] {
-	if s.Last {
-		return s.Step(c, to)
-	}
-	return to.Go(Broken{Reason: fmt.Sprintf("its new pod is not available after %v", s.Timeout.Duration)})
-}
+// OnDeadline looks first: the pod may have become available while the program did not run.
+func (s Check) OnDeadline(c ctx, to fsm.To[fromCheck]) fsm.Result[fromCheck] { return s.Step(c, to) }
 
 // Step ends the machine of the replica.
 func (Upgraded) Step(_ ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] { return fsm.Done(to) }
