@@ -299,7 +299,7 @@ func TestAStatusThatCannotBeWrittenFailsTheRun(t *testing.T) {
 }
 
 // TestAnIdleObjectIsReady checks that an idle state counts as done: the object is ready and never stuck, and objects that
-// are no longer declared are deleted. Its delay still holds.
+// are not declared any more are deleted. Its delay holds.
 func TestAnIdleObjectIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFarm(t, Options{StuckAfter: time.Minute, Durable: true})
@@ -331,7 +331,7 @@ func TestAnIdleObjectIsReady(t *testing.T) {
 			"end=Unknown/NotReached", "Ready=True/Idle: work: until the morning")
 		left, err := client.Namespaced[corev1.ConfigMap](f.server.Client(), "meadow").GetOrNil(t.Context(), "hay", nil)
 		if left != nil || err != nil {
-			t.Errorf("the object that is no longer declared is %v, %v", left, err)
+			t.Errorf("the object that is not declared is %v, %v", left, err)
 		}
 		time.Sleep(time.Hour)
 		if obj, action, err := f.reconcile(t); obj != nil || err != nil || action != controller.RequeueAfter(time.Hour) {
