@@ -123,8 +123,11 @@
 // # Deletion
 //
 // [OnDelete] adds the states of a deletion. The machine then keeps a finalizer of its name on each object, and a deleted
-// object begins at the first of these states, whichever state it was in. When they are done, the finalizer is removed.
-// A machine without them has a finalizer only on objects that have declared others.
+// object begins at the first of these states, whichever state it was in. When they are done, the declared objects are
+// deleted, and then the finalizer is removed. A durable machine first stores that they are done, so a program that is killed
+// does not return to a state that declares the objects again; a last state that must not be left after a change of the spec
+// has a method OnSpecChange. A machine without states for deletions has a finalizer only on objects that have declared
+// others.
 //
 // # Suspension
 //

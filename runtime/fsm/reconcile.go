@@ -66,6 +66,14 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	action := controller.AwaitChange()
 	if w.settled() {
 		if deletes { // also what the states of the deletion have declared
+			before, err = m.commit(ctx, obj, w, out.Items(), now, before)
+			switch {
+			case err != nil:
+				return controller.Action{}, err
+			case before == nil:
+				track.Gone(key)
+				return controller.AwaitChange(), nil
+			}
 			out = &lazyOutputs{pass: m.applier.Begin(m.object(obj), out.Items(), createsNothing)}
 		}
 		waiting, err := w.prune(ctx, out)
@@ -103,6 +111,23 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		return action, nil
 	}
 	return w.action()
+}
+
+// commit stores the end of a deletion before the objects of the inventory are deleted: a later pass of a durable machine must
+// not begin at a state that declares them again. It returns the stored object, or nil if there is no such object any more.
+func (m *Machine[K]) commit(
+	ctx context.Context, obj *K, w *walk[K], items []machine.Item, now time.Time, before *K,
+) (stored *K, err error) {
+	if !m.opts.Durable || len(items) == 0 || w.stored != nil && w.stored.State == w.position.State {
+		return before, nil
+	}
+	_, own := m.fields.of(obj)
+	own.Inventory, own.FSM = items, &w.position
+	exists, err := m.store(ctx, obj, w.conditions(), now, before)
+	if !exists || err != nil {
+		return nil, err
+	}
+	return m.snapshot(obj)
 }
 
 // clear deletes what the machine has declared for a deleted object, if it has no states for deletions.

@@ -5,6 +5,7 @@ package fsm
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/controller"
@@ -346,4 +349,55 @@ func TestIdleIsStayInADeletion(t *testing.T) {
 	obj.DeletionTimestamp, obj.Labels = new(metav1.NewTime(noon)), map[string]string{"idle": "yes"}
 	m.pass(t, obj, noon)
 	wantConditions(t, obj, "bury=False/Waiting: idle", "buried=Unknown/NotReached", "Ready=False/Deleting: bury: idle")
+}
+
+// TestADeletionIsStoredBeforeObjectsAreDeleted checks that a durable machine stores the end of a deletion before it deletes
+// declared objects. A program that is killed in between would otherwise continue in a state that declares them again.
+func TestADeletionIsStoredBeforeObjectsAreDeleted(t *testing.T) {
+	f := newFarm(t, Options{})
+	var sent []string
+	c, err := client.New(t.Context(), &client.Options{
+		Config: &config.Config{Server: "https://cluster.test"}, Transport: f.server,
+		PerAttempt: []middleware.Func{func(next http.RoundTripper) http.RoundTripper {
+			return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				if r.Method != http.MethodGet {
+					sent = append(sent, r.Method+" "+r.URL.Path)
+				}
+				return next.RoundTrip(r)
+			})
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := New[animal](c, "example.com/animal", &Options{Durable: true})
+	Add(m, end{})
+	OnDelete(m, bury{})
+	OnDelete(m, buried{})
+	hay := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "meadow", Name: "hay"}}
+	hay.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "example.com/v1", Kind: "Animal", Name: "ox", UID: f.get(t).UID, Controller: new(true),
+	}}
+	if _, err := client.Namespaced[corev1.ConfigMap](f.server.Client(), "meadow").Create(t.Context(), hay, nil); err != nil {
+		t.Fatal(err)
+	}
+	step := m.states[1].step
+	m.states[1].step = func(value any, c *Ctx[animal]) outcome {
+		if _, err := c.Get(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "hay"}}); err != nil { // it needs no discovery then
+			t.Error(err)
+		}
+		return step(value, c)
+	}
+	f.change(t, func(obj *animal) {
+		obj.Finalizers, obj.DeletionTimestamp = []string{"example.com/animal"}, new(metav1.NewTime(noon))
+		obj.Status.Inventory = []machine.Item{{Version: "v1", Kind: "ConfigMap", Namespace: "meadow", Name: "hay"}}
+	})
+	_, err = m.Reconcile(t.Context(), f.get(t))
+	const status, remove = "PATCH /apis/example.com/v1/namespaces/meadow/animals/ox/status", "DELETE /api/v1/namespaces/meadow/configmaps/hay"
+	if len(sent) < 2 || sent[0] != status || sent[1] != remove {
+		t.Errorf("the pass has sent %q, %v", sent, err)
+	}
+	if p := f.get(t).Status.FSM; p == nil || p.State != "buried" {
+		t.Errorf("the stored position is %+v", p)
+	}
 }
