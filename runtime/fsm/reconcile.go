@@ -114,7 +114,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 }
 
 // commit stores the end of a deletion before the objects of the inventory are deleted: a later pass of a durable machine must
-// not begin at a state that declares them again. It returns the stored object, or nil if there is no such object any more.
+// not begin at a state that declares them again. It returns the stored object, or nil if it does not exist.
 func (m *Machine[K]) commit(
 	ctx context.Context, obj *K, w *walk[K], items []machine.Item, now time.Time, before *K,
 ) (stored *K, err error) {
