@@ -458,8 +458,22 @@ func checkBackups(t *testing.T, h *history, all map[string]time.Time, db *v1.Dat
 	}
 }
 
-// TestDatabaseSurvivesEachCrash kills the program of a database with one replica before and after each of its requests, from
-// its creation over an upgrade to its deletion.
+// onlyWrites returns a middleware that skips another one for reads.
+func onlyWrites(m middleware.Func) middleware.Func {
+	return func(next http.RoundTripper) http.RoundTripper {
+		writes := m(next)
+		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet {
+				return next.RoundTrip(r)
+			}
+			return writes.RoundTrip(r)
+		})
+	}
+}
+
+// TestDatabaseSurvivesEachCrash kills the program of a database with one replica before and after each of its writes, from
+// its creation to its deletion with a final backup. A crash at a read changes nothing that the next write does not change,
+// too.
 func TestDatabaseSurvivesEachCrash(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
@@ -470,7 +484,7 @@ func TestDatabaseSurvivesEachCrash(t *testing.T) {
 	succeeds := func(string) bool { return false }
 	fsmtest.Crash(t, fsmtest.Scenario[v1.Database]{
 		Connect: func(m middleware.Func) (*kube.Client, error) {
-			return kube.NewClient(t.Context(), &kube.ClientOptions{Config: c.Config(), PerAttempt: []middleware.Func{m}})
+			return kube.NewClient(t.Context(), &kube.ClientOptions{Config: c.Config(), PerAttempt: []middleware.Func{onlyWrites(m)}})
 		},
 		Machine: func(c *kube.Client) *fsm.Machine[v1.Database] { return postgres.New(c, nil) },
 		Create: func(tb testing.TB, c *kube.Client) *v1.Database {
@@ -499,8 +513,6 @@ func TestDatabaseSurvivesEachCrash(t *testing.T) {
 			var err error
 			switch {
 			case ready(db) != nil || db.DeletionTimestamp != nil || db.Status.FSM.Generation != db.Generation:
-			case db.Status.Version == "17":
-				_, err = dbs.Patch(tb.Context(), db.Name, kube.MergePatch(map[string]any{"spec": map[string]any{"version": "18"}}), nil)
 			default:
 				err = dbs.Delete(tb.Context(), db.Name, nil)
 			}
