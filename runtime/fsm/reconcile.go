@@ -56,7 +56,9 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	c := &Ctx[K]{Context: ctx, Obj: obj}
 	out := &lazyOutputs{items: own.Inventory, begin: func(items []machine.Item) *inventory.Pass {
 		return m.applier.Begin(m.object(obj), items, func(ctx context.Context, items []machine.Item) error {
-			return m.record(ctx, before, items)
+			err := m.record(ctx, before, items)
+			m.object(obj).SetResourceVersion(m.object(before).GetResourceVersion())
+			return err
 		})
 	}}
 	w := m.walk(c, own.FSM, m.signals.of(key), m.object(obj).GetGeneration(), deletes, now, out)
@@ -167,10 +169,12 @@ func createsNothing(context.Context, []machine.Item) error {
 // deleted before it. Before is the object at the beginning of the pass.
 func (m *Machine[K]) record(ctx context.Context, before *K, items []machine.Item) error {
 	obj, err := m.addFinalizer(ctx, before)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if obj == nil && m.object(before).GetDeletionTimestamp() == nil {
+	case obj != nil:
+		m.object(before).SetResourceVersion(m.object(obj).GetResourceVersion())
+	case m.object(before).GetDeletionTimestamp() == nil:
 		return errors.New("the object is being deleted")
 	}
 	status, own := m.fields.of(before)

@@ -5,6 +5,7 @@ package fsm
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -399,5 +401,27 @@ func TestADeletionIsStoredBeforeObjectsAreDeleted(t *testing.T) {
 	}
 	if p := f.get(t).Status.FSM; p == nil || p.State != "buried" {
 		t.Errorf("the stored position is %+v", p)
+	}
+}
+
+// TestAStalePassOverwritesNothing checks that a pass for an old state of the object, such as that in the cache of a new
+// leader, does not replace the status that a later pass has stored.
+func TestAStalePassOverwritesNothing(t *testing.T) {
+	f := newFarm(t, Options{Durable: true})
+	stale := f.get(t)
+	if _, err := f.Reconcile(t.Context(), f.get(t)); err != nil {
+		t.Fatal(err)
+	}
+	want := f.get(t)
+	if want.ResourceVersion == stale.ResourceVersion {
+		t.Fatal("the pass has stored nothing")
+	}
+	f.change(t, func(obj *animal) { obj.Status.FSM.Visits = map[string]int32{"start": 7} })
+	want = f.get(t)
+	if _, err := f.Reconcile(t.Context(), stale); !errors.Is(err, core.ErrConflict) {
+		t.Errorf("a stale pass: %v, want a conflict", err)
+	}
+	if diff := cmp.Diff(want, f.get(t)); diff != "" {
+		t.Errorf("the object after a stale pass (-want +got):\n%s", diff)
 	}
 }

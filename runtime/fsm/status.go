@@ -291,7 +291,9 @@ func (m *Machine[K]) store(
 	return m.write(ctx, obj, after)
 }
 
-// write writes the JSON of a status. It reports whether there is still such an object.
+// write writes the JSON of a status, unless the object has changed since it was read: a pass that has read an old state
+// from a cache, such as that of a replica that has just become the leader, must not undo what a later pass has stored. It
+// reports whether there is still such an object, and sets its resource version.
 func (m *Machine[K]) write(ctx context.Context, obj *K, status []byte) (exists bool, err error) {
 	var content map[string]any
 	if err := json.Unmarshal(status, &content); err != nil {
@@ -311,12 +313,17 @@ func (m *Machine[K]) write(ctx context.Context, obj *K, status []byte) (exists b
 	u.SetName(o.GetName())
 	u.SetNamespace(o.GetNamespace())
 	u.SetUID(o.GetUID())
+	u.SetResourceVersion(o.GetResourceVersion())
 	objects := client.Dynamic(m.api.Client(), res)
 	if ns := o.GetNamespace(); ns != "" {
 		objects = objects.In(ns)
 	}
-	_, err = objects.Status().Apply(ctx, u, &request.ApplyOptions{FieldManager: m.name, Force: true})
-	if !errors.Is(err, core.ErrNotFound) {
+	stored, err := objects.Status().Apply(ctx, u, &request.ApplyOptions{FieldManager: m.name, Force: true})
+	switch {
+	case err == nil:
+		o.SetResourceVersion(stored.GetResourceVersion())
+		return true, nil
+	case !errors.Is(err, core.ErrNotFound):
 		return true, err
 	}
 	// It was deleted during the pass, or the kind has no status.

@@ -201,7 +201,7 @@ func killDatabases(
 	for ctx.Err() == nil {
 		life, die := context.WithCancelCause(ctx)
 		e := &executioner{ns: ns, after: r.IntN(2) == 0, die: die}
-		e.left.Store(1 + r.Int64N(5))
+		e.left.Store(1 + r.Int64N(15)) // a pass that creates everything has 8 writes
 		c, err := kube.NewClient(life, &kube.ClientOptions{
 			Config: cfg, PerAttempt: []middleware.Func{e.middleware}, Logger: debugLogger(t),
 		})
@@ -239,6 +239,9 @@ func TestDatabaseSurvivesRandomKills(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			if event.Type == kube.Bookmark {
+				continue
+			}
 			h.pod(event)
 			if event.Type == kube.Deleted {
 				continue
@@ -253,6 +256,9 @@ func TestDatabaseSurvivesRandomKills(t *testing.T) {
 		for event, err := range kube.Watch(ctx, kube.Namespaced[corev1.Secret](c, ns), nil) {
 			if err != nil {
 				return err
+			}
+			if event.Type == kube.Bookmark {
+				continue
 			}
 			h.mu.Lock()
 			h.secrets[string(event.Object.Data["password"])] = true

@@ -44,11 +44,16 @@ func (assemble) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromAssemble]) fsm.Result[f
 	return to.Go(calm{weight})
 }
 
-// Step waits a moment, so that a roll-out needs several passes.
+// Step waits for its output, so that a roll-out needs several passes. It does not wait for a time: each pass of a machine
+// that is not durable would wait again.
 func (s calm) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromCalm]) fsm.Result[fromCalm] {
-	c.Apply(output(c, "settled", fmt.Sprint(s.Weight)))
-	if rest := 20*time.Millisecond - time.Since(c.Since()); rest > 0 {
-		return to.Stay("settling", rest)
+	settled := output(c, "settled", fmt.Sprint(s.Weight))
+	c.Apply(settled)
+	switch exists, err := c.Get(configMap(settled.Object.GetName(), "")); {
+	case err != nil:
+		return to.Fail(err)
+	case !exists:
+		return to.Stay("settling", 20*time.Millisecond)
 	}
 	return to.Go(serving{})
 }
