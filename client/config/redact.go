@@ -15,36 +15,39 @@ import (
 // Certificates are public, so their size is shown; of secrets only their presence is shown.
 func (c Config) attrs() []slog.Attr {
 	var out []slog.Attr
-	text := func(name, value string) {
-		if value != "" {
-			out = append(out, slog.String(name, value))
+	size := func(data []byte) string {
+		if len(data) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d bytes", len(data))
+	}
+	for _, field := range []struct{ name, value string }{
+		{"source", c.Source},
+		{"server", redactURL(c.Server)},
+		{"namespace", c.Namespace},
+		{"tlsServerName", c.TLSServerName},
+		{"caFile", c.CAFile},
+		{"caData", size(c.CAData)},
+		{"clientCertFile", c.ClientCertFile},
+		{"clientCertData", size(c.ClientCertData)},
+		{"clientKeyFile", c.ClientKeyFile},
+		{"clientKeyData", c.ClientKeyData.String()},
+		{"bearerToken", c.BearerToken.String()},
+		{"bearerTokenFile", c.BearerTokenFile},
+		{"username", c.Username},
+		{"password", c.Password.String()},
+		{"proxyURL", redactURL(c.ProxyURL)},
+	} {
+		if field.value != "" {
+			out = append(out, slog.String(field.name, field.value))
 		}
 	}
-	size := func(name string, n int) {
-		if n > 0 {
-			out = append(out, slog.String(name, fmt.Sprintf("%d bytes", n)))
-		}
+	if c.InsecureSkipTLSVerify {
+		out = append(out, slog.Bool("insecureSkipTLSVerify", true))
 	}
-	flag := func(name string, value bool) {
-		if value {
-			out = append(out, slog.Bool(name, value))
-		}
+	if c.DisableCompression {
+		out = append(out, slog.Bool("disableCompression", true))
 	}
-	text("source", c.Source)
-	text("server", redactURL(c.Server))
-	text("namespace", c.Namespace)
-	text("tlsServerName", c.TLSServerName)
-	flag("insecureSkipTLSVerify", c.InsecureSkipTLSVerify)
-	text("caFile", c.CAFile)
-	size("caData", len(c.CAData))
-	text("clientCertFile", c.ClientCertFile)
-	size("clientCertData", len(c.ClientCertData))
-	text("clientKeyFile", c.ClientKeyFile)
-	text("clientKeyData", c.ClientKeyData.String())
-	text("bearerToken", c.BearerToken.String())
-	text("bearerTokenFile", c.BearerTokenFile)
-	text("username", c.Username)
-	text("password", c.Password.String())
 	if c.Exec != nil {
 		out = append(out, slog.GroupAttrs("exec", c.Exec.attrs()...))
 	}
@@ -54,8 +57,6 @@ func (c Config) attrs() []slog.Attr {
 	if !c.Impersonate.isZero() {
 		out = append(out, slog.GroupAttrs("impersonate", c.Impersonate.attrs()...))
 	}
-	text("proxyURL", redactURL(c.ProxyURL))
-	flag("disableCompression", c.DisableCompression)
 	return out
 }
 

@@ -5,7 +5,6 @@ package config
 
 import (
 	"crypto/tls"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -38,16 +37,19 @@ func (c *checker) impersonation(p place, i Impersonation) {
 	if i.User == "" && !i.isZero() {
 		c.add(p.errorf("as", "name the user to impersonate", "is missing, but a uid, groups or extra are set"))
 	}
-	texts := map[string][]string{"user": {i.User}, "uid": {i.UID}, "groups": i.Groups}
+	var extra []string
 	for key, values := range i.Extra {
 		if key == "" {
 			c.add(p.errorf("as", "name it", "contains an extra without a name"))
 		}
-		texts["extra"] = append(texts["extra"], values...)
+		extra = append(extra, values...)
 	}
-	for _, what := range slices.Sorted(maps.Keys(texts)) {
-		if slices.ContainsFunc(texts[what], unsendable) {
-			c.add(p.errorf("as", "remove them", "contains control characters, or leading or trailing spaces, in %s", what))
+	for _, texts := range []struct {
+		what   string
+		values []string
+	}{{"extra", extra}, {"groups", i.Groups}, {"uid", []string{i.UID}}, {"user", []string{i.User}}} {
+		if slices.ContainsFunc(texts.values, unsendable) {
+			c.add(p.errorf("as", "remove them", "contains control characters, or leading or trailing spaces, in %s", texts.what))
 		}
 	}
 }

@@ -229,11 +229,9 @@ func (s *session) worker() *worker {
 		onGone:    s.opts.OnGone,
 		trackers:  s.trackers,
 		left:      s.left,
-		tally:     new(tally),
-		tallies:   &s.tallies,
+		tally:     s.tallies.shard(),
 	}
 	w.writes.session = s
-	s.tallies.add(w.tally)
 	return w
 }
 

@@ -5,8 +5,8 @@ package controller
 
 import (
 	"errors"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -83,8 +83,8 @@ const (
 	shortest = 10 * time.Microsecond
 )
 
-// tally is the numbers of one worker. A nil *tally counts nothing. Each worker has its own, so that workers do not wait
-// for each other.
+// tally is the numbers of some workers: there are several, so that workers rarely wait for each other. A nil *tally counts
+// nothing.
 type tally struct {
 	mu sync.Mutex // guards the fields below
 	tallied
@@ -174,34 +174,17 @@ func (t *tallied) merge(o *tallied) {
 
 // tallies are the numbers of all workers that a controller has ever had.
 type tallies struct {
-	mu      sync.Mutex // guards the fields below
-	left    tallied    // of the workers that have left
-	current []*tally
+	shards [8]tally
+	next   atomic.Uint32
 }
 
-func (a *tallies) add(t *tally) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.current = append(a.current, t)
-}
-
-// remove keeps the numbers of a worker that leaves. A nil *tallies has no workers.
-func (a *tallies) remove(t *tally) {
-	if a == nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.current = slices.DeleteFunc(a.current, func(o *tally) bool { return o == t })
-	a.left.merge(&t.tallied)
-}
+// shard returns a tally for a worker, which few other workers have.
+func (a *tallies) shard() *tally { return &a.shards[a.next.Add(1)%uint32(len(a.shards))] }
 
 // sum returns the numbers of all workers.
-func (a *tallies) sum() tallied {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	sum := a.left
-	for _, t := range a.current {
+func (a *tallies) sum() (sum tallied) {
+	for i := range a.shards {
+		t := &a.shards[i]
 		t.mu.Lock()
 		sum.merge(&t.tallied)
 		t.mu.Unlock()

@@ -54,7 +54,6 @@ type worker struct {
 	trackers  *trackers
 	left      func(Key) // see session.left
 	tally     *tally    // counts the runs; may be nil
-	tallies   *tallies  // those that include tally; may be nil
 
 	started   time.Time    // of the goroutine
 	goroutine atomic.Int64 // see goroutineID
@@ -80,7 +79,6 @@ func (w *worker) run(take, running context.Context) {
 		}
 		if w.leave(w, err != nil) {
 			over = true
-			w.tallies.remove(w.tally)
 			return
 		}
 	}

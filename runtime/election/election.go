@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
@@ -67,14 +66,14 @@ var (
 // Elector is one replica's candidate for a lease. Create one with [New].
 type Elector struct {
 	options Options
-	leases  *client.API[coordinationv1.Lease]
+	leases  *client.API[lease]
 	logger  *slog.Logger
 	invalid error
 
 	mu      sync.Mutex // guards the fields below
 	state   state
-	lease   *coordinationv1.Lease // as it was read or written last, or nil
-	err     error                 // of the last request
+	lease   *lease // as it was read or written last, or nil
+	err     error  // of the last request
 	running bool
 }
 
@@ -97,7 +96,7 @@ func New(c *client.Client, o *Options) *Elector {
 		d.Logger = slog.Default()
 	}
 	e.logger = d.Logger.With("lease", d.Namespace+"/"+d.Name, "identity", d.Identity)
-	e.leases = client.Namespaced[coordinationv1.Lease](c, d.Namespace)
+	e.leases = client.Namespaced[lease](c, d.Namespace)
 	e.invalid = d.check()
 	e.state = state{
 		identity: d.Identity, leaseDuration: d.LeaseDuration, renewDeadline: d.RenewDeadline, retryPeriod: d.RetryPeriod,
@@ -224,7 +223,7 @@ func (e *Elector) apply(in input) (state, action) {
 // send sends a request, and returns its result.
 func (e *Elector) send(ctx context.Context, act action) input {
 	e.mu.Lock()
-	s, lease := e.state, e.lease
+	s, l := e.state, e.lease
 	e.mu.Unlock()
 	limit := time.Now().Add(s.renewDeadline / 2)
 	if s.leading {
@@ -242,20 +241,20 @@ func (e *Elector) send(ctx context.Context, act action) input {
 	switch act.kind {
 	case read:
 		kind = found
-		lease, err = e.leases.Get(ctx, e.options.Name, nil)
+		l, err = e.leases.Get(ctx, e.options.Name, nil)
 	case create:
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: e.options.Name}}
-		act.record.store(lease)
-		lease, err = e.leases.Create(ctx, lease, nil)
+		l = &lease{ObjectMeta: metav1.ObjectMeta{Name: e.options.Name}}
+		act.record.store(l)
+		l, err = e.leases.Create(ctx, l, nil)
 	default:
-		lease = lease.DeepCopy()
-		act.record.store(lease)
-		lease, err = e.leases.Update(ctx, lease, nil)
+		l = new(*l)
+		act.record.store(l)
+		l, err = e.leases.Update(ctx, l, nil)
 	}
 	switch {
 	case err == nil:
-		e.note(lease, nil)
-		return input{kind: kind, version: lease.ResourceVersion, record: recordOf(lease)}
+		e.note(l, nil)
+		return input{kind: kind, version: l.ResourceVersion, record: l.record()}
 	case act.kind == read && errors.Is(err, core.ErrNotFound):
 		e.note(nil, nil)
 		return input{kind: missing}
@@ -271,44 +270,13 @@ func (e *Elector) send(ctx context.Context, act action) input {
 }
 
 // note takes note of the result of a request. It logs an error that differs from the last one.
-func (e *Elector) note(lease *coordinationv1.Lease, err error) {
+func (e *Elector) note(l *lease, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err != nil && (e.err == nil || e.err.Error() != err.Error()) {
 		e.logger.Warn("request for the lease", "leading", e.state.leading, "error", err)
 	}
-	e.lease, e.err = lease, err
-}
-
-// store writes the record into a lease.
-func (r record) store(lease *coordinationv1.Lease) {
-	s := &lease.Spec
-	s.HolderIdentity = &r.holder
-	s.LeaseDurationSeconds = new(int32(r.duration / time.Second))
-	s.AcquireTime = new(metav1.NewMicroTime(time.UnixMicro(r.acquired)))
-	s.RenewTime = new(metav1.NewMicroTime(time.UnixMicro(r.renewed)))
-	s.LeaseTransitions = &r.transitions
-}
-
-// recordOf returns the content of a lease. The fields of a lease of other programs may be missing.
-func recordOf(lease *coordinationv1.Lease) (r record) {
-	s := &lease.Spec
-	if s.HolderIdentity != nil {
-		r.holder = *s.HolderIdentity
-	}
-	if s.LeaseDurationSeconds != nil {
-		r.duration = time.Duration(*s.LeaseDurationSeconds) * time.Second
-	}
-	if s.AcquireTime != nil {
-		r.acquired = s.AcquireTime.UnixMicro()
-	}
-	if s.RenewTime != nil {
-		r.renewed = s.RenewTime.UnixMicro()
-	}
-	if s.LeaseTransitions != nil {
-		r.transitions = *s.LeaseTransitions
-	}
-	return r
+	e.lease, e.err = l, err
 }
 
 // term is one call of Run, and the work of the leader in it.

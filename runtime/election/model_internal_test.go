@@ -98,7 +98,7 @@ func (w *world) spawn(r *replica) {
 	w.serial++
 	*r = replica{
 		id: r.id, name: fmt.Sprintf("replica-%d-%d", r.id, w.serial), alive: true,
-		skew: time.Duration(w.rand.IntN(100)-50) * time.Hour,
+		skew:  time.Duration(w.rand.IntN(100)-50) * time.Hour,
 		state: state{leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second},
 	}
 	r.state.identity = r.name
@@ -238,7 +238,7 @@ var lock = porcupine.Model{
 	},
 }
 
-// fault breaks something, and mends it after a while.
+// fault breaks something for a while.
 func (w *world) fault() {
 	if !w.faulty {
 		return

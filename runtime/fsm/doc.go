@@ -29,15 +29,16 @@
 //	fsm.Add(m, Serve{})
 //	err := ctl.Run(ctx, m.Reconcile)
 //
-// A transition to a state that is not in the list does not compile, neither does a transition from a terminal state, and
-// neither does the use of another state's To. [Machine.Graph] returns the same transitions as a graph, for diagrams.
+// A transition to a state that is not in the list does not compile, neither does a transition from a terminal state,
+// and neither does the use of another state's To. [Machine.Graph] returns the same transitions as a graph, for
+// diagrams.
 //
 // # A pass
 //
 // Each run of the controller is one pass. The machine calls Step of one state after the other until a state stays, is
-// done or fails. A Step observes what exists and acts on it; it must not wait, since the pass ends with [To.Stay], and a
-// change or the end of the delay begins the next one. So no goroutine belongs to an object, and a restart of the program
-// loses nothing.
+// done or fails. A Step observes what exists and acts on it; it must not wait, since the pass ends with [To.Stay], and
+// a change or the end of the delay begins the next one. So no goroutine belongs to an object, and a restart of the
+// program loses nothing.
 //
 // A pass begins at the initial state, so all steps before the last one are repeated and must be idempotent. With
 // [Options.Durable], it begins at the stored state, see below.
@@ -59,10 +60,10 @@
 // # Conditions
 //
 // Each state has a condition of its name: True if the pass has left it or it is done or idle, False if it stays or has
-// failed, and Unknown with the reason NotReached otherwise. Ready is True if the last state is done or idle: [To.Idle] is for
-// states that wait for their next task, such as the next backup. The lastTransitionTime of a
-// condition changes only with its status. While an object is deleted, it has the conditions of the states of
-// [OnDelete] instead, and Ready is False.
+// failed, and Unknown with the reason NotReached otherwise. Ready is True if the last state is done or idle: [To.Idle]
+// is for states that wait for their next task, such as the next backup. The lastTransitionTime of a condition changes
+// only with its status. While an object is deleted, it has the conditions of the states of [OnDelete] instead, and
+// Ready is False.
 //
 // # Durable machines
 //
@@ -71,8 +72,8 @@
 //
 //	Verify(c *fsm.Ctx[K]) error
 //
-// can refuse to continue: if it returns an error, the error is logged, and the pass begins at the initial state. So does a
-// pass whose stored state is unknown or can't be decoded. [Options.Renamed] has the new names of renamed states.
+// can refuse to continue: if it returns an error, the error is logged, and the pass begins at the initial state. So
+// does a pass whose stored state is unknown or can't be decoded. [Options.Renamed] has the new names of renamed states.
 //
 // When the object's generation has changed, so has its spec, and the pass begins at the initial state. A state with a
 // method
@@ -89,8 +90,8 @@
 //	Deadline() time.Duration
 //	OnDeadline(c *fsm.Ctx[K], to fsm.To[E]) fsm.Result[E]
 //
-// has a limited time: when the machine has been in the state for that long, OnDeadline is called instead of Step. A pass
-// takes place then, even if nothing changes.
+// has a limited time: when the machine has been in the state for that long, OnDeadline is called instead of Step. A
+// pass takes place then, even if nothing changes.
 //
 // # Outputs
 //
@@ -101,19 +102,21 @@
 //		…
 //	}
 //
-// The machine applies them after the Step, by server-side apply with its name as the field manager. It sends nothing for
-// an object that has all declared values, and repairs fields that others have changed. Package inventory has the rules
-// for owners. When the machine is done or idle, it deletes the objects that no state declares any more. The inventory in the
-// status names the objects before they are created, so a crash at any point loses none. An object with declared objects
-// has a finalizer: they are deleted before it, also those in other namespaces. A durable machine repeats only the
-// declarations of its current state; the objects of the states that it has passed are kept as they are.
+// The machine applies them after the Step, by server-side apply with its name as the field manager. It sends nothing
+// for an object that has all declared values, and repairs fields that others have changed. Package inventory has the
+// rules for owners. When the machine is done or idle, it deletes the objects that no state declares any more. The
+// inventory in the status names the objects before they are created, so a crash at any point loses none. An object with
+// declared objects has a finalizer: they are deleted before it, also those in other namespaces. A durable machine
+// repeats only the declarations of its current state; the objects of the states that it has passed are kept as they
+// are.
 //
-// [Ctx.Get] reads objects, [Options].Env has what the steps need besides, and [Machine.Plan] returns what a pass would do.
+// [Ctx.Get] reads objects, [Options].Env has what the steps need besides, and [Machine.Plan] returns what a pass would
+// do.
 //
 // # Child machines
 //
-// A state can run a [Group] of child machines in parallel, such as one for each replica. Each child has its own state and
-// condition, [Join] waits for all of them, and [Ended] returns their terminal states, whose fields are the results.
+// A state can run a [Group] of child machines in parallel, such as one for each replica. Each child has its own state
+// and condition, [Join] waits for all of them, and [Ended] returns their terminal states, whose fields are the results.
 //
 // # Signals
 //
@@ -122,12 +125,12 @@
 //
 // # Deletion
 //
-// [OnDelete] adds the states of a deletion. The machine then keeps a finalizer of its name on each object, and a deleted
-// object begins at the first of these states, whichever state it was in. When they are done, the declared objects are
-// deleted, and then the finalizer is removed. A durable machine first stores that they are done, so a program that is killed
-// does not return to a state that declares the objects again; a last state that must not be left after a change of the spec
-// has a method OnSpecChange. A machine without states for deletions has a finalizer only on objects that have declared
-// others.
+// [OnDelete] adds the states of a deletion. The machine then keeps a finalizer of its name on each object, and a
+// deleted object begins at the first of these states, whichever state it was in. When they are done, the declared
+// objects are deleted, and then the finalizer is removed. A durable machine first stores that they are done, so a
+// program that is killed does not return to a state that declares the objects again; a last state that must not be left
+// after a change of the spec has a method OnSpecChange. A machine without states for deletions has a finalizer only on
+// objects that have declared others.
 //
 // # Suspension
 //
@@ -136,8 +139,8 @@
 //
 // # Events, metrics and traces
 //
-// [Result.Event] adds an event for the users of the object to a result, [Options.StuckAfter] reports objects that stay in
-// a state for too long, and [Options.OnStep] is called around each step.
+// [Result.Event] adds an event for the users of the object to a result, [Options.StuckAfter] reports objects that stay
+// in a state for too long, and [Options.OnStep] is called around each step.
 //
 // [Machine.Overview] returns the graph with the numbers of the objects in each state and of the transitions, and
 // [Machine.Positions] where each object is. They need about 200 bytes of memory for each object. The controller reports

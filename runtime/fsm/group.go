@@ -17,9 +17,9 @@ import (
 	"github.com/kube-go/sdk/core/machine"
 )
 
-// Group is a set of child machines of the same states, which one state of a machine runs in parallel, such as one machine
-// for each replica of a database. Create one with [NewGroup], and add its other states with [Add]. S is the initial
-// state.
+// Group is a set of child machines of the same states, which one state of a machine runs in parallel, such as one
+// machine for each replica of a database. Create one with [NewGroup], and add its other states with [Add]. S is the
+// initial state.
 type Group[K, S any] struct{ chart *chart[K] }
 
 func (g *Group[K, S]) charted() *chart[K] { return g.chart }
@@ -40,8 +40,8 @@ func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *G
 }
 
 // Run makes a pass of each child. The keys of children are their names; the values are their initial states. A child of
-// a durable machine continues at its stored state. Each child has a condition, such as Replica.db-0, as long as the state
-// runs it.
+// a durable machine continues at its stored state. Each child has a condition, such as Replica.db-0, as long as the
+// state runs it.
 //
 // Call Run in the Step of one state only, and once. A child that is not among the children any more is forgotten.
 func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
@@ -128,8 +128,8 @@ func Join[E any](to To[E], c *Children) (wait bool, result Result[E]) {
 	return true, to.Stay(reason, c.delay)
 }
 
-// Ended yields the names and the states of the children that are done in a state of type T, in the order of their names.
-// The fields of a terminal state are the result of a child.
+// Ended yields the names and the states of the children that are done in a state of type T, in the order of their
+// names. The fields of a terminal state are the result of a child.
 func Ended[T any](c *Children) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for _, name := range slices.Sorted(maps.Keys(c.ended)) {

@@ -143,8 +143,8 @@ func TestOutputsOfChildrenAreKept(t *testing.T) {
 	}
 }
 
-// TestRenamedStatesStayPassed checks that a state that the object has passed under an earlier name counts as passed, and
-// keeps its outputs, and that those of removed states do not.
+// TestRenamedStatesStayPassed checks that a state that the object has passed under an earlier name counts as passed,
+// and keeps its outputs, and that those of removed states do not.
 func TestRenamedStatesStayPassed(t *testing.T) {
 	m, obj := newMachine(t, &Options{Durable: true, Renamed: map[string]string{"begin": "start", "gone": ""}}), new(animal)
 	obj.Status.FSM = &machine.Position{
@@ -189,8 +189,8 @@ func TestStatesOfGroupsCanBeRenamed(t *testing.T) {
 	}
 }
 
-// TestAnOutputCanBeDeletedByTheNextState checks that a durable machine deletes what an earlier state of the same pass has
-// declared, without a failure, and that what a state itself declares is an error.
+// TestAnOutputCanBeDeletedByTheNextState checks that a durable machine deletes what an earlier state of the same pass
+// has declared, without a failure, and that what a state itself declares is an error.
 func TestAnOutputCanBeDeletedByTheNextState(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		s := newStore(t, "example.com/animal")

@@ -65,8 +65,8 @@ type Options struct {
 	OnStep StepHook
 }
 
-// StepHook is called before each step with its context and the name of the state. The step gets the returned context, and
-// the returned function is called after the step. Neither may be nil.
+// StepHook is called before each step with its context and the name of the state. The step gets the returned context,
+// and the returned function is called after the step. Neither may be nil.
 type StepHook func(ctx context.Context, state string) (context.Context, func(Stepped))
 
 // Stepped is how a step has ended.
@@ -266,21 +266,21 @@ type Ctx[K any] struct {
 	planned *Plan // that is being made, or nil
 }
 
-// Planning reports whether the pass is a [Machine.Plan]. A step that changes something else than its outputs and the status
-// must not do so then.
+// Planning reports whether the pass is a [Machine.Plan]. A step that changes something else than its outputs and the
+// status must not do so then.
 func (c *Ctx[K]) Planning() bool { return c.planned != nil }
 
 // Get reads an object into obj, which has a kind and a name, and reports whether the object exists. It is read from
-// [Options.Views] or from the server; in a plan, it is as the plan would write it. An object without a namespace is in that
-// of c.Obj. Get does not read what the same Step declares.
+// [Options.Views] or from the server; in a plan, it is as the plan would write it. An object without a namespace is in
+// that of c.Obj. Get does not read what the same Step declares.
 func (c *Ctx[K]) Get(obj core.Object) (exists bool, err error) { return c.walk.outputs.Get(c, obj) }
 
 // Env returns [Options].Env, which must be a T.
 func Env[T, K any](c *Ctx[K]) T { return c.walk.machine.opts.Env.(T) }
 
 // SetCondition sets a condition of the object besides those of the machine, for this pass; its time and generation are
-// set by the machine. The type must be listed in [Options.Conditions]: otherwise the pass fails. A listed condition that
-// a pass does not set is removed.
+// set by the machine. The type must be listed in [Options.Conditions]: otherwise the pass fails. A listed condition
+// that a pass does not set is removed.
 func (c *Ctx[K]) SetCondition(cond metav1.Condition) {
 	w := c.walk
 	if !slices.Contains(w.machine.opts.Conditions, cond.Type) {

@@ -91,8 +91,8 @@ func (o *lazyOutputs) Items() []machine.Item {
 // Declared reports whether the pass has declared the object of an item.
 func (o *lazyOutputs) Declared(item machine.Item) bool { return o.pass != nil && o.pass.Declared(item) }
 
-// output applies what the current state has declared, and returns the result of the step: the same one, or one that waits
-// or has failed.
+// output applies what the current state has declared, and returns the result of the step: the same one, or one that
+// waits or has failed.
 func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 	part := w.part(w.chart.states[w.at].name)
 	declared, deleted := w.declared, w.deleted
@@ -134,8 +134,8 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 	return outcome{how: stays, reason: waiting, delay: pruneDelay}
 }
 
-// undeletable returns the result of a step that can't delete an object. If an earlier state of this pass has declared the
-// object, the next pass of a durable machine does not repeat that state.
+// undeletable returns the result of a step that can't delete an object. If an earlier state of this pass has declared
+// the object, the next pass of a durable machine does not repeat that state.
 func (w *walk[K]) undeletable(err error) outcome {
 	earlier := -1 // the current state is not one
 	for _, v := range w.visited {
@@ -196,8 +196,8 @@ func (w *walk[K]) partOf(item machine.Item) (state, part string) {
 	return parts[0], strings.Join(parts, "/")
 }
 
-// abandon removes the part of the items whose states this pass has repeated without declaring them. The states may not be
-// repeated again before the machine is done, and their other objects are kept then.
+// abandon removes the part of the items whose states this pass has repeated without declaring them. The states may not
+// be repeated again before the machine is done, and their other objects are kept then.
 func (w *walk[K]) abandon(items []machine.Item, declared func(machine.Item) bool) []machine.Item {
 	if !w.machine.opts.Durable || w.deletes {
 		return items

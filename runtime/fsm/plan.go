@@ -24,9 +24,9 @@ type Plan struct {
 	Err    error
 }
 
-// Plan returns what the next pass of an object would do, without a write: neither of declared objects, nor of the status,
-// the finalizer or events. Objects that the plan would create or change count as ready, and [Ctx.Get] returns them to
-// later steps, so a plan can go through several states. The object need not exist on the server.
+// Plan returns what the next pass of an object would do, without a write: neither of declared objects, nor of the
+// status, the finalizer or events. Objects that the plan would create or change count as ready, and [Ctx.Get] returns
+// them to later steps, so a plan can go through several states. The object need not exist on the server.
 //
 // What a Step does by other means than [Ctx.Apply] and [Ctx.Delete] happens; a step can find out with [Ctx.Planning].
 //

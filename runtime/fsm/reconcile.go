@@ -115,8 +115,9 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	return w.action()
 }
 
-// commit stores the end of a deletion before the objects of the inventory are deleted: a later pass of a durable machine must
-// not begin at a state that declares them again. It returns the stored object, or nil if it does not exist.
+// commit stores the end of a deletion before the objects of the inventory are deleted: a later pass of a durable
+// machine must not begin at a state that declares them again. It returns the stored object, or nil if it does not
+// exist.
 func (m *Machine[K]) commit(
 	ctx context.Context, obj *K, w *walk[K], items []machine.Item, now time.Time, before *K,
 ) (stored *K, err error) {
@@ -274,8 +275,8 @@ func (m *Machine[K]) event(obj *K, e events.Event) {
 }
 
 // finalize ensures that the object has the finalizer if the machine has states for deletions. It returns the object to
-// reconcile, or nil if it needs no pass. A finalizer without need, such as that of an earlier version of the machine or of
-// a program that was killed before it recorded what it declares, is removed only when the object is deleted.
+// reconcile, or nil if it needs no pass. A finalizer without need, such as that of an earlier version of the machine or
+// of a program that was killed before it recorded what it declares, is removed only when the object is deleted.
 func (m *Machine[K]) finalize(ctx context.Context, obj *K, deletes bool) (*K, error) {
 	has := slices.Contains(m.object(obj).GetFinalizers(), m.name)
 	_, own := m.fields.of(obj)

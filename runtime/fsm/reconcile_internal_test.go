@@ -303,8 +303,8 @@ func TestAStatusThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	}
 }
 
-// TestAnIdleObjectIsReady checks that an idle state counts as done: the object is ready and never stuck, and objects that
-// are not declared any more are deleted. Its delay holds.
+// TestAnIdleObjectIsReady checks that an idle state counts as done: the object is ready and never stuck, and objects
+// that are not declared any more are deleted. Its delay holds.
 func TestAnIdleObjectIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFarm(t, Options{StuckAfter: time.Minute, Durable: true})
@@ -353,8 +353,9 @@ func TestIdleIsStayInADeletion(t *testing.T) {
 	wantConditions(t, obj, "bury=False/Waiting: idle", "buried=Unknown/NotReached", "Ready=False/Deleting: bury: idle")
 }
 
-// TestADeletionIsStoredBeforeObjectsAreDeleted checks that a durable machine stores the end of a deletion before it deletes
-// declared objects. A program that is killed in between would otherwise continue in a state that declares them again.
+// TestADeletionIsStoredBeforeObjectsAreDeleted checks that a durable machine stores the end of a deletion before it
+// deletes declared objects. A program that is killed in between would otherwise continue in a state that declares them
+// again.
 func TestADeletionIsStoredBeforeObjectsAreDeleted(t *testing.T) {
 	f := newFarm(t, Options{})
 	var sent []string

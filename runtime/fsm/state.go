@@ -9,8 +9,8 @@ import (
 	"github.com/kube-go/sdk/runtime/events"
 )
 
-// State is a state of a machine for the kind K. It is a struct; its exported fields are stored if the machine is durable.
-// E is an interface that the possible next states implement, or [Terminal].
+// State is a state of a machine for the kind K. It is a struct; its exported fields are stored if the machine is
+// durable. E is an interface that the possible next states implement, or [Terminal].
 //
 // A state may have further methods: Verify, OnSpecChange, Deadline and OnDeadline, see the package comment.
 type State[K, E any] interface {
@@ -37,9 +37,9 @@ func (To[E]) Stay(reason string, delay time.Duration) Result[E] {
 	return Result[E]{outcome{how: stays, reason: reason, delay: delay}}
 }
 
-// Idle ends the pass as Stay does, but the object is ready: the machine has nothing to do until a change or until the delay
-// is over. Objects that no state declares any more are deleted, as after [Done]. In child machines and in the states of a
-// deletion, Idle is Stay.
+// Idle ends the pass as Stay does, but the object is ready: the machine has nothing to do until a change or until the
+// delay is over. Objects that no state declares any more are deleted, as after [Done]. In child machines and in the
+// states of a deletion, Idle is Stay.
 func (To[E]) Idle(reason string, delay time.Duration) Result[E] {
 	return Result[E]{outcome{how: stays, idle: true, reason: reason, delay: delay}}
 }
@@ -56,8 +56,8 @@ func Done(To[Terminal]) Result[Terminal] { return Result[Terminal]{outcome{how: 
 // Result is what a Step returns. Its zero value is an error; use the methods of [To], or [Done].
 type Result[E any] struct{ outcome outcome }
 
-// Event returns the result with an event for the users of the object, see [Options.Events]. It is recorded when the pass
-// has been stored, and not again by passes that repeat the step with the same result.
+// Event returns the result with an event for the users of the object, see [Options.Events]. It is recorded when the
+// pass has been stored, and not again by passes that repeat the step with the same result.
 func (r Result[E]) Event(e events.Event) Result[E] {
 	r.outcome.event = &e
 	return r

@@ -172,8 +172,8 @@ func follow(last, next metav1.Condition, now metav1.Time) metav1.Condition {
 	return next
 }
 
-// sameButDigits reports whether two error texts differ only in numbers, such as those of attempts and ports. Writing each
-// of them would start the next pass immediately, without the back-off.
+// sameButDigits reports whether two error texts differ only in numbers, such as those of attempts and ports. Writing
+// each of them would start the next pass immediately, without the back-off.
 func sameButDigits(a, b string) bool {
 	digits := func(r rune) rune {
 		if r >= '0' && r <= '9' {
@@ -292,8 +292,8 @@ func (m *Machine[K]) store(
 }
 
 // write writes the JSON of a status, unless the object has changed since it was read: a pass that has read an old state
-// from a cache, such as that of a replica that has just become the leader, must not undo what a later pass has stored. It
-// reports whether there is still such an object, and sets its resource version.
+// from a cache, such as that of a replica that has just become the leader, must not undo what a later pass has stored.
+// It reports whether there is still such an object, and sets its resource version.
 func (m *Machine[K]) write(ctx context.Context, obj *K, status []byte) (exists bool, err error) {
 	var content map[string]any
 	if err := json.Unmarshal(status, &content); err != nil {

@@ -96,8 +96,8 @@ func (a *Applier) Begin(
 }
 
 // Plan returns a pass that writes nothing and that assumes the success of what it would write. After its other methods,
-// [Pass.Actions] returns what they would have done. An object that the pass would write counts as ready, and one that it
-// would delete as deleted. The owner need not exist.
+// [Pass.Actions] returns what they would have done. An object that the pass would write counts as ready, and one that
+// it would delete as deleted. The owner need not exist.
 func (a *Applier) Plan(owner core.Object, items []machine.Item) *Pass {
 	if owner.GetUID() == "" {
 		owner = copyOf(owner)

@@ -52,13 +52,13 @@ func (p *Pass) Items() []machine.Item { return slices.Clone(p.items) }
 // Declared reports whether the pass has declared the object of an item.
 func (p *Pass) Declared(item machine.Item) bool { return p.declared[keyOf(&item)] != nil }
 
-// Apply applies the objects that do not have all declared values, in the order of their waves, and returns what it waits
-// for, such as "Deployment prod/web is not ready: 1 of 3 replicas are available", or "". It can be called several times
-// in one pass: each call adds declarations. All declarations are checked before the first is applied. If some objects of
-// a wave can't be applied, the others are.
+// Apply applies the objects that do not have all declared values, in the order of their waves, and returns what it
+// waits for, such as "Deployment prod/web is not ready: 1 of 3 replicas are available", or "". It can be called several
+// times in one pass: each call adds declarations. All declarations are checked before the first is applied. If some
+// objects of a wave can't be applied, the others are.
 //
-// Errors: an invalid declaration; an existing object that belongs to somebody else; the error of record; an error of the
-// server. Another field manager's value of a field that the first apply of an object would change is
+// Errors: an invalid declaration; an existing object that belongs to somebody else; the error of record; an error of
+// the server. Another field manager's value of a field that the first apply of an object would change is
 // [core.ErrConflict], as is an object that was deleted or created again during the pass.
 func (p *Pass) Apply(ctx context.Context, declarations ...Declaration) (waiting string, err error) {
 	defer func() { p.failed = p.failed || err != nil || waiting != "" }()
@@ -216,8 +216,8 @@ func (p *Pass) stateOf(live *object) (*state, string, error) {
 	return &state{uid: live.uid, whose: whose, deleting: meta.GetDeletionTimestamp() != nil}, who, nil
 }
 
-// current reports whether the live object of a declaration has every declared value, or is as the server has returned it
-// for the same declaration.
+// current reports whether the live object of a declaration has every declared value, or is as the server has returned
+// it for the same declaration.
 func (p *Pass) current(ctx context.Context, d *declared, known memo) (bool, error) {
 	live, err := d.live.content(ctx, p.world, &d.target)
 	if err != nil {
@@ -337,8 +337,8 @@ func (p *Pass) unreadyOne(ctx context.Context, d *declared) (string, error) {
 var ErrDeclared = errors.New("is declared and deleted in the same pass")
 
 // Delete deletes objects of the inventory, by UID, and returns what it waits for, such as "ConfigMap prod/web is being
-// deleted", or "" when they are deleted. Objects that are not in the inventory are ignored. Only the kind, the namespace
-// and the name of an object matter; the namespace defaults to that of the owner.
+// deleted", or "" when they are deleted. Objects that are not in the inventory are ignored. Only the kind, the
+// namespace and the name of an object matter; the namespace defaults to that of the owner.
 //
 // Errors: [ErrDeclared] for an object that the pass has declared; an error of the server.
 func (p *Pass) Delete(ctx context.Context, objects ...core.Object) (waiting string, err error) {
@@ -367,10 +367,10 @@ func (p *Pass) Delete(ctx context.Context, objects ...core.Object) (waiting stri
 	return waits.text(), errs.err()
 }
 
-// Prune deletes the objects of the inventory that the pass has not declared, by UID, and returns what it waits for, such
-// as "ConfigMap prod/web is being deleted", or "" when they are deleted. Objects of higher waves are deleted first; those
-// of lower waves follow when they no longer exist. Call it after all declarations of the pass. Keep, if it is not nil,
-// returns whether an item is kept although it was not declared.
+// Prune deletes the objects of the inventory that the pass has not declared, by UID, and returns what it waits for,
+// such as "ConfigMap prod/web is being deleted", or "" when they are deleted. Objects of higher waves are deleted
+// first; those of lower waves follow when they no longer exist. Call it after all declarations of the pass. Keep, if it
+// is not nil, returns whether an item is kept although it was not declared.
 //
 // Errors: an error of the server; a call after an Apply that has failed or waits.
 func (p *Pass) Prune(ctx context.Context, keep func(machine.Item) bool) (waiting string, err error) {

@@ -144,7 +144,7 @@ func TestHealthEndpoints(t *testing.T) {
 
 	s.Put(resource[corev1.ConfigMap](), &corev1.ConfigMap{ObjectMeta: meta("slow")})
 	<-enter
-	eventually(t, addr, "/readyz", 200) // a run is no reason to send no requests to the replica
+	eventually(t, addr, "/readyz", 200) // a replica whose run is slow is ready
 	close(leave)
 	stop(errStop)
 	if err := <-result; !strings.Contains(err.Error(), errStop.Error()) {

@@ -20,8 +20,8 @@ import (
 	"github.com/kube-go/sdk/runtime/fsm"
 )
 
-// A depot prepares the carts that an annotation names, in parallel. A cart is packed and closed when further annotations
-// name it.
+// A depot prepares the carts that an annotation names, in parallel. A cart is packed and closed when further
+// annotations name it.
 type (
 	loadCarts     struct{}
 	fromLoadCarts interface{ fromLoadCarts() }
@@ -130,8 +130,8 @@ func cartsAre(want ...string) func(*v1.Moose) error {
 	}
 }
 
-// TestChildMachinesContinueAfterKills checks that each child of a group continues at its own state after the program was
-// killed, that a passed state is not repeated, and that the outputs of children are kept as long as they should.
+// TestChildMachinesContinueAfterKills checks that each child of a group continues at its own state after the program
+// was killed, that a passed state is not repeated, and that the outputs of children are kept as long as they should.
 func TestChildMachinesContinueAfterKills(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)

@@ -218,8 +218,8 @@ func testParkedDeletion(t *testing.T, e *enclosed, state string) {
 	e.gone(t, uid, uids)
 }
 
-// testSuspendedDeletion checks the deletion of a moose that is suspended in a state. Meanwhile, somebody replaces one of
-// its outputs, which is not deleted with the others.
+// testSuspendedDeletion checks the deletion of a moose that is suspended in a state. Meanwhile, somebody replaces one
+// of its outputs, which is not deleted with the others.
 func testSuspendedDeletion(t *testing.T, e *enclosed, state string, policy machine.DeletionPolicy, outputs []string) {
 	t.Helper()
 	e.create(t, e.name, 1, map[string]string{"park": state})

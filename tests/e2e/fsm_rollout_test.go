@@ -44,8 +44,8 @@ func (assemble) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromAssemble]) fsm.Result[f
 	return to.Go(calm{weight})
 }
 
-// Step waits for its output, so that a roll-out needs several passes. It does not wait for a time: each pass of a machine
-// that is not durable would wait again.
+// Step waits for its output, so that a roll-out needs several passes. It does not wait for a time: each pass of a
+// machine that is not durable would wait again.
 func (s calm) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromCalm]) fsm.Result[fromCalm] {
 	settled := output(c, "settled", fmt.Sprint(s.Weight))
 	c.Apply(settled)
@@ -89,8 +89,8 @@ func rolledOut(weight int32) []string {
 	}
 }
 
-// checkRollout returns an error unless a moose is ready for its newest generation, its outputs are exactly those that it
-// declares, and its inventory has them.
+// checkRollout returns an error unless a moose is ready for its newest generation, its outputs are exactly those that
+// it declares, and its inventory has them.
 func (r *ranch) checkRollout(ctx context.Context, moose *v1.Moose) error {
 	if err := isReady(moose); err != nil {
 		return fmt.Errorf("%s: %w", moose.Name, err)

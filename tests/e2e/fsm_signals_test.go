@@ -44,8 +44,8 @@ func newListener(c *kube.Client, o *fsm.Options) *fsm.Machine[v1.Moose] {
 	return m
 }
 
-// TestSignalsStartPasses checks that a signal starts a pass of its object and of no other one, without any change of the
-// object. A signal to a program that is killed before it stores the next state is lost, and can be sent again.
+// TestSignalsStartPasses checks that a signal starts a pass of its object and of no other one, without any change of
+// the object. A signal to a program that is killed before it stores the next state is lost, and can be sent again.
 func TestSignalsStartPasses(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)

@@ -283,9 +283,8 @@ func allowed() map[string]map[string]string {
 			"./runtime/watcher":         "watches the pods of the node",
 		},
 		"./runtime/election": {
-			"./client":                   "reads and writes the lease",
-			"./client/middleware":        "refuses writes of replicas that do not lead",
-			"k8s.io/api/coordination/v1": "the type Lease",
+			"./client":            "reads and writes the lease",
+			"./client/middleware": "refuses writes of replicas that do not lead",
 		},
 		"./runtime/events": {
 			"./client": "writes events",

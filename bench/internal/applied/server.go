@@ -4,8 +4,8 @@
 // Package applied is an API server that keeps applied objects in memory.
 //
 // A [Server] supports what a controller that only applies objects requests: watches of whole collections that begin
-// with the existing objects, single objects, and server-side applies, also of subresources. Everything is JSON. An apply
-// replaces the top-level fields that it has, and the fields of the metadata that it has.
+// with the existing objects, single objects, and server-side applies, also of subresources. Everything is JSON. An
+// apply replaces the top-level fields that it has, and the fields of the metadata that it has.
 package applied
 
 import (

@@ -59,9 +59,9 @@ type Scenario[K any] struct {
 // errKilled is the error of the requests of a killed program.
 var errKilled = errors.New("fsmtest: the program was killed")
 
-// Crash runs the scenario once without a crash, and then once for each request of that run and each of two crashes: right
-// before the request is sent, and right after the server has processed it. After a crash, all requests of the program
-// fail and its context ends; then a new machine continues.
+// Crash runs the scenario once without a crash, and then once for each request of that run and each of two crashes:
+// right before the request is sent, and right after the server has processed it. After a crash, all requests of the
+// program fail and its context ends; then a new machine continues.
 //
 // The test fails if a run does not end, if its final state differs, or if its successful creates and deletes differ: a
 // machine that creates an object twice and deletes one of the two has the same final state.

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fsmtest tests state machines: whether they survive the death of their program at any request, and whether tests
-// have taken all of their transitions.
+// Package fsmtest tests state machines: whether they survive the death of their program at any request, and whether
+// tests have taken all of their transitions.
 //
 //	func TestDatabase(t *testing.T) {
 //		coverage := new(fsmtest.Coverage)
@@ -16,6 +16,6 @@
 //		coverage.Check(t, database.New(c, nil).Graph())
 //	}
 //
-// [Crash] also works in a bubble of testing/synctest, with a client whose transport is a fake server: waits and deadlines
-// then take no time.
+// [Crash] also works in a bubble of testing/synctest, with a client whose transport is a fake server: waits and
+// deadlines then take no time.
 package fsmtest

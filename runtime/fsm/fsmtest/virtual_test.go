@@ -65,8 +65,8 @@ func (s train) Step(c *fsm.Ctx[shop], to fsm.To[fromTrain]) fsm.Result[fromTrain
 	return to.Go(open{})
 }
 
-// TestCrashInVirtualTime checks that Crash works in a bubble: waits and deadlines take no time, are not shortened and do
-// not begin again after a crash, at whichever request.
+// TestCrashInVirtualTime checks that Crash works in a bubble: waits and deadlines take no time, are not shortened and
+// do not begin again after a crash, at whichever request.
 func TestCrashInVirtualTime(t *testing.T) {
 	for label, want := range map[string]struct {
 		state  string
