@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 )
@@ -56,9 +57,7 @@ func (t *trackers) of(owner any, create func() Tracker) Tracker {
 	}
 	next := make(map[any]Tracker)
 	if all := t.all.Load(); all != nil {
-		for other, tracker := range *all {
-			next[other] = tracker
-		}
+		maps.Copy(next, *all)
 	}
 	if next[owner] == nil {
 		next[owner] = create()

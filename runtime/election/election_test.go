@@ -208,7 +208,9 @@ func TestTermEndsBeforeAnotherBegins(t *testing.T) {
 			t.Errorf("Run of a replica that waits = %v, want %v", err, errStop)
 		}
 		stop(errStop)
-		<-other
+		if err := <-other; !errors.Is(err, errStop) {
+			t.Errorf("Run of the second replica = %v, want %v", err, errStop)
+		}
 	})
 }
 
@@ -400,7 +402,8 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 		{"negative", election.Options{RetryPeriod: -1}, "set a positive duration"},
 		{
 			"a term could end after the next one begins",
-			election.Options{LeaseDuration: 11 * time.Second, RenewDeadline: 10 * time.Second}, "more than the sum",
+			election.Options{LeaseDuration: 11 * time.Second, RenewDeadline: 10 * time.Second},
+			"more than the sum",
 		},
 	} {
 		if tt.name != "no name" {

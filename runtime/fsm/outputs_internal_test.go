@@ -65,8 +65,10 @@ func TestOutputsOfAStep(t *testing.T) {
 			log: "start applies a, deletes b",
 		},
 		"is idle and waits": {
-			fakeOutputs{waiting: "w"}, outcome{how: stays, idle: true, reason: "r", delay: time.Hour},
-			outcome{how: stays, reason: "w; w", delay: pruneDelay}, "start applies a, deletes b",
+			fakeOutputs{waiting: "w"},
+			outcome{how: stays, idle: true, reason: "r", delay: time.Hour},
+			outcome{how: stays, reason: "w; w", delay: pruneDelay},
+			"start applies a, deletes b",
 		},
 		"can't be applied": {fakeOutputs{err: errLabel("no")}, outcome{how: goes, next: work{}}, outcome{how: fails, err: errLabel("no")}, "start applies a"},
 	} {

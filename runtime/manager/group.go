@@ -47,7 +47,7 @@ func (g *group) ended(name string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch cause := context.Cause(g.ctx); {
-	case err == nil, err == cause: //nolint:errorlint // another error may wrap it
+	case err == nil, err == cause:
 	case cause == nil:
 		g.fail(fmt.Errorf("%s: %w", name, err))
 	default:

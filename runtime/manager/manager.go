@@ -190,7 +190,7 @@ func (m *Manager) campaign(ctx context.Context, fail context.CancelCauseFunc) er
 			result = m.lead(ctx, fail)
 			return result
 		})
-		if ctx.Err() != nil || result != election.ErrLost { //nolint:errorlint // other errors may wrap it
+		if ctx.Err() != nil || result != election.ErrLost {
 			return err
 		}
 		m.options.Logger.Info("on standby", "lease", m.options.LeaderElection)

@@ -158,15 +158,21 @@ func TestUpgradeMigratesPositions(t *testing.T) {
 		{"refused", "sow", 1, []string{"field=1", "seeds=1"}, 2, "110", []string{"grow", "till", "harrow", "till", "plough"}},
 		{
 			"removed", "inspect", 43,
-			[]string{"field=1", "report=1", "seeds=1"}, 2, "110", []string{"grow", "till", "harrow", "inspect", "sow"},
+			[]string{"field=1", "report=1", "seeds=1"},
+			2, "110",
+			[]string{"grow", "till", "harrow", "inspect", "sow"},
 		},
 		{
 			"unchanged", "grow", 43,
-			[]string{"field=1", "report=1", "seeds=1"}, 1, "7", []string{"grow", "inspect", "sow", "plough"},
+			[]string{"field=1", "report=1", "seeds=1"},
+			1, "7",
+			[]string{"grow", "inspect", "sow", "plough"},
 		},
 		{
 			"done", "reap", 43,
-			[]string{"field=1", "report=1", "seeds=1"}, 1, "7", []string{"grow", "inspect", "sow", "plough"},
+			[]string{"field=1", "report=1", "seeds=1"},
+			1, "7",
+			[]string{"grow", "inspect", "sow", "plough"},
 		},
 	}
 	type stored struct {

@@ -48,9 +48,9 @@ func runReplica(lease string) (code int) {
 			for ctx.Err() == nil {
 				before := time.Now()
 				if s := e.Status(); s.Leading && time.Since(before) < time.Millisecond {
-					fmt.Println("leads", s.Transitions, before.UnixMicro())
+					fmt.Fprintln(os.Stdout, "leads", s.Transitions, before.UnixMicro())
 				}
-				time.Sleep(5 * time.Millisecond)
+				<-time.After(5 * time.Millisecond)
 			}
 			return context.Cause(ctx)
 		})
@@ -191,7 +191,7 @@ func pause(t *testing.T, cmd *exec.Cmd, d time.Duration) {
 			t.Error(err)
 		}
 		if s == syscall.SIGSTOP {
-			time.Sleep(d)
+			<-time.After(d)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestAStandbyTakesOver(t *testing.T) {
 			}
 			running[cm.Name] = name
 			mu.Unlock()
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 			mu.Lock()
 			running[cm.Name] = ""
 			runs[name]++
@@ -247,7 +247,7 @@ func TestAStandbyTakesOver(t *testing.T) {
 	stopFirst := start("a")
 	reconciled("a")
 	start("b")
-	time.Sleep(3 * time.Second)
+	<-time.After(3 * time.Second)
 	if n := count("b"); n > 0 {
 		t.Errorf("the standby has reconciled %d objects", n)
 	}
