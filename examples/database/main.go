@@ -30,6 +30,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("database", flag.ContinueOnError)
 	graph := flags.Bool("graph", false, "print the states and transitions as a Mermaid diagram, and do nothing else")
+	namespace := flags.String("namespace", "", "run the databases of this namespace only")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -45,5 +46,5 @@ func run(ctx context.Context, args []string) error {
 		fmt.Print(postgres.New(c, nil).Graph().Mermaid())
 		return nil
 	}
-	return postgres.Run(ctx, c, nil)
+	return postgres.Run(ctx, c, *namespace, nil)
 }

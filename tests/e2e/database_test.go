@@ -206,7 +206,7 @@ func killDatabases(
 			Config: cfg, PerAttempt: []middleware.Func{e.middleware}, Logger: debugLogger(t),
 		})
 		if err == nil {
-			err = postgres.Run(life, c, onStep)
+			err = postgres.Run(life, c, ns, onStep)
 		}
 		cause := context.Cause(life)
 		die(nil)

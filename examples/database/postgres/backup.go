@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/kube-go/sdk/examples/database/api/v1"
 	"github.com/kube-go/sdk/kube"
@@ -65,7 +66,10 @@ func (a Attempt) run(c ctx) (waiting string, delay time.Duration, err error) {
 	if _, err := c.Get(pod); err != nil {
 		return "", 0, err
 	}
-	c.Apply(inventory.Declaration{Object: dump(c.Obj, fmt.Sprintf("%s-%d", backup, a.Failed))})
+	c.Apply(inventory.Declaration{
+		Object: dump(c.Obj, fmt.Sprintf("%s-%d", backup, a.Failed)),
+		Ready:  func(*unstructured.Unstructured) error { return nil }, // its phase decides below, also if the attempt has failed
+	})
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
 		return "", 0, errAttempt

@@ -286,14 +286,17 @@ func Install(ctx context.Context, c *kube.Client) error {
 	return kube.InstallCRDs(ctx, c, []*unstructured.Unstructured{crd}, &kube.InstallOptions{FieldManager: "database"})
 }
 
-// Run installs the kind, and runs the machine for all databases until ctx ends. OnStep may be nil.
-func Run(ctx context.Context, c *kube.Client, onStep fsm.StepHook) error {
+// Run installs the kind, and runs the machine for the databases of a namespace, or of all if it is empty, until ctx ends.
+// OnStep may be nil.
+func Run(ctx context.Context, c *kube.Client, namespace string, onStep fsm.StepHook) error {
 	if err := Install(ctx, c); err != nil {
 		return err
 	}
-	cache, ours := kube.NewCache(c, nil), &kube.Selection{LabelSelector: databaseLabel}
+	cache := kube.NewCache(c, nil)
+	ours := &kube.Selection{Namespace: namespace, LabelSelector: databaseLabel}
+	databases := kube.ViewOf[v1.Database](cache, &kube.Selection{Namespace: namespace})
 	pods, services := kube.ViewOf[corev1.Pod](cache, ours), kube.ViewOf[corev1.Service](cache, ours)
-	ctl := kube.NewController(kube.For[v1.Database](cache), nil).
+	ctl := kube.NewController(kube.ForView(databases), nil).
 		Owns(kube.SourceView(pods)).
 		Owns(kube.SourceView(services))
 	m := New(c, &fsm.Options{Views: []inventory.View{pods, services}, OnStep: onStep, StuckAfter: 15 * time.Minute})

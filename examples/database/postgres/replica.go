@@ -126,13 +126,12 @@ func (s Check) Step(c ctx, to fsm.To[fromCheck]) fsm.Result[fromCheck] {
 		return to.Stay("its pod has failed, and is replaced", time.Minute)
 	case r.failed:
 		return to.Go(Broken{Reason: "its pod has failed"})
+	case !r.available && time.Since(c.Since()) >= s.Deadline() && !s.Last:
+		return to.Go(Broken{Reason: fmt.Sprintf("its new pod is not available after %v", s.Timeout.Duration)})
 	}
 	c.Apply(server(c.Obj, s.Index, s.Version, true))
-	switch {
-	case r.available:
+	if r.available {
 		return to.Go(Upgraded{Index: s.Index})
-	case time.Since(c.Since()) >= s.Deadline() && !s.Last:
-		return to.Go(Broken{Reason: fmt.Sprintf("its new pod is not available after %v", s.Timeout.Duration)})
 	}
 	return to.Stay("its new pod is not available", time.Minute)
 }
