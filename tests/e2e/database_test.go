@@ -201,7 +201,7 @@ func killDatabases(
 	for ctx.Err() == nil {
 		life, die := context.WithCancelCause(ctx)
 		e := &executioner{ns: ns, after: r.IntN(2) == 0, die: die}
-		e.left.Store(1 + r.Int64N(15)) // a pass that creates everything has 8 writes
+		e.left.Store(1 + r.Int64N(10)) // a pass that creates everything has 8 writes
 		c, err := kube.NewClient(life, &kube.ClientOptions{
 			Config: cfg, PerAttempt: []middleware.Func{e.middleware}, Logger: debugLogger(t),
 		})
@@ -273,7 +273,7 @@ func TestDatabaseSurvivesRandomKills(t *testing.T) {
 	second := metav1.Duration{Duration: time.Second}
 	_, err := dbs.Create(limit(t), newDatabase("db", v1.DatabaseSpec{
 		Version: "17", Replicas: 3, BackupInterval: metav1.Duration{Duration: 2 * time.Second},
-		DrainTime: metav1.Duration{Duration: 200 * time.Millisecond}, Timeout: metav1.Duration{Duration: 10 * time.Second},
+		DrainTime: metav1.Duration{Duration: 200 * time.Millisecond}, Timeout: metav1.Duration{Duration: 30 * time.Second},
 	}), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestDatabaseSurvivesRandomKills(t *testing.T) {
 	if err := kube.StatusCondition[v1.Database](postgres.RolledBack, metav1.ConditionTrue)(db); err != nil {
 		t.Error(err)
 	}
-	await("rolled back again", change(map[string]any{"version": failingVersion, "timeout": "10s"}), is("18", failingVersion, 3))
+	await("rolled back again", change(map[string]any{"version": failingVersion, "timeout": "30s"}), is("18", failingVersion, 3))
 	h.end()
 	db = await("smaller", change(map[string]any{"version": "18", "replicas": 2}), is("18", "", 2))
 	if kube.StatusCondition[v1.Database](postgres.RolledBack, metav1.ConditionTrue)(db) == nil {
