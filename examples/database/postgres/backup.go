@@ -30,6 +30,16 @@ type Attempt struct {
 	Due     metav1.Time     `json:"due"`
 	Failed  int32           `json:"failed,omitempty"` // attempts
 	Timeout metav1.Duration `json:"timeout"`
+	Final   bool            `json:"final,omitempty"` // of a deleted database
+}
+
+// name returns the name of the backup. The final one may be due in the same second as another one, which has older data.
+func (a Attempt) name(db *v1.Database) string {
+	kind := "backup"
+	if a.Final {
+		kind = "backup-final"
+	}
+	return fmt.Sprintf("%s-%s-%d", db.Name, kind, a.Due.Unix())
 }
 
 func (a Attempt) next() Attempt {
@@ -61,7 +71,7 @@ func (a Attempt) run(c ctx) (waiting string, delay time.Duration, err error) {
 	if rest := a.backOff() - time.Since(c.Since()); rest > 0 {
 		return fmt.Sprintf("%d attempts have failed", a.Failed), rest, nil
 	}
-	backup := fmt.Sprintf("%s-backup-%d", c.Obj.Name, a.Due.Unix())
+	backup := a.name(c.Obj)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", backup, a.Failed)}}
 	if _, err := c.Get(pod); err != nil {
 		return "", 0, err

@@ -66,3 +66,17 @@ func TestAttemptsBackOff(t *testing.T) {
 		a = a.next()
 	}
 }
+
+// TestTheFinalBackupHasItsOwnName checks that a final backup is not taken for one that was due in the same second.
+func TestTheFinalBackupHasItsOwnName(t *testing.T) {
+	db := &v1.Database{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	a := Attempt{Due: metav1.Unix(1e9, 0)}
+	last := a
+	last.Final = true
+	if got := [2]string{a.name(db), last.name(db)}; got != [2]string{"shop-backup-1000000000", "shop-backup-final-1000000000"} {
+		t.Errorf("the names are %q", got)
+	}
+	if next := last.next(); next.name(db) != last.name(db) {
+		t.Errorf("the next attempt makes the backup %s, want %s", next.name(db), last.name(db))
+	}
+}

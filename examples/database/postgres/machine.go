@@ -192,7 +192,7 @@ func (Retire) Step(c ctx, to fsm.To[fromRetire]) fsm.Result[fromRetire] {
 	if !keeps(c.Obj) || c.Obj.Status.Version == "" {
 		return to.Go(Release{})
 	}
-	return to.Go(FinalBackup{Attempt{Due: *c.Obj.DeletionTimestamp, Timeout: c.Obj.Spec.Timeout}})
+	return to.Go(FinalBackup{Attempt{Due: *c.Obj.DeletionTimestamp, Timeout: c.Obj.Spec.Timeout, Final: true}})
 }
 
 // Step makes the final backup. It is tried until it succeeds, or until keepBackups is set to false.
