@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Database is a controller of PostgreSQL databases that is a state machine: it provisions, backs up and upgrades them. The
-// machine is in package postgres. With -graph, database only prints its diagram.
+// Database is a controller of PostgreSQL databases that is a state machine: it provisions, backs up and upgrades them.
+// The machine is in package postgres. With -graph, database only prints its diagram.
 package main
 
 import (

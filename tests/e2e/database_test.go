@@ -29,8 +29,8 @@ import (
 	"github.com/kube-go/sdk/runtime/fsm/fsmtest"
 )
 
-// The database tests run without a node. So they play the part of the kubelet, which is small: the pods of replicas become
-// ready, those of backups succeed. No image is pulled, and no PostgreSQL runs.
+// The database tests run without a node. So they play the part of the kubelet, which is small: the pods of replicas
+// become ready, those of backups succeed. No image is pulled, and no PostgreSQL runs.
 const (
 	brokenVersion  = "broken"  // never ready
 	failingVersion = "failing" // its pods fail
@@ -158,8 +158,8 @@ func (h *history) end() {
 	h.complete, h.failing = 0, true
 }
 
-// executioner is a middleware that kills a program at a random write to a namespace: before the server gets it, or after the
-// server has processed it. From then on, all requests fail.
+// executioner is a middleware that kills a program at a random write to a namespace: before the server gets it, or
+// after the server has processed it. From then on, all requests fail.
 type executioner struct {
 	ns    string
 	left  atomic.Int64 // writes until the death
@@ -477,9 +477,9 @@ func onlyWrites(m middleware.Func) middleware.Func {
 	}
 }
 
-// TestDatabaseSurvivesEachCrash kills the program of a database with one replica before and after each of its writes, from
-// its creation to its deletion with a final backup. A crash at a read has the same result as one before
-// the next write.
+// TestDatabaseSurvivesEachCrash kills the program of a database with one replica before and after each of its writes,
+// from its creation to its deletion with a final backup. A crash at a read has the same result as one before the next
+// write.
 func TestDatabaseSurvivesEachCrash(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)

@@ -33,7 +33,8 @@ type Attempt struct {
 	Final   bool            `json:"final,omitempty"` // of a deleted database
 }
 
-// name returns the name of the backup. The final one may be due in the same second as another one, which has older data.
+// name returns the name of the backup. The final one may be due in the same second as another one, which has older
+// data.
 func (a Attempt) name(db *v1.Database) string {
 	kind := "backup"
 	if a.Final {
@@ -107,8 +108,8 @@ func (a Attempt) record(c ctx, name string) error {
 	return err
 }
 
-// latest returns the last time when a backup was due, at the end of an attempt. Backups that were due while the program did
-// not run are left out.
+// latest returns the last time when a backup was due, at the end of an attempt. Backups that were due while the program
+// did not run are left out.
 func (a Attempt) latest(db *v1.Database) time.Time {
 	late := time.Since(a.Due.Time).Truncate(interval(db))
 	return a.Due.Add(max(0, late))

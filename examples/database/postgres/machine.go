@@ -1,11 +1,11 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package postgres is the life of a database as a durable state machine: it is provisioned, serves, takes backups, and is
-// upgraded replica by replica, or rolled back. A deleted one takes a final backup.
+// Package postgres is the life of a database as a durable state machine: it is provisioned, serves, takes backups, and
+// is upgraded replica by replica, or rolled back. A deleted one takes a final backup.
 //
-// Each replica is a PostgreSQL server of its own: the replication between them, and a place to keep the backups, are left
-// out.
+// Each replica is a PostgreSQL server of its own: the replication between them, and a place to keep the backups, are
+// left out.
 package postgres
 
 import (
@@ -286,8 +286,8 @@ func Install(ctx context.Context, c *kube.Client) error {
 	return kube.InstallCRDs(ctx, c, []*unstructured.Unstructured{crd}, &kube.InstallOptions{FieldManager: "database"})
 }
 
-// Run installs the kind, and runs the machine for the databases of a namespace, or of all if it is empty, until ctx ends.
-// OnStep may be nil.
+// Run installs the kind, and runs the machine for the databases of a namespace, or of all if it is empty, until ctx
+// ends. OnStep may be nil.
 func Run(ctx context.Context, c *kube.Client, namespace string, onStep fsm.StepHook) error {
 	if err := Install(ctx, c); err != nil {
 		return err

@@ -116,8 +116,8 @@ func declare(c ctx, all []replica) error {
 	return nil
 }
 
-// credentials returns the Secret with the password. It is generated once: an immutable Secret can't get another one, not
-// even from a request of a killed program that arrives late.
+// credentials returns the Secret with the password. It is generated once: an immutable Secret can't get another one,
+// not even from a request of a killed program that arrives late.
 func credentials(c ctx) (*corev1.Secret, error) {
 	meta := metav1.ObjectMeta{Name: c.Obj.Name}
 	secret := &corev1.Secret{ObjectMeta: meta}

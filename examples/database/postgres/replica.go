@@ -79,8 +79,8 @@ func (s Queue) Step(c ctx, to fsm.To[fromQueue]) fsm.Result[fromQueue] {
 	return to.Go(Drain(s))
 }
 
-// turn returns the index of the replica that is upgraded next. A replica that is not available comes first, since a second
-// one must not be missing.
+// turn returns the index of the replica that is upgraded next. A replica that is not available comes first, since a
+// second one must not be missing.
 func turn(all []replica, version string) int32 {
 	i := slices.IndexFunc(all, func(r replica) bool { return !r.available })
 	if i < 0 {

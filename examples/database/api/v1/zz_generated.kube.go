@@ -189,8 +189,7 @@ const databaseCRD = `{
           "type": "string"
          },
          "keepBackups": {
-          "description": "KeepBackups is whether a deleted database gets a final backup, and leaves all its backups. Otherwise they are deleted.",
-          "default": true,
+          "description": "KeepBackups is whether a deleted database gets a final backup, and leaves all its backups. Otherwise they are\ndeleted. +kubebuilder:default=true",
           "type": "boolean"
          },
          "replicas": {
