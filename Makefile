@@ -58,7 +58,7 @@ unit: $(REPORT)
 
 ## race: run the tests that need no cluster, with the race detector
 race: $(REPORT)
-	$(GO) test -json -race $(UNITS) | $(REPORT)
+	@REPORT=$(REPORT) scripts/race $(UNITS)
 	@for m in $(ALONE); do (cd $$m && GOWORK=off $(GO) test ./...) || exit 1; done
 
 ## cluster-test: run the tests of the built-in cluster; KUBECLUSTER_NODE=1 makes them fail if a node can't run
