@@ -254,7 +254,7 @@ func startWidgets[K any, P core.ObjectPtr[K]](
 	_, err = await(r.running, r.ended)
 	for last := int64(-1); err == nil && r.writes.Load() != last; {
 		last = r.writes.Load()
-		time.Sleep(max(e.time, 100*time.Millisecond))
+		<-time.After(max(e.time, 100*time.Millisecond))
 		if failed := r.failed.Load(); failed != nil {
 			err = *failed
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,14 +45,15 @@ func passes(t *testing.T, name string) []string {
 			names[span.SpanContext.SpanID()] = span.Name
 		}
 		for _, span := range s.spans.GetSpans() {
-			line := names[span.Parent.SpanID()] + " > " + span.Name
+			var line strings.Builder
+			line.WriteString(names[span.Parent.SpanID()] + " > " + span.Name)
 			if span.SpanKind == trace.SpanKindInternal {
-				line += ": " + text(span.Attributes)
+				line.WriteString(": " + text(span.Attributes))
 			}
 			for _, event := range span.Events {
-				line += "; " + event.Name + " " + text(event.Attributes)
+				line.WriteString("; " + event.Name + " " + text(event.Attributes))
 			}
-			got = append(got, line)
+			got = append(got, line.String())
 		}
 		<-time.After(time.Second)
 	})

@@ -270,6 +270,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte("k8s\x00\x12\x00"))
 	f.Add([]byte("k8s\x00\x0a\x00\x12\x00\x1a\x00\x22\x00"))
 	f.Add([]byte("k8s\x00\n\x00\x12\x00\xa8\xa8\xa8\xa8\xa8\xa8\xa8\x1a\x00"))
+	f.Add([]byte("k8s\x00\n\x00\x12\x00\xa8\xa8\xa8\xa8\xa8\xa8\xa8\xa8\xa8\x1a\xa8\xa8\x1a"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := new(corev1.Pod)
 		err := wire.Unmarshal(body, wire.MediaTypeProtobuf, got)
@@ -281,6 +282,9 @@ func FuzzEnvelope(f *testing.F) {
 		ok = ok && unknown.Unmarshal(rest) == nil && unknown.Raw != nil && want.Unmarshal(unknown.Raw) == nil
 		if err != nil && strings.Contains(err.Error(), "invalid field number") {
 			return
+		}
+		if err != nil && strings.Contains(err.Error(), "variable length integer overflow") {
+			return // apimachinery ignores the bits above 64
 		}
 		if ok && err != nil {
 			t.Fatalf("Unmarshal = %v, but apimachinery accepts the envelope", err)

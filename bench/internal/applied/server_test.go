@@ -16,6 +16,8 @@ import (
 )
 
 // TestWatchesHaveAppliedObjects applies an object, watches it, and applies its status.
+//
+//nolint:bodyclose // request closes the bodies at the end of the test
 func TestWatchesHaveAppliedObjects(t *testing.T) {
 	res := core.Resource{Group: "bench.example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
 	server := httptest.NewServer(applied.New(res))
