@@ -53,21 +53,22 @@ func beast(text string) *animal {
 func seen[K any](m *Machine[K]) map[string]string {
 	all := map[string]string{}
 	for p := range m.Positions() {
-		text := p.State
+		var text strings.Builder
+		text.WriteString(p.State)
 		for name, is := range map[string]bool{"+done": p.Done, "+failing": p.Failing} {
 			if is {
-				text += name
+				text.WriteString(name)
 			}
 		}
 		for name, is := range map[string]bool{"+stuck": p.Stuck, "+suspended": p.Suspended, "+deleting": p.Deleting} {
 			if is {
-				text += name
+				text.WriteString(name)
 			}
 		}
 		if all[p.Key.String()] != "" {
-			text += " twice"
+			text.WriteString(" twice")
 		}
-		all[p.Key.String()] = text + " " + p.Reason
+		all[p.Key.String()] = text.String() + " " + p.Reason
 	}
 	return all
 }
