@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/internal/reviews"
 	"github.com/kube-go/sdk/core/wire"
 )
 
 const (
-	apiVersion = "admission.k8s.io/v1"
+	group      = "admission.k8s.io/"
+	apiVersion = group + "v1"
 	kind       = "AdmissionReview"
 )
 
@@ -103,30 +105,39 @@ type userInfo struct {
 
 // Read reads the review of an HTTP request's body. The limits bound the body; nil means defaults.
 //
-// Errors: [*wire.TooLargeError].
+// Errors: [*wire.TooLargeError]; an [*InvalidError] if the UID of the review could be read.
 func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
-	body, err := wire.ReadBody(r, limits)
-	if err != nil {
-		return nil, fmt.Errorf("admission review: %w", err)
+	body, head, err := reviews.Read(r, limits)
+	var req *Request
+	if err == nil {
+		req, err = decode(body)
 	}
-	// The server and this program may take different ones of duplicate fields.
-	if !jsontext.Value(body).IsValid() {
-		return nil, errors.New("admission review: is not JSON, or has a duplicate field")
+	if err == nil {
+		return req, nil
 	}
+	err = fmt.Errorf("admission review: %w", err)
+	if head.Kind == kind && head.UID != "" {
+		err = &InvalidError{UID: head.UID, APIVersion: head.APIVersion, Err: err}
+	}
+	return nil, err
+}
+
+// decode decodes a review.
+func decode(body []byte) (*Request, error) {
 	var in review
 	if err := wire.UnmarshalJSON(body, &in); err != nil {
-		return nil, fmt.Errorf("admission review: %w", err)
+		return nil, err
 	}
 	switch {
 	case in.Kind != kind:
-		return nil, fmt.Errorf("admission review: kind is %q, want %s", in.Kind, kind)
+		return nil, fmt.Errorf("kind is %q, want %s", in.Kind, kind)
 	case in.APIVersion != apiVersion:
-		return nil, fmt.Errorf("admission review: apiVersion is %q, want %s; "+
+		return nil, fmt.Errorf("apiVersion is %q, want %s; "+
 			"set admissionReviewVersions: [v1] in the webhook's configuration", in.APIVersion, apiVersion)
 	case in.Request == nil:
-		return nil, errors.New("admission review: request is missing")
+		return nil, errors.New("request is missing")
 	case in.Request.UID == "":
-		return nil, errors.New("admission review: request.uid is missing")
+		return nil, errors.New("request.uid is missing")
 	}
 	return in.Request.request(), nil
 }

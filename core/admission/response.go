@@ -128,12 +128,49 @@ func (r *Response) Encode(req *Request) ([]byte, error) {
 		}
 		body.Patch, body.PatchType = data, "JSONPatch"
 	}
-	out := review{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}, Response: body}
+	return body.encode(apiVersion)
+}
+
+func (b *responseBody) encode(version string) ([]byte, error) {
+	out := review{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: kind}, Response: b}
 	data, err := wire.MarshalJSON(out)
 	if err != nil {
 		return nil, fmt.Errorf("admission response: %w", err)
 	}
 	return data, nil
+}
+
+// InvalidError is the error of an invalid review whose UID could be read, so that a response is possible.
+type InvalidError struct {
+	UID        types.UID
+	APIVersion string // of the review
+	Err        error
+}
+
+// Error returns the message of Err.
+func (e *InvalidError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+// Encode returns the body of the HTTP response: a denial whose status has the code, and the error as its message. It
+// has the version of the review, since a server does not understand another one. The status of the HTTP response is
+// 200, because a server shows no message of another one.
+func (e *InvalidError) Encode(code int) ([]byte, error) {
+	version := e.APIVersion
+	if !strings.HasPrefix(version, group) {
+		version = apiVersion
+	}
+	status := metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Message: e.Error()}
+	switch code {
+	case 413:
+		status.Reason = metav1.StatusReasonRequestEntityTooLarge
+	case 415:
+		status.Reason = metav1.StatusReasonUnsupportedMediaType
+	default:
+		status.Reason = metav1.StatusReasonBadRequest
+	}
+	return (&responseBody{UID: e.UID, Status: &status}).encode(version)
 }
 
 // isAnnotation reports whether a server accepts the name of an audit annotation.

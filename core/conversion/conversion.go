@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,11 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/internal/reviews"
 	"github.com/kube-go/sdk/core/wire"
 )
 
 const (
-	apiVersion = "apiextensions.k8s.io/v1"
+	group      = "apiextensions.k8s.io/"
+	apiVersion = group + "v1"
 	kind       = "ConversionReview"
 )
 
@@ -60,37 +63,46 @@ type responseBody struct {
 // Read reads the review of an HTTP request's body. The limits bound the body; nil means defaults. A server may send all
 // objects of a list in one review.
 //
-// Errors: [*wire.TooLargeError].
+// Errors: [*wire.TooLargeError]; an [*InvalidError] if the UID of the review could be read.
 func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
-	body, err := wire.ReadBody(r, limits)
-	if err != nil {
-		return nil, fmt.Errorf("conversion review: %w", err)
+	body, head, err := reviews.Read(r, limits)
+	var req *Request
+	if err == nil {
+		req, err = decode(body)
 	}
-	// The server and this program may take different ones of duplicate fields.
-	if !jsontext.Value(body).IsValid() {
-		return nil, errors.New("conversion review: is not JSON, or has a duplicate field")
+	if err == nil {
+		return req, nil
 	}
+	err = fmt.Errorf("conversion review: %w", err)
+	if head.Kind == kind && head.UID != "" {
+		err = &InvalidError{UID: head.UID, APIVersion: head.APIVersion, Err: err}
+	}
+	return nil, err
+}
+
+// decode decodes a review.
+func decode(body []byte) (*Request, error) {
 	var in review
 	if err := wire.UnmarshalJSON(body, &in); err != nil {
-		return nil, fmt.Errorf("conversion review: %w", err)
+		return nil, err
 	}
 	switch {
 	case in.Kind != kind:
-		return nil, fmt.Errorf("conversion review: kind is %q, want %s", in.Kind, kind)
+		return nil, fmt.Errorf("kind is %q, want %s", in.Kind, kind)
 	case in.APIVersion != apiVersion:
-		return nil, fmt.Errorf("conversion review: apiVersion is %q, want %s; "+
+		return nil, fmt.Errorf("apiVersion is %q, want %s; "+
 			"set conversionReviewVersions: [v1] in the CustomResourceDefinition", in.APIVersion, apiVersion)
 	case in.Request == nil:
-		return nil, errors.New("conversion review: request is missing")
+		return nil, errors.New("request is missing")
 	case in.Request.UID == "":
-		return nil, errors.New("conversion review: request.uid is missing")
+		return nil, errors.New("request.uid is missing")
 	case in.Request.DesiredAPIVersion == "":
-		return nil, errors.New("conversion review: request.desiredAPIVersion is missing")
+		return nil, errors.New("request.desiredAPIVersion is missing")
 	}
 	req := &Request{UID: in.Request.UID, APIVersion: in.Request.DesiredAPIVersion}
 	for i, object := range in.Request.Objects {
 		if object.Kind() != '{' {
-			return nil, fmt.Errorf("conversion review: request.objects[%d] is not an object", i)
+			return nil, fmt.Errorf("request.objects[%d] is not an object", i)
 		}
 		req.Objects = append(req.Objects, wire.NewPacked(wire.JSON, object))
 	}
@@ -153,10 +165,38 @@ func (r *Response) Encode(req *Request) ([]byte, error) {
 	default:
 		body.ConvertedObjects = r.Objects
 	}
-	out := review{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}, Response: body}
+	return body.encode(apiVersion)
+}
+
+func (b *responseBody) encode(version string) ([]byte, error) {
+	out := review{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: kind}, Response: b}
 	data, err := wire.MarshalJSON(out)
 	if err != nil {
 		return nil, fmt.Errorf("conversion response: %w", err)
 	}
 	return data, nil
+}
+
+// InvalidError is the error of an invalid review whose UID could be read, so that a response is possible.
+type InvalidError struct {
+	UID        types.UID
+	APIVersion string // of the review
+	Err        error
+}
+
+// Error returns the message of Err.
+func (e *InvalidError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+// Encode returns the body of the HTTP response: a failure with the error as its message. It has the version of the
+// review, since a server does not understand another one. The status of the HTTP response is 200.
+func (e *InvalidError) Encode() ([]byte, error) {
+	version := e.APIVersion
+	if !strings.HasPrefix(version, group) {
+		version = apiVersion
+	}
+	result := metav1.Status{Status: metav1.StatusFailure, Message: e.Error()}
+	return (&responseBody{UID: e.UID, Result: result}).encode(version)
 }

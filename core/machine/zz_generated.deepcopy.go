@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Status) DeepCopyInto(out *Status) {
 	*out = *in
 	if in.Conditions != nil {
@@ -29,7 +29,7 @@ func (in *Status) DeepCopyInto(out *Status) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Status) DeepCopy() *Status {
 	if in == nil {
 		return nil
@@ -39,7 +39,7 @@ func (in *Status) DeepCopy() *Status {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Position) DeepCopyInto(out *Position) {
 	*out = *in
 	if in.Data != nil {
@@ -66,7 +66,7 @@ func (in *Position) DeepCopyInto(out *Position) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Position) DeepCopy() *Position {
 	if in == nil {
 		return nil
@@ -76,7 +76,7 @@ func (in *Position) DeepCopy() *Position {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Child) DeepCopyInto(out *Child) {
 	*out = *in
 	if in.Data != nil {
@@ -91,7 +91,7 @@ func (in *Child) DeepCopyInto(out *Child) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Child) DeepCopy() *Child {
 	if in == nil {
 		return nil
@@ -101,12 +101,12 @@ func (in *Child) DeepCopy() *Child {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Past) DeepCopyInto(out *Past) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Past) DeepCopy() *Past {
 	if in == nil {
 		return nil
@@ -116,12 +116,12 @@ func (in *Past) DeepCopy() *Past {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Item) DeepCopyInto(out *Item) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Item) DeepCopy() *Item {
 	if in == nil {
 		return nil

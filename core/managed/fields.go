@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -23,6 +24,9 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	raw := entry.FieldsV1.GetRawBytes()
 	var tree map[string]any
 	err := wire.UnmarshalJSON(raw, &tree)
+	if err == nil && !utf8.Valid(raw) {
+		err = errors.New("the JSON text is not valid UTF-8")
+	}
 	if err == nil {
 		err = checkElements(tree, nil)
 	}

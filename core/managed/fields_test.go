@@ -84,6 +84,7 @@ func TestInvalidFieldsAreRejected(t *testing.T) {
 	for _, tc := range []struct{ name, fields, wantErr string }{
 		{"invalid JSON", `{`, `managed fields of "m": jsontext: unexpected EOF`},
 		{"a value that is not an object", `[]`, `managed fields of "m": want an object`},
+		{"bytes that are not UTF-8", "{\"v:\\\"\xff\\\"\":{}}", `managed fields of "m": the JSON text is not valid UTF-8`},
 		{"an element without a kind", `{"spec":{}}`, `in "": element "spec": missing colon`},
 		{"an element of an unknown kind", `{"f:a":{"x:1":{}}}`, `in ".a": element "x:1": unknown path element type`},
 		{"a key that is not an object", `{"k:1":{}}`, `element "k:1": `},
@@ -105,6 +106,7 @@ func FuzzMigrate(f *testing.F) {
 	f.Add(`{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:ports":{"k:{\"port\":80}":{".":{},"f:port":{}}}}}`)
 	f.Add(`{"f:l":{"v:\"x\"":{},"v:1.0":{},"i:1":{}}}`)
 	f.Add(`{"k:{\"a\":{\"b\":null}}":{},"k:{ \"a\":{\"b\":null}}":{"f:":{}}}`)
+	f.Add("{\"v:\\\"\xff\\\"\":{}}")
 	f.Fuzz(func(t *testing.T, fields string) {
 		if _, err := managed.Migrate(ownedPod(fields), []string{"m"}, "m", nil); err != nil {
 			return // not an input of the function

@@ -40,14 +40,15 @@ func Unmarshal(data []byte, obj any) error {
 	if err != nil {
 		return err
 	}
-	if err := p.decode(data, address(v.UnsafePointer()), maxDepth); err != nil {
+	d := &decoder{left: len(data)}
+	if err := d.decode(p, data, address(v.UnsafePointer()), maxDepth); err != nil {
 		return fmt.Errorf("protobuf: %v: %w", v.Type().Elem(), err)
 	}
 	return nil
 }
 
 // decode decodes a message into the value at obj.
-func (p *plan) decode(data []byte, obj address, depth int) error {
+func (d *decoder) decode(p *plan, data []byte, obj address, depth int) error {
 	if depth == 0 {
 		return errDepth
 	}
@@ -71,20 +72,20 @@ func (p *plan) decode(data []byte, obj address, depth int) error {
 			switch v := f.in(obj); f.shape {
 			case single:
 				if f.kind == text { // by far the most common kind
-					*as[string](v) = string(value)
+					*as[string](v) = d.text(value)
 				} else {
-					err = f.decodeValue(value, v, depth)
+					err = d.value(f, value, v, depth)
 				}
 			case list, pointers:
 				if s := as[slice](v); s.len == s.cap {
 					f.reserve(v, 1+f.repeats(data[next:]))
 					grown = f
 				}
-				err = f.decodeElement(value, v, depth, grown == f)
+				err = d.element(f, value, v, depth, grown == f)
 			case dict:
-				err = f.decodeEntry(value, data[next:], v, depth)
+				err = d.entry(f, value, data[next:], v, depth)
 			default:
-				err = f.decodeValue(value, f.ensure(v), depth)
+				err = d.value(f, value, f.ensure(v), depth)
 			}
 		default:
 			var v uint64
@@ -155,9 +156,9 @@ func (f *field) ensure(p address) address {
 	return *ref
 }
 
-// decodeElement appends a length-delimited value to the list at p, which has enough capacity. zeroed reports whether
+// element appends a length-delimited value to the list at p, which has enough capacity. zeroed reports whether
 // the unused capacity is zero.
-func (f *field) decodeElement(data []byte, p address, depth int, zeroed bool) error {
+func (d *decoder) element(f *field, data []byte, p address, depth int, zeroed bool) error {
 	s := as[slice](p)
 	i := s.len
 	s.len++
@@ -168,27 +169,27 @@ func (f *field) decodeElement(data []byte, p address, depth int, zeroed bool) er
 	if f.shape == pointers {
 		elem = f.ensure(elem)
 	}
-	if err := f.decodeValue(data, elem, depth); err != nil {
+	if err := d.value(f, data, elem, depth); err != nil {
 		return within(fmt.Sprintf("[%d]", i), err)
 	}
 	return nil
 }
 
-// decodeValue decodes a single length-delimited value to p.
-func (f *field) decodeValue(data []byte, p address, depth int) error {
+// value decodes a single length-delimited value to p.
+func (d *decoder) value(f *field, data []byte, p address, depth int) error {
 	switch f.kind {
 	case text:
-		*as[string](p) = string(data)
+		*as[string](p) = d.text(data)
 	case blob:
 		*as[[]byte](p) = clone(data)
 	case message:
-		return f.elem.decode(data, p, depth-1)
+		return d.decode(f.elem, data, p, depth-1)
 	case instant:
 		return as[metav1.Time](p).Unmarshal(data)
 	case microInstant:
 		return as[metav1.MicroTime](p).Unmarshal(data)
 	case quantity:
-		return decodeQuantity(data, as[resource.Quantity](p))
+		return d.quantity(data, as[resource.Quantity](p))
 	case fieldSet:
 		return as[metav1.FieldsV1](p).Unmarshal(data)
 	default: // numbers have other wire types
@@ -271,52 +272,56 @@ func skip(data []byte, pos int, tag uint64) (int, error) {
 	return pos + n, nil
 }
 
-// eachPart calls visit with the values of a message whose fields, numbered from 1 to last, are all length-delimited.
-func eachPart(data []byte, last uint64, visit func(num uint64, part []byte) error) error {
-	for pos := 0; pos < len(data); {
-		tag, next, err := varint(data, pos)
-		num := tag >> 3
-		switch {
-		case err != nil:
-		case num < 1 || num > last:
-			next, err = skip(data, next, tag)
-		case tag&7 != uint64(protowire.BytesType):
-			err = errWireType
-		default:
-			var part []byte
-			if part, next, err = bytes(data, next); err == nil {
-				if err := visit(num, part); err != nil {
-					return err
-				}
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", errPart, err)
-		}
-		pos = next
+// part reads a field at pos of a message whose fields, numbered from 1 to last, are all length-delimited. The number of
+// an unknown field is 0.
+func part(data []byte, pos int, last uint64) (num uint64, value []byte, next int, err error) {
+	tag, next, err := varint(data, pos)
+	num = tag >> 3
+	switch {
+	case err != nil:
+	case num < 1 || num > last:
+		num = 0
+		next, err = skip(data, next, tag)
+	case tag&7 != uint64(protowire.BytesType):
+		err = errWireType
+	default:
+		value, next, err = bytes(data, next)
 	}
-	return nil
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errPart, err)
+	}
+	return num, value, next, err
 }
 
 // maxQuantity is the maximum length of a quantity. The largest useful quantity has twenty digits before the decimal
 // point and nine after it.
 const maxQuantity = 100
 
-// decodeQuantity does the same as the quantity's own method, without its three problems: that method panics at a length
+// quantity does the same as the quantity's own method, without its three problems: that method panics at a length
 // close to the largest integer, takes hours to round a number such as 1e-2147483647, and takes time proportional to the
 // square of the number of digits.
-func decodeQuantity(data []byte, q *resource.Quantity) error {
-	return eachPart(data, 1, func(_ uint64, text []byte) (err error) {
-		s := string(text)
-		if e := strings.LastIndexAny(s, "eE"); e >= 0 && len(s)-e > len("e-999") {
-			return errExponent
+func (d *decoder) quantity(data []byte, q *resource.Quantity) error {
+	for pos := 0; pos < len(data); {
+		num, value, next, err := part(data, pos, 1)
+		if err == nil && num != 0 {
+			*q, err = parseQuantity(d.text(value))
 		}
-		if len(s) > maxQuantity {
-			return errQuantity
+		if err != nil {
+			return err
 		}
-		*q, err = resource.ParseQuantity(s)
-		return err
-	})
+		pos = next
+	}
+	return nil
+}
+
+func parseQuantity(s string) (resource.Quantity, error) {
+	if e := strings.LastIndexAny(s, "eE"); e >= 0 && len(s)-e > len("e-999") {
+		return resource.Quantity{}, errExponent
+	}
+	if len(s) > maxQuantity {
+		return resource.Quantity{}, errQuantity
+	}
+	return resource.ParseQuantity(s)
 }
 
 // decodePacked appends packed numbers to the list at p.

@@ -32,7 +32,8 @@
 //
 // Data may be malicious. Memory for a length is allocated only once the data is there, and messages nest at most 100
 // deep, which is the limit of protobuf's C++ and Java libraries and ten times what any kind of k8s.io/api needs.
-// Decoded values are copies and keep no part of the data alive.
+// Decoded values are copies and keep no part of the data alive. Short strings of an object share memory: a string that
+// a caller keeps also keeps up to 128 bytes of other strings.
 //
 // # Concurrency
 //

@@ -20,25 +20,25 @@ const (
 	valueTag = valueNum<<3 | uint16(protowire.BytesType)
 )
 
-// decodeEntry decodes an entry into the map at p. rest is the data after the entry.
-func (f *field) decodeEntry(data, rest []byte, p address, depth int) error {
+// entry decodes an entry into the map at p. rest is the data after the entry.
+func (d *decoder) entry(f *field, data, rest []byte, p address, depth int) error {
 	if *as[address](p) == nil {
 		f.makeMap(p, 1+f.repeats(rest))
 	}
 	switch f.kind {
 	case text:
-		return decodeEntry(*as[map[string]string](p), data, "")
+		return decodeEntry(d, *as[map[string]string](p), data, "")
 	case blob:
-		return decodeEntry(*as[map[string][]byte](p), data, []byte{})
+		return decodeEntry(d, *as[map[string][]byte](p), data, []byte{})
 	case quantity:
-		return decodeEntry(*as[map[string]resource.Quantity](p), data, resource.Quantity{})
+		return decodeEntry(d, *as[map[string]resource.Quantity](p), data, resource.Quantity{})
 	default:
-		return f.decodeAnyEntry(data, p, depth)
+		return d.anyEntry(f, data, p, depth)
 	}
 }
 
-// decodeAnyEntry is decodeEntry for maps of uncommon values.
-func (f *field) decodeAnyEntry(data []byte, p address, depth int) error {
+// anyEntry is entry for maps of uncommon values.
+func (d *decoder) anyEntry(f *field, data []byte, p address, depth int) error {
 	v := reflect.New(f.elemType)
 	absent := reflect.Zero(f.elemType)
 	if f.elemType.Kind() == reflect.Slice {
@@ -46,19 +46,23 @@ func (f *field) decodeAnyEntry(data []byte, p address, depth int) error {
 	}
 	v.Elem().Set(absent)
 	var key []byte
-	err := eachPart(data, valueNum, func(num uint64, part []byte) error {
-		if num == keyNum {
-			key = part
-			return nil
+	for pos := 0; pos < len(data); {
+		num, value, next, err := part(data, pos, valueNum)
+		switch {
+		case err != nil:
+		case num == keyNum:
+			key = value
+		case num == valueNum:
+			v.Elem().Set(absent)
+			err = inEntry(key, d.value(f, value, address(v.UnsafePointer()), depth))
 		}
-		v.Elem().Set(absent)
-		return inEntry(key, f.decodeValue(part, address(v.UnsafePointer()), depth))
-	})
-	if err != nil {
-		return err
+		if err != nil {
+			return err
+		}
+		pos = next
 	}
 	k := reflect.New(f.typ.Key()).Elem()
-	k.SetString(string(key))
+	k.SetString(d.text(key))
 	reflected(f.typ, p).SetMapIndex(k, v.Elem())
 	return nil
 }
@@ -78,28 +82,31 @@ func (f *field) makeMap(p address, n int) {
 }
 
 // decodeEntry decodes an entry into a map of common values. An entry without a value gets v.
-func decodeEntry[V string | []byte | resource.Quantity](m map[string]V, data []byte, v V) error {
+func decodeEntry[V string | []byte | resource.Quantity](d *decoder, m map[string]V, data []byte, v V) error {
 	var key []byte
-	err := eachPart(data, valueNum, func(num uint64, part []byte) error {
-		if num == keyNum {
-			key = part
-			return nil
+	for pos := 0; pos < len(data); {
+		num, value, next, err := part(data, pos, valueNum)
+		switch {
+		case err != nil:
+		case num == keyNum:
+			key = value
+		case num == valueNum:
+			switch v := any(&v).(type) {
+			case *string:
+				*v = d.text(value)
+			case *[]byte:
+				*v = clone(value)
+			case *resource.Quantity:
+				*v = resource.Quantity{}
+				err = inEntry(key, d.quantity(value, v))
+			}
 		}
-		switch v := any(&v).(type) {
-		case *string:
-			*v = string(part)
-		case *[]byte:
-			*v = clone(part)
-		case *resource.Quantity:
-			*v = resource.Quantity{}
-			return inEntry(key, decodeQuantity(part, v))
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		pos = next
 	}
-	m[string(key)] = v
+	m[d.text(key)] = v
 	return nil
 }
 

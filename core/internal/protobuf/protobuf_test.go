@@ -10,6 +10,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -382,5 +383,44 @@ func TestHasQuantitiesFindsNestedQuantities(t *testing.T) {
 		if got := protobuf.HasQuantities(reflect.TypeOf(obj)); got != want {
 			t.Errorf("HasQuantities(%T) = %t, want %t", obj, got, want)
 		}
+	}
+}
+
+func TestShortStringsShareMemory(t *testing.T) {
+	meta := &metav1.ObjectMeta{}
+	for i := range 100 {
+		meta.Finalizers = append(meta.Finalizers, strings.Repeat("x", i%20))
+	}
+	msg, err := meta.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocs := testing.AllocsPerRun(10, func() {
+		if err := protobuf.Unmarshal(msg, new(metav1.ObjectMeta)); err != nil {
+			t.Error(err)
+		}
+	})
+	if allocs > 20 {
+		t.Errorf("decoding 100 short strings allocates %v times, want at most 20", allocs)
+	}
+}
+
+// TestStringsOfAllLengthsSurvive changes the message after it was decoded.
+func TestStringsOfAllLengthsSurvive(t *testing.T) {
+	meta := &metav1.ObjectMeta{}
+	for i := range 200 {
+		meta.Finalizers = append(meta.Finalizers, strings.Repeat(string(rune('a'+i%26)), i*7%200))
+	}
+	msg, err := meta.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := new(metav1.ObjectMeta)
+	if err := protobuf.Unmarshal(msg, got); err != nil {
+		t.Fatal(err)
+	}
+	clear(msg)
+	if !slices.Equal(got.Finalizers, meta.Finalizers) {
+		t.Errorf("the strings are %q, want %q", got.Finalizers, meta.Finalizers)
 	}
 }

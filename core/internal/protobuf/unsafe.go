@@ -21,6 +21,7 @@ import (
 //   - Memory is allocated by reflect with its own type, or by Go code with a type of the same layout, so the garbage
 //     collector knows every pointer in it. Pointers are stored as pointers, with write barriers; none is stored as a
 //     uintptr.
+//   - The bytes of a string are written before the string is made, and never again.
 type address unsafe.Pointer
 
 // as accesses the value at an address as a T.
@@ -72,3 +73,6 @@ func (f *field) allocate() address {
 func reflected(t reflect.Type, p address) reflect.Value {
 	return reflect.NewAt(t, unsafe.Pointer(p)).Elem()
 }
+
+// unchanging returns the bytes as a string, without a copy. They must not change.
+func unchanging(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
