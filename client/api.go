@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 
@@ -16,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -25,7 +28,7 @@ import (
 // verb.
 //
 // K is a struct such as corev1.Pod. The caller owns the objects that the verbs return. If the API is invalid, for
-// example because the resource of K is unknown, each verb returns the error.
+// example because the resource of K is unknown or the client is nil, each verb returns the error.
 type API[K any] struct {
 	endpoint
 }
@@ -74,11 +77,21 @@ func Dynamic(c *Client, res core.Resource) *API[unstructured.Unstructured] {
 
 // init makes a new endpoint ready for use.
 func (e *endpoint) init(c *Client, goType reflect.Type, res *core.Resource, setup error) {
+	if c == nil {
+		c, setup = unusable()
+	}
 	e.client, e.goType, e.setup = c, goType, setup
 	e.target = request.Target{Resource: *res, Encoding: EncodingOf(goType), FieldManager: c.manager}
 	if isMetadata(goType) {
 		e.target = metadataOf(e.target)
 	}
+}
+
+// unusable returns a client for an API that was made with a nil client, and the error of all requests.
+func unusable() (*Client, error) {
+	err := &request.InvalidError{Field: "client", Detail: "is nil: pass one of client.New"}
+	refuse := middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) { return nil, err })
+	return &Client{base: new(url.URL), config: new(config.Config), rt: refuse, upgrade: refuse}, err
 }
 
 // EncodingOf returns the encoding that an API of a Go type uses by default: protobuf for the kinds of k8s.io/api, and

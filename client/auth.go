@@ -12,69 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 )
-
-// authMiddleware returns the middleware that sends the credentials of the configuration, or nil if there are none to
-// send, and the additional source of client certificates, or nil if there is none. The transport presents the client
-// certificate of the configuration itself. If there are several credentials, the first in this order is sent; a plugin
-// runs only if there are no others.
-func authMiddleware(cfg *config.Config, o *Options) (middleware.Func, certSource, error) {
-	switch {
-	case cfg.BearerTokenFile != "":
-		return middleware.TokenFile(cfg.BearerTokenFile, string(cfg.BearerToken)), nil, nil
-	case cfg.BearerToken != "":
-		return middleware.Bearer(string(cfg.BearerToken)), nil, nil
-	case cfg.Username != "" || cfg.Password != "":
-		return middleware.Basic(cfg.Username, string(cfg.Password)), nil, nil
-	case !usesPlugin(cfg) && cfg.AuthProvider == nil:
-		return nil, nil, nil
-	case strings.HasPrefix(strings.ToLower(cfg.Server), "http:"):
-		return nil, nil, errors.New("credentials are not sent over http: use an https server, or remove the exec plugin " +
-			"or auth-provider")
-	case cfg.AuthProvider != nil:
-		provider, err := auth.NewOIDC(cfg, &auth.OIDCOptions{Logger: o.Logger})
-		if err != nil {
-			return nil, nil, err
-		}
-		return provider.Layer, nil, nil
-	}
-	plugin, err := auth.NewPlugin(cfg, o.Plugin)
-	if err != nil {
-		return nil, nil, err
-	}
-	if o.Transport != nil {
-		return func(next http.RoundTripper) http.RoundTripper {
-			return plugin.Layer(noCertificate(plugin)(next))
-		}, nil, nil
-	}
-	return plugin.Layer, plugin.Certificate, nil
-}
-
-// usesPlugin reports whether the exec plugin of a configuration runs.
-func usesPlugin(cfg *config.Config) bool {
-	return cfg.Exec != nil && cfg.BearerToken == "" && cfg.BearerTokenFile == "" && cfg.Username == "" &&
-		cfg.Password == "" && cfg.ClientCertFile == "" && len(cfg.ClientCertData) == 0
-}
-
-// noCertificate rejects the client certificate of a plugin, because a custom transport cannot present it.
-func noCertificate(plugin *auth.Plugin) middleware.Func {
-	return func(next http.RoundTripper) http.RoundTripper {
-		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
-			switch cert, err := plugin.Certificate(r.Context()); {
-			case err != nil:
-				return nil, err
-			case cert != nil:
-				return nil, errors.New("the exec plugin returned a client certificate, which a custom Transport does not use; " +
-					"configure it in the Transport, and clear Exec in the Config")
-			}
-			return next.RoundTrip(r)
-		})
-	}
-}
 
 // failure returns the error for a response that is not a success. If the server does not recognize the client's
 // identity, failure adds a likely cause.
@@ -88,7 +29,7 @@ func (c *Client) failure(resp *http.Response) error {
 		return err
 	}
 	if resp.StatusCode == http.StatusUnauthorized {
-		expired := c.config.CheckClientCertificate(ctx)
+		expired := checkCertificate(ctx, c.config)
 		if errors.Is(expired, config.ErrCertificateExpired) {
 			return fmt.Errorf("%w (%w)", err, expired)
 		}

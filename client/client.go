@@ -104,30 +104,30 @@ type Client struct {
 	refusals sync.Map // what servers refuse, as keys of type refusal or needsManagedFields
 }
 
+// connections are what clients with the same connection share.
+type connections struct {
+	requests, upgrades http.RoundTripper
+	auth               middleware.Func // sends the credentials; nil without credentials
+	own                bool            // created by the client, not given as Options.Transport
+}
+
+// closeIdle closes the idle connections, like net/http.Client.
+func (c connections) closeIdle() {
+	for _, rt := range []http.RoundTripper{c.requests, c.upgrades} {
+		if closer, ok := rt.(interface{ CloseIdleConnections() }); ok {
+			closer.CloseIdleConnections()
+		}
+	}
+}
+
 // New returns a client. It reads the configuration and the files that it names, but sends no request.
 func New(ctx context.Context, o *Options) (*Client, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	cfg := o.Config
-	switch {
-	case o.Context != "" && (cfg != nil || o.Share != nil):
-		return nil, fmt.Errorf(
-			"Options.Context: is %q, but Config or Share has the server already; set one of them",
-			o.Context,
-		)
-	case cfg != nil:
-		if err := cfg.Validate(ctx); err != nil {
-			return nil, err
-		}
-	case o.Share != nil:
-		cfg = o.Share.config
-	default:
-		loaded, err := config.Load(ctx, &config.Options{Context: o.Context})
-		if err != nil {
-			return nil, err
-		}
-		cfg = loaded
+	cfg, err := configOf(ctx, o)
+	if err != nil {
+		return nil, err
 	}
 	own := *cfg // the caller may change its own
 	c, err := newClient(&own, o)

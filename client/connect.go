@@ -5,16 +5,10 @@ package client
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"reflect"
 	"strings"
-	"syscall"
 
 	"github.com/kube-go/sdk/client/internal/broken"
 	"github.com/kube-go/sdk/client/middleware"
@@ -46,76 +40,6 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 
 // wantsTLS is the response of a Go server to plain HTTP if it expects TLS.
 const wantsTLS = "Client sent an HTTP request to an HTTPS server"
-
-func connectHint(err error) string {
-	if hint := proxyHint(err); hint != "" {
-		return hint
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return "nothing listens on this address: start the server, or correct the address"
-	}
-	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
-		return "correct the host name, or the resolver"
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "the server's certificate is not signed by the configured certificate-authority, or by one of this " +
-			"machine's if none is configured: use the current certificate authority of the cluster"
-	}
-	if name, ok := errors.AsType[x509.HostnameError](err); ok {
-		return fmt.Sprintf("the server's certificate is not for %s: correct the address, or set tls-server-name", name.Host)
-	}
-	if inv, ok := errors.AsType[x509.CertificateInvalidError](err); ok && inv.Reason == x509.Expired {
-		if strings.Contains(inv.Detail, " is before ") {
-			return "correct the clock of this machine, or of the issuer of the certificate"
-		}
-		return "renew the server's certificate, or correct this machine's clock"
-	}
-	if alert, ok := alertOf(err); ok {
-		return alertHint(alert)
-	}
-	if _, ok := errors.AsType[*silentError](err); ok {
-		return "the server received the request and is busy or stuck: check the server, or increase ResponseHeaderTimeout"
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return "nothing responds at this address: correct the address, or check for a firewall"
-	}
-	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(record.RecordHeader[:]) == "HTTP/" {
-		return "the server uses plain http: correct the port, or write http://"
-	}
-	if strings.Contains(err.Error(), wantsTLS) {
-		return "write https://"
-	}
-	return ""
-}
-
-// alertOf returns the alert with which a server ended a TLS handshake. Package crypto/tls has two types for alerts: the
-// exported one is for QUIC.
-func alertOf(err error) (tls.AlertError, bool) {
-	for ; err != nil; err = errors.Unwrap(err) {
-		if v := reflect.ValueOf(err); v.Kind() == reflect.Uint8 && v.Type().PkgPath() == "crypto/tls" {
-			return tls.AlertError(v.Uint()), true
-		}
-	}
-	return 0, false
-}
-
-// alertHint returns what to do if the server ends the TLS handshake with an alert of RFC 8446.
-func alertHint(alert tls.AlertError) string {
-	switch alert {
-	case 42, 43, 44, 45, 46, 48: // bad, unsupported, revoked, expired, unknown certificate, and unknown authority
-		return "the server rejects the client certificate: renew it, or use the one for this cluster"
-	case 116:
-		return "the server requires a client certificate: configure one"
-	case 40: // handshake failure
-		return "the server requires a client certificate, or shares no cipher with the client: configure one, or update " +
-			"the server"
-	case 70, 71: // protocol version, insufficient security
-		return "the server supports neither TLS 1.2 nor 1.3, or shares no cipher with the client: update the server"
-	case 112:
-		return "the server does not know the requested name: correct the address, or set tls-server-name"
-	}
-	return ""
-}
 
 // credentialError is the error of a client certificate that could not be obtained. It says nothing about the server.
 type credentialError struct{ error }

@@ -1,25 +1,18 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !wasip1
+
 package client
 
 import (
 	"bytes"
 	"errors"
-	"net/http"
 	"reflect"
 	"strings"
 
 	"github.com/kube-go/sdk/client/config"
-	"github.com/kube-go/sdk/client/middleware"
 )
-
-// connections are what clients with the same connection share.
-type connections struct {
-	requests, upgrades http.RoundTripper
-	auth               middleware.Func // sends the credentials; nil if there are none to send
-	own                bool            // created by the client, not given as Options.Transport
-}
 
 // connect returns the connections for a configuration: new ones, or those of the options.
 func connect(cfg *config.Config, o *Options) (connections, error) {
@@ -70,15 +63,6 @@ func (c *Client) shared(cfg *config.Config, o *Options) (connections, error) {
 	var err error
 	conns.auth, _, err = authMiddleware(cfg, o)
 	return conns, err
-}
-
-// closeIdle closes the idle connections, like net/http.Client.
-func (c connections) closeIdle() {
-	for _, rt := range []http.RoundTripper{c.requests, c.upgrades} {
-		if closer, ok := rt.(interface{ CloseIdleConnections() }); ok {
-			closer.CloseIdleConnections()
-		}
-	}
 }
 
 // differences returns the fields in which two configurations require different connections. Exec is among them, because

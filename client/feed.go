@@ -28,8 +28,12 @@ type Feed struct {
 
 // NewFeed returns the objects of a resource in JSON, in one namespace, or in the whole cluster if it is empty.
 func NewFeed(c *Client, res core.Resource, namespace string) *Feed {
+	setup := res.Validate()
+	if c == nil {
+		c, setup = unusable()
+	}
 	t := request.Target{Resource: res, Namespace: namespace, FieldManager: c.manager}
-	return &Feed{client: c, target: t, setup: res.Validate()}
+	return &Feed{client: c, target: t, setup: setup}
 }
 
 // Feed returns the objects of the API in packed form.
@@ -89,11 +93,17 @@ func (f *Feed) reading() *wire.ReadOptions {
 	return &wire.ReadOptions{Kind: sentKind(f.target), Limits: f.client.limits}
 }
 
-// errNoShards is the error for an object that is not in the requested shard.
-var errNoShards = errors.New(
-	"the server does not know ShardSelector and sends objects of other shards, too: enable its " +
-		"feature gate ShardedListAndWatch, or leave the selector out",
-)
+// noShardsError is the error for an object that is not in the requested shard.
+type noShardsError struct{}
+
+func (noShardsError) Error() string {
+	return "the server does not know ShardSelector and sends objects of other shards, too: enable its " +
+		"feature gate ShardedListAndWatch, or leave the selector out"
+}
+
+// Is makes the error match core.ErrNotAcceptable: the server can't respond as requested. Package watcher then selects
+// the objects itself.
+func (noShardsError) Is(target error) bool { return target == core.ErrNotAcceptable }
 
 // within returns a function that checks that each object is in a shard. Servers confirm the shard only in some
 // responses, not in watches or in lists of custom resources.
@@ -108,7 +118,7 @@ func within(selector string, each func(wire.Packed) error) func(wire.Packed) err
 		case err != nil:
 			return err
 		case !shard.Has(head.UID, head.Ref.Namespace):
-			return errNoShards
+			return noShardsError{}
 		}
 		return each(p)
 	}

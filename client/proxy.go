@@ -1,6 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !wasip1
+
 package client
 
 import (
@@ -16,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/redact"
 )
 
 // useProxy makes a transport use the proxy of the configuration, or otherwise that of the environment.
@@ -70,6 +73,14 @@ func proxyOf(cfg *config.Config) (*url.URL, error) {
 	}
 	own := *proxy // the environment's URL is shared
 	return &own, nil
+}
+
+// addProxyPassword adds the password of the proxy of a configuration to the credentials that are sent.
+func addProxyPassword(sent *redact.Secrets, cfg *config.Config) {
+	if proxy, err := proxyOf(cfg); err == nil && proxy != nil {
+		password, _ := proxy.User.Password()
+		sent.AddPassword(proxy.User.Username(), password)
+	}
 }
 
 // proxyTLS returns the settings for the connection to an https proxy. Its certificate may be signed by an authority of

@@ -38,10 +38,7 @@ func (c *Client) sent(ctx context.Context) *redact.Secrets {
 	if !ok {
 		sent = new(redact.Secrets)
 	}
-	if proxy, err := proxyOf(c.config); err == nil && proxy != nil {
-		password, _ := proxy.User.Password()
-		sent.AddPassword(proxy.User.Username(), password)
-	}
+	addProxyPassword(sent, c.config)
 	return sent
 }
 
